@@ -55,6 +55,7 @@ export const CATALOG = {
   WRONG_STATE:              { grpc: "FAILED_PRECONDITION", status: 409, title: "Not possible in this state",            help: "The detail names the state and what would lead out of it." },
   OPERATION_IN_PROGRESS:    { grpc: "FAILED_PRECONDITION", status: 409, title: "Another operation is in progress",      help: "Wait for the operation named in the problem, then try again." },
   NOTHING_PENDING:          { grpc: "FAILED_PRECONDITION", status: 409, title: "No update is pending",                  help: "There is nothing to apply. GET the service's maintenance to see its window and what is pending." },
+  INFERENCE_PROCESS_FOLLOWS: { grpc: "FAILED_PRECONDITION", status: 409, title: "The process is not lost",         help: "Stop the process first; one that only restarts keeps what it holds." },
   LIMIT_STILL_EXCEEDED:     { grpc: "FAILED_PRECONDITION", status: 409, title: "The month has cost the limit already",  help: "Send a monthly_cost_limit_cents above what the month has cost, together with reset_circuit." },
   DELETION_PROTECTED:       { grpc: "FAILED_PRECONDITION", status: 409, title: "The service is protected from deletion",help: "PATCH deletion_protection to false first." },
   MANAGED_BY_PARENT:        { grpc: "FAILED_PRECONDITION", status: 409, title: "The object belongs to another one",     help: "managed_by names the parent. Do it to the parent, which then does it to what belongs to it." },

@@ -31,8 +31,11 @@ export interface ServerOptions extends KeyPair {
 
 /** The API on its port, of one address or several: TLS 1.2 and above, HTTP/1.1 and h2. */
 export interface ApiServer {
-  /** Resolves to the port when it listens there, besides where it does already. */
-  listen(port: number, host: string): Promise<number>;
+  /**
+   * Resolves to the port when it listens there, besides where it does already. With `reusePort` other processes of this user may
+   * listen there too, and the kernel shares out connections among them.
+   */
+  listen(port: number, host: string, options?: { readonly reusePort?: boolean }): Promise<number>;
   /** New connections get the new default certificate; those that are open stay. */
   renew(key: string, cert: string): void;
   /** Takes no new connection, lets requests end within graceMs, then cuts what is left. */
@@ -144,12 +147,12 @@ export function createApiServer(options: ServerOptions): ApiServer {
   });
 
   return {
-    listen(port, host) {
+    listen(port, host, { reusePort = false } = {}) {
       const listener = createServer(enter);
       listeners.push(listener);
       return new Promise((resolve, reject) => {
         listener.once("error", reject);
-        listener.listen(port, host, () => {
+        listener.listen({ port, host, reusePort }, () => {
           listener.off("error", reject);
           resolve((listener.address() as AddressInfo).port);
         });

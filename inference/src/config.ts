@@ -4,6 +4,11 @@ import { integer, list, text } from "@holdfast/common/config.ts";
 export const inferenceSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation that it belongs to"),
   listen: list("HOLDFAST_INFERENCE_LISTEN", "Each host:port to listen on", "127.0.0.1:8450"),
+  sharesPort: text(
+    "HOLDFAST_INFERENCE_SHARES_PORT",
+    "yes: other processes of the proxy on this host may listen on the same port; the kernel shares out connections",
+    "",
+  ),
   directory: text(
     "HOLDFAST_INFERENCE_DIR",
     "Directory of its own that keeps its journal and what it is configured with",

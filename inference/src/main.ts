@@ -105,7 +105,8 @@ async function serve(): Promise<void> {
   let identity = await untilIdentity(identityDirectory, stopping.signal);
   if (identity === undefined) return;
   const server = createApiServer({ handler, key: identity.key, cert: identity.certificate });
-  for (const { host, port } of endpointsOf(config.listen)) await server.listen(port, host);
+  const options = { reusePort: config.sharesPort === "yes" };
+  for (const { host, port } of endpointsOf(config.listen)) await server.listen(port, host, options);
   log.info("inference ready", { listen: config.listen });
   const takeNew = async () => {
     try {

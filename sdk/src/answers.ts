@@ -1048,6 +1048,8 @@ export interface InferenceCircuit {
   /** Promised to processes of the proxy for calls under way and to come. */
   readonly reserved_cents: number;
   readonly period_start: string;
+  /** What processes of the proxy that were lost with their directories may have spent besides, at most. */
+  readonly unaccounted_cents: number;
 }
 
 /** What applications call the proxy with; the secret is not shown. */

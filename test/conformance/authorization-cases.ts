@@ -279,6 +279,8 @@ export const authorizationCases: Readonly<Record<string, AuthorizationCase>> = {
   "holdfast.admin.v1.ControlService.ListStores":                nothing,
   "holdfast.admin.v1.ControlService.FreeEtcdSpace":             nothing,
   "holdfast.admin.v1.FailoverService.ForceFailover":            platform(({ serviceId, machineId }) => ({ service_id: serviceId, node_id: machineId, accept_loss: true })),
+  "holdfast.admin.v1.InferenceProcessService.ListInferenceProcesses":      nothing,
+  "holdfast.admin.v1.InferenceProcessService.DeclareInferenceProcessLost": platform(() => ({ process_id: "lost" })),
   "holdfast.admin.v1.HostService.ListHosts":                    nothing,
   "holdfast.admin.v1.HostService.GetHost":                      platform(() => ({ host_id: "local" })),
   "holdfast.admin.v1.HostService.AddHost":                      platform(() => ({ host_id: "thief", zone: "local", address: "192.0.2.1:1" })),

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Agent, fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tokensOfCall, type Usage } from "../support/platform/inference-callers.ts";
 import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
 import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
@@ -8,18 +9,7 @@ import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-interface Usage {
-  readonly total: {
-    readonly requests: number;
-    readonly prompt_tokens: number;
-    readonly completion_tokens: number;
-    readonly estimated_requests: number;
-  };
-}
-
 const kills = 20;
-/** Each call reserves and uses as much. */
-const tokensOfCall = 66;
 
 describe("a process of the inference proxy that is killed", () => {
   let provider: ScriptedProvider;
@@ -49,12 +39,14 @@ describe("a process of the inference proxy that is killed", () => {
     await provider?.close();
   });
 
-  async function call(url: string, secret: string): Promise<string> {
+  const usage = async (by: "model" | "key") => (await platform.rest.get<Usage>(`${base}/usage?group_by=${by}`)).json;
+
+  async function call(url: string, secret: string, model = "uses-16-50"): Promise<string> {
     const answer = await undiciFetch(`${url}/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}` },
       body: JSON.stringify({
-        model: "provider_c/uses-16-50",
+        model: `provider_c/${model}`,
         max_tokens: 50,
         messages: [{ role: "user", content: "nineteen characters" }],
       }),
@@ -64,15 +56,41 @@ describe("a process of the inference proxy that is killed", () => {
     return error?.code ?? "ok";
   }
 
+  it("charges what it had reserved, once, and serves on without controllers", async () => {
+    const { json } = await platform.rest.post<{ secret: string }>(`${base}/keys`, { name: "app" });
+    const ended = call(other.url, json.secret, "held").catch(() => "broken");
+    await waitUntil("the provider has the call", () => provider.held === 1);
+    await other.kill9();
+    expect(await ended).toBe("broken");
+    const [controller = 0] = platform.processes().controllers;
+    killAtOnce(controller, "SIGSTOP");
+    try {
+      await other.start();
+      expect(await call(other.url, json.secret)).toBe("ok");
+    } finally {
+      killAtOnce(controller, "SIGCONT");
+    }
+    const held = async () => (await usage("model")).items.find(({ model }) => model === "provider_c/held");
+    const item = await waitUntil("it is in usage", held);
+    expect(item).toMatchObject({ requests: 1, estimated_requests: 1, prompt_tokens: 16, completion_tokens: 50 });
+    provider.release();
+    await other.kill9();
+    await other.start();
+    expect(await call(other.url, json.secret)).toBe("ok");
+    expect(await held()).toEqual(item);
+  }, 60_000);
+
   it(`${kills} times, and a controller with it, loses no charge, makes none twice, and passes no limit`, async () => {
     const limit = tokensOfCall * 600;
-    const { json } = await platform.rest.post<{ secret: string }>(`${base}/keys`, {
+    const { json } = await platform.rest.post<{ id: string; secret: string }>(`${base}/keys`, {
       name: "app",
       monthly_token_limit: limit,
     });
+    const chargedBefore = provider.ledger.get("uses-16-50")?.requests ?? 0;
     let sent = 0;
     let isOver = false;
     const answered = { ok: 0, refused: 0, broken: 0 };
+    let refusedSinceOk = 0;
     const worker = async (url: string) => {
       while (!isOver) {
         sent += 1;
@@ -80,6 +98,7 @@ describe("a process of the inference proxy that is killed", () => {
         if (end === "ok") answered.ok += 1;
         else if (end === "token_ceiling_exceeded") answered.refused += 1;
         else answered.broken += 1;
+        refusedSinceOk = end === "token_ceiling_exceeded" ? refusedSinceOk + 1 : 0;
         await delay(end === "ok" ? 25 : 50);
       }
     };
@@ -90,25 +109,26 @@ describe("a process of the inference proxy that is killed", () => {
       await other.kill9();
       await other.start();
     }
-    await waitUntil("the limit is used up", () => answered.refused > 20);
+    await waitUntil("the limit is used up", () => refusedSinceOk > 40);
     isOver = true;
     await Promise.all(workers);
-    const charged = provider.ledger.get("uses-16-50");
-    const usage = await waitUntil("usage has all of it", async () => {
-      const before = (await platform.rest.get<Usage>(`${base}/usage?group_by=key`)).json.total;
+    const charged = (provider.ledger.get("uses-16-50")?.requests ?? 0) - chargedBefore;
+    const of = async () => (await usage("key")).items.find(({ key_id: id }) => id === json.id);
+    const total = await waitUntil("usage has all of it", async () => {
+      const before = await of();
       await delay(2_000);
-      const after = (await platform.rest.get<Usage>(`${base}/usage?group_by=key`)).json.total;
-      return before.requests === after.requests && after;
+      const after = await of();
+      return before?.requests === after?.requests && after;
     });
-    const used = usage.prompt_tokens + usage.completion_tokens;
-    expect(used).toBe(usage.requests * tokensOfCall);
+    const used = total.prompt_tokens + total.completion_tokens;
+    expect(used).toBe(total.requests * tokensOfCall);
     expect(used).toBeLessThanOrEqual(limit);
     // What the provider charged is in usage; beyond it only what a kill left open, as estimated.
-    expect(usage.requests).toBeGreaterThanOrEqual(charged?.requests ?? 0);
-    expect(usage.requests - (charged?.requests ?? 0)).toBeLessThanOrEqual(usage.estimated_requests);
-    expect(usage.requests).toBeGreaterThanOrEqual(answered.ok);
+    expect(total.requests).toBeGreaterThanOrEqual(charged);
+    expect(total.requests - (charged)).toBeLessThanOrEqual(total.estimated_requests);
+    expect(total.requests).toBeGreaterThanOrEqual(answered.ok);
     // Nothing is stranded: at rest less is left than a call needs.
     expect(limit - used).toBeLessThan(tokensOfCall);
-    expect(sent).toBeGreaterThan(usage.requests);
+    expect(sent).toBeGreaterThan(total.requests);
   }, 300_000);
 });

@@ -13,14 +13,36 @@ export interface Load {
  * Asks for the URL over connections that are kept, from the other core. Throws when any answer was not 200. A file of
  * Authorization headers, a line each, is gone through in turn.
  */
-export async function load(
+export function load(
   url: string,
   headers: Readonly<Record<string, string>>,
   connections: number,
   seconds: number,
   authorizations?: string,
 ): Promise<Load> {
-  const script = authorizations === undefined ? [] : ["-s", join(import.meta.dirname, "keys.lua")];
+  const script = authorizations === undefined ? undefined : { name: "keys.lua", file: authorizations };
+  return run(url, headers, connections, seconds, script);
+}
+
+/** The same with a POST of what is in the file. */
+export function loadPosts(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  connections: number,
+  seconds: number,
+  file: string,
+): Promise<Load> {
+  return run(url, headers, connections, seconds, { name: "post.lua", file });
+}
+
+async function run(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  connections: number,
+  seconds: number,
+  its: { readonly name: string; readonly file: string } | undefined,
+): Promise<Load> {
+  const script = its === undefined ? [] : ["-s", join(import.meta.dirname, its.name)];
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--latency", ...script];
   const named = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const { stdout } = await runProgram("taskset", [
@@ -30,7 +52,7 @@ export async function load(
     ...flags,
     ...named,
     url,
-    ...(authorizations === undefined ? [] : ["--", authorizations]),
+    ...(its === undefined ? [] : ["--", its.file]),
   ]).catch((error: unknown) => {
     throw new Error("wrk did not run; as root: apt-get install wrk", { cause: error });
   });

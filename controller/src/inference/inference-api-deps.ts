@@ -14,6 +14,7 @@ import type { InferenceAccount } from "./account/inference-account.ts";
 import type { Ledger } from "./account/ledger.ts";
 import type { InferenceKey } from "./key/inference-key.ts";
 import type { ServedFeed } from "./process/feed-service.ts";
+import type { InferenceProcess } from "./process/inference-process.ts";
 import type { InferenceSettings } from "./settings/inference-settings.ts";
 import type { UsageStore } from "./usage/usage-store.ts";
 
@@ -23,6 +24,7 @@ export interface InferenceApiDeps {
   readonly settings: Collection<InferenceSettings>;
   readonly keys: Collection<InferenceKey>;
   readonly accounts: Collection<InferenceAccount>;
+  readonly processes: Pick<Collection<InferenceProcess>, "get">;
   readonly organizations: Pick<Collection<Organization>, "reached">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly ledger: Pick<Ledger, "trim" | "statusOf">;

@@ -36,10 +36,18 @@ export function providerMessage(name: string, its: ConfiguredProvider, catalog: 
 export function settingsMessage(
   organizationId: string,
   { monthlyCostLimitCents, euOnly, alertPct }: InferenceLimits,
-  { statusOf, now }: { readonly statusOf: (account: string) => AccountStatus; readonly now: number },
+  {
+    statusOf,
+    isLost,
+    now,
+  }: {
+    readonly statusOf: (account: string) => AccountStatus;
+    readonly isLost: (processId: string) => boolean;
+    readonly now: number;
+  },
 ): InferenceSettingsMessage {
   const period = periodOf(now);
-  const { settled, holds, circuitOpenedAt } = statusOf(costAccount(organizationId, period));
+  const { settled, holds, circuitOpenedAt, unaccounted = {} } = statusOf(costAccount(organizationId, period));
   return create(InferenceSettingsSchema, {
     monthlyCostLimitCents: BigInt(monthlyCostLimitCents),
     euOnly,
@@ -49,6 +57,8 @@ export function settingsMessage(
       ...(circuitOpenedAt !== null && { openedAt: timestampFromMs(circuitOpenedAt) }),
       spentCents: settled / microcentsPerCent,
       reservedCents: heldOf(holds) / microcentsPerCent,
+      unaccountedCents:
+        heldOf(Object.fromEntries(Object.entries(unaccounted).filter(([id]) => isLost(id)))) / microcentsPerCent,
       periodStart: timestampFromMs(periodStart(period)),
     },
   });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { serve } from "@holdfast/common/call.ts";
-import { text, type ValuesOf } from "@holdfast/common/config.ts";
+import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
 import { periodOf, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
@@ -19,7 +19,8 @@ import { inferenceEventDefinitions } from "./inference-event-definitions.ts";
 import { inferenceKeyKind } from "./key/inference-key.ts";
 import { createKeyHandlers } from "./key/key-handlers.ts";
 import { createFeedService, type ServedFeed } from "./process/feed-service.ts";
-import { inferenceProcessKind } from "./process/inference-process.ts";
+import { type InferenceProcess, inferenceProcessKind } from "./process/inference-process.ts";
+import { createProcessApi } from "./process/process-api.ts";
 import { inferenceSettingsKind } from "./settings/inference-settings.ts";
 import { createProviderHandlers } from "./settings/provider-handlers.ts";
 import { createSettingsHandlers } from "./settings/settings-handlers.ts";
@@ -32,6 +33,10 @@ const inferenceSettings = {
     "JSON file of providers of models that are added to the shipped ones, with URLs and prices; empty for none",
     "",
   ),
+  inferenceAddresses: list(
+    "HOLDFAST_INFERENCE_ADDRESSES",
+    "Addresses of the inference proxy, which the zone has at the name inference; empty for no name",
+  ),
 } as const;
 
 interface Ahead {
@@ -41,6 +46,7 @@ interface Ahead {
     readonly ledger: Ledger;
     readonly usage: UsageStore;
     readonly catalog: Catalog;
+    readonly isFollowing: (process: InferenceProcess) => boolean;
   };
 }
 
@@ -48,10 +54,11 @@ interface BelowInference extends Ahead {
   readonly egress: Pick<Egress, "users">;
   readonly quotas: Quotas;
   readonly listeners: readonly string[];
-  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines">;
+  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "zone" | "domain">;
 }
 
 const hourMs = 3_600_000;
+const nameTtlS = 60;
 
 /** Models of other providers behind one endpoint, with limits that hold. The proxy itself is a process of its own. */
 export const inferenceSystem = declareSystem({
@@ -59,7 +66,10 @@ export const inferenceSystem = declareSystem({
   settings: inferenceSettings,
   scopes: { inference: { rights: ["manage"], wholeFrom: "admin" } },
   events: inferenceEventDefinitions,
-  audited: { "holdfast.v1.InferenceService": "inference-settings" },
+  audited: {
+    "holdfast.v1.InferenceService": "inference-settings",
+    "holdfast.admin.v1.InferenceProcessService": "inference-process",
+  },
   seams: createSeams,
   open: openInferenceSystem,
 });
@@ -81,15 +91,12 @@ function createSeams(
   };
   /** Processes whose streams are here. */
   const here = new Set<string>();
-  const ledger = createLedger({
-    ...kernel,
-    ...kinds,
-    // What an earlier run of this controller wrote of streams went with it.
-    isFollowing: ({ metadata, status: { controllerId } }) =>
-      controllerId === kernel.controllerId
-        ? here.has(metadata.id)
-        : controllerId !== null && membership.member(controllerId) !== undefined,
-  });
+  // What an earlier run of this controller wrote of streams went with it.
+  const isFollowing = ({ metadata, status: { controllerId } }: InferenceProcess) =>
+    controllerId === kernel.controllerId
+      ? here.has(metadata.id)
+      : controllerId !== null && membership.member(controllerId) !== undefined;
+  const ledger = createLedger({ ...kernel, ...kinds, isFollowing });
   const usage = createUsageStore(kernel.history.sql);
   const inferenceFeed = createFeedService({
     ...kernel,
@@ -112,16 +119,18 @@ function createSeams(
       };
     },
   });
-  return { inferenceFeed, inferenceParts: { ledger, usage, catalog } };
+  return { inferenceFeed, inferenceParts: { ledger, usage, catalog, isFollowing } };
 }
 
 function openInferenceSystem(
   kernel: Kernel,
-  { inferenceFeed: feed, inferenceParts, egress, quotas }: BelowInference,
+  { inferenceFeed: feed, inferenceParts, egress, quotas, fleet }: BelowInference,
+  { inferenceAddresses }: ValuesOf<typeof inferenceSettings>,
 ): System {
   const { collections, clock } = kernel;
   const organizations = collections.open(organizationKind);
   const accounts = collections.open(inferenceAccountKind);
+  const processes = collections.open(inferenceProcessKind);
   const { usage } = inferenceParts;
   const deps: InferenceApiDeps = {
     ...kernel,
@@ -129,6 +138,7 @@ function openInferenceSystem(
     settings: collections.open(inferenceSettingsKind),
     keys: collections.open(inferenceKeyKind),
     accounts,
+    processes,
     organizations,
     quotas,
     feed,
@@ -143,12 +153,14 @@ function openInferenceSystem(
         ...createKeyHandlers(deps),
         ...createUsageHandlers(deps),
       }),
+      createProcessApi({ ...kernel, ...inferenceParts, processes, accounts }),
     ],
     work: [
       createPeriodic("inference-upkeep", hourMs, async (signal) => {
         await usage.keepOnly([...organizations.ids()], clock.now());
         await forgetOldAccounts(signal);
       }),
+      createPeriodic("inference-name", hourMs, putName),
     ],
     metrics: [
       {
@@ -158,6 +170,13 @@ function openInferenceSystem(
       },
     ],
   };
+
+  async function putName(signal: AbortSignal): Promise<void> {
+    const wanted = { name: `inference.${fleet.domain}`, addresses: inferenceAddresses, ttlS: nameTtlS };
+    const unit = kernel.begin();
+    const owner = { kind: "inference", id: "proxy" };
+    if (fleet.zone.put(unit, owner, inferenceAddresses.length === 0 ? [] : [wanted])) await unit.commit(signal);
+  }
 
   /** Those of months before the last one: their usage is in the history. */
   async function forgetOldAccounts(signal: AbortSignal): Promise<void> {

@@ -78,6 +78,10 @@ export const kernelSettings = {
   ),
   caFile: text("HOLDFAST_CA_FILE", "File to write the trusted authorities to; empty for none", ""),
   ...identityDirectories,
+  inferenceNames: list(
+    "HOLDFAST_INFERENCE_NAMES",
+    "Names and addresses that clients reach the inference proxy by, besides localhost; the certificate that is left for it has them",
+  ),
 } as const;
 
 export type KernelSettings = ValuesOf<typeof kernelSettings>;

@@ -120,6 +120,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     authority,
     caFile,
     directories,
+    reachedBy: { inference: settings.inferenceNames },
     onWritten: (generation) => void membership.tellAuthority(generation),
     clock,
     log,

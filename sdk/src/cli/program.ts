@@ -46,8 +46,9 @@ export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
  * The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read.
  */
 export async function createProgram(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<CliCommand> {
+  // Before its verb is known, a flag of the verb would be taken for one of every command.
+  const [first, second] = createRoot(deps, groups).parseOptions([...args]).operands;
   const root = createRoot(deps, groups);
-  const [first, second] = root.parseOptions([...args]).operands;
   await addVerbs(root, first === "help" ? second : first, groups);
   return root;
 }

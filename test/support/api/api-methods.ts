@@ -9,6 +9,7 @@ import {
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { FailoverService } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
 import { HostService } from "@holdfast/proto/holdfast/admin/v1/host_pb.ts";
 import { ApiKeyService } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
 import { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
@@ -87,6 +88,7 @@ export const platformServices: readonly DescService[] = [
   FleetService,
   ControlService,
   FailoverService,
+  InferenceProcessService,
   HostService,
   MaintenanceAdminService,
   BackupAdminService,

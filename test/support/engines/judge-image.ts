@@ -31,11 +31,13 @@ const packagesOf = {
     "default-jdk-headless",
   ],
   metrics: ["util-linux", "mount", "prometheus", "victoria-metrics"],
+  models: ["util-linux", "mount", "llama.cpp-tools"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
 
-/** The stable one, but for programs that have moved on since. */
-const suiteOf = (judged: keyof typeof packagesOf) => (judged === "metrics" ? "sid" : "trixie");
+const usualSuite = "trixie";
+/** Of programs that have moved on since, or are in no other suite. */
+const suitesOf: Readonly<Record<string, string>> = { metrics: "sid", models: "sid" };
 
 /** Java's packages put links beside their manual pages, and cannot be installed where there is no place for these. */
 const directories = ["/usr/share/man/man1"];
@@ -43,7 +45,7 @@ const directories = ["/usr/share/man/man1"];
 /** The image, or why this host cannot have it: it takes apt with a Debian mirror, and mmdebstrap or root to install that. */
 export async function judgeImage(judged: keyof typeof packagesOf): Promise<JudgeImage | string> {
   const packages = packagesOf[judged];
-  const suite = suiteOf(judged);
+  const suite = suitesOf[judged] ?? usualSuite;
   const digest = createHash("sha256")
     .update(packages.join() + readFileSync(makeImageScript, "utf8"))
     .digest("hex");

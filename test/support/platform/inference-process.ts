@@ -14,6 +14,7 @@ export interface InferenceProcess {
   readonly directory: string;
   /** What it wrote so far. */
   readonly output: string;
+  readonly pid: number;
   kill9(): Promise<void>;
   /** Starts it again in its directory. */
   start(environment?: Readonly<Record<string, string>>): Promise<void>;
@@ -22,8 +23,11 @@ export interface InferenceProcess {
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
 
-/** It shares the identity and the controllers of the platform's own, and has a port and a directory of its own. */
-export async function startInferenceProcess(platform: Platform): Promise<InferenceProcess> {
+/** It shares the identity and the controllers of the platform's own, and has a port and a directory of its own. `settings` go over those of the platform's own. */
+export async function startInferenceProcess(
+  platform: Platform,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<InferenceProcess> {
   const [port = 0] = await freePorts(1);
   const directory = mkdtempSync(join(tmpdir(), "holdfast-inference-"));
   const environ = await waitUntil("the platform's own runs", () => {
@@ -48,6 +52,8 @@ export async function startInferenceProcess(platform: Platform): Promise<Inferen
         HOLDFAST_INFERENCE_DIR: directory,
         HOLDFAST_INFERENCE_KEY_FILE: join(directory, "key"),
         HOLDFAST_INFERENCE_METRICS: join(directory, "metrics.sock"),
+        HOLDFAST_INFERENCE_SHARES_PORT: "",
+        ...settings,
         ...environment,
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -69,10 +75,13 @@ export async function startInferenceProcess(platform: Platform): Promise<Inferen
   await start();
   await waitUntil("it follows", () => output.includes("controller follows"), { describe: () => output });
   return {
-    url: `https://127.0.0.1:${port}/v1`,
+    url: `${settings["HOLDFAST_INFERENCE_PLAIN"] === "yes" ? "http" : "https"}://127.0.0.1:${port}/v1`,
     directory,
     get output() {
       return output;
+    },
+    get pid() {
+      return child?.pid ?? 0;
     },
     kill9,
     start,

@@ -24,6 +24,10 @@ export interface ScriptedProvider {
   /** PEM of its authority. */
   readonly authority: string;
   readonly calls: ProviderCall[];
+  /** Connections that were opened to it. */
+  readonly connections: number;
+  /** Bytes of answers of the model `flood`, which go on as long as somebody takes them. */
+  readonly flooded: number;
   /** By model; only what it told to the end. */
   readonly ledger: ReadonlyMap<string, Charged>;
   /** Calls that have come and wait for `release`, of the model `held`. */
@@ -64,6 +68,8 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const calls: ProviderCall[] = [];
   const ledger = new Map<string, Charged>();
   let waiting: (() => void)[] = [];
+  let connections = 0;
+  let flooded = 0;
 
   function charge(model: string, tokens: { prompt_tokens: number; completion_tokens: number } = usage): void {
     const before = ledger.get(model) ?? { requests: 0, promptTokens: 0, completionTokens: 0 };
@@ -106,6 +112,16 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
         setImmediate(next);
       };
       return next();
+    }
+    if (model === "flood") {
+      const bytes = Buffer.from(eventOf(delta("x".repeat(16_384))));
+      const more = () => {
+        while (!response.destroyed) {
+          flooded += bytes.length;
+          if (!response.write(bytes)) return void response.once("drain", more);
+        }
+      };
+      return more();
     }
     if (model === "endless") {
       const more = () => {
@@ -187,12 +203,19 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     });
   });
   server.on("tlsClientError", () => undefined);
+  server.on("connection", () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://127.0.0.1:${port}/v1`,
     authority: cert,
     calls,
+    get connections() {
+      return connections;
+    },
+    get flooded() {
+      return flooded;
+    },
     ledger,
     get held() {
       return waiting.length;

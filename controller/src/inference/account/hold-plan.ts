@@ -82,6 +82,13 @@ export function released(
   };
 }
 
+/** The account after a process was declared lost: what it held may be used by others, and what it used of that is not known. */
+export function withoutLost(account: AccountStatus, processId: string): AccountStatus {
+  const { [processId]: held = 0, ...holds } = account.holds;
+  const unaccounted = { ...account.unaccounted, ...(held > 0 && { [processId]: held }) };
+  return { ...account, holds, unaccounted };
+}
+
 /** The account after calls of a process ended. */
 export function settledBy(account: AccountStatus, processId: string, amount: number): AccountStatus {
   return {

@@ -20,6 +20,8 @@ export interface AccountStatus {
   readonly circuitOpenedAt: number | null;
   /** When inference.budget_warning happened; null before. */
   readonly warnedAt: number | null;
+  /** What processes held when they were declared lost; it counts for nothing once they are back. Absent for none. */
+  readonly unaccounted?: Readonly<Record<string, number>>;
 }
 
 export interface Recall {

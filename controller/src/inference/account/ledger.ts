@@ -92,7 +92,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
 
   function connected(): string[] {
     const ids: string[] = [];
-    for (const { object } of processes.values()) if (object.status.controllerId !== null) ids.push(object.metadata.id);
+    for (const { object } of processes.values()) if (deps.isFollowing(object)) ids.push(object.metadata.id);
     return ids;
   }
 

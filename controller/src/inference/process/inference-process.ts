@@ -14,4 +14,6 @@ export interface InferenceProcessStatus {
   /** The controller that it follows; null while it follows none. */
   readonly controllerId: string | null;
   readonly seenAt: number;
+  /** When an operator declared that it never comes back; null or absent while nobody has, and once it is back all the same. */
+  readonly lostAt?: number | null;
 }

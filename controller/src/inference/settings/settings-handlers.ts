@@ -16,9 +16,10 @@ type SettingsHandlers = Pick<Handlers<typeof InferenceService>, "putInferenceSet
 
 /** The RPCs of an organization's limits. */
 export function createSettingsHandlers(deps: InferenceApiDeps): SettingsHandlers {
-  const { settings, accounts, ledger, clock, feed } = deps;
+  const { settings, accounts, processes, ledger, clock, feed } = deps;
+  const isLost = (processId: string) => (processes.get(processId)?.object.status.lostAt ?? null) !== null;
   const message = (organizationId: string, limits: InferenceLimits) =>
-    settingsMessage(organizationId, limits, { statusOf: ledger.statusOf, now: clock.now() });
+    settingsMessage(organizationId, limits, { statusOf: ledger.statusOf, isLost, now: clock.now() });
 
   return {
     async putInferenceSettings(request, call) {

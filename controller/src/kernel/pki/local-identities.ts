@@ -1,4 +1,5 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
+import { isIP } from "node:net";
 import { dirname, join } from "node:path";
 import { type DataPlaneName, dataPlaneNames, dataPlanes } from "@holdfast/common/data-planes.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
@@ -20,6 +21,8 @@ export interface LocalIdentitiesDeps {
   /** Empty for none, like the directories. */
   readonly caFile: string;
   readonly directories: Readonly<Record<DataPlaneName, string>>;
+  /** Names and addresses that clients reach a data plane by, besides those that it always has. */
+  readonly reachedBy?: Readonly<Partial<Record<DataPlaneName, readonly string[]>>>;
   /** Told the generation of the authorities that all files have. */
   readonly onWritten: (generation: number) => void;
   readonly clock: Clock;
@@ -105,13 +108,22 @@ function authoritiesFile(authority: InstallationAuthority, path: string): Files 
 }
 
 async function identityFiles(
-  { authority, clock, log }: LocalIdentitiesDeps,
+  { authority, reachedBy = {}, clock, log }: LocalIdentitiesDeps,
   kind: DataPlaneName,
   directory: string,
 ): Promise<Files> {
   const identity: Identity = { kind, id: `${kind}-1` };
-  const names = dataPlanes[kind].certificateNames;
-  const renewed = await createRenewedIdentity({ authority, identity, names, addresses: ["127.0.0.1"], clock, log });
+  const { addresses = [], names = [] } = Object.groupBy(reachedBy[kind] ?? [], (each) =>
+    isIP(each) === 0 ? "names" : "addresses",
+  );
+  const renewed = await createRenewedIdentity({
+    authority,
+    identity,
+    names: [...new Set([...dataPlanes[kind].certificateNames, ...names])],
+    addresses: [...new Set(["127.0.0.1", ...addresses])],
+    clock,
+    log,
+  });
   return {
     async write() {
       const { privateKey, certificate, generation } = renewed.current;

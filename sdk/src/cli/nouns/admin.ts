@@ -3,6 +3,7 @@ import type { CliCommand } from "../command.ts";
 import { addAdminFailover } from "./admin-failover.ts";
 import { addAdminArchives } from "./admin-archives.ts";
 import { addAdminHosts } from "./admin-hosts.ts";
+import { addAdminInference } from "./admin-inference.ts";
 import { addAgents } from "./admin-agents.ts";
 import { addAdminLists } from "./admin-lists.ts";
 import { addAdminMaintenance } from "./admin-maintenance.ts";
@@ -74,6 +75,7 @@ export function addAdmin(admin: CliCommand): void {
   addAdminMaintenance(admin);
   addAdminArchives(admin);
   addAdminHosts(admin);
+  addAdminInference(admin);
   addAdminFailover(admin);
   addAgents(admin);
   addRecovery(admin);

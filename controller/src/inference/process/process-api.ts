@@ -1,0 +1,102 @@
+import { create } from "@bufbuild/protobuf";
+import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
+import { auditOf } from "#access/caller.ts";
+import { adminPage } from "#kernel/page/admin-page.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { keyOf, nextMetadata } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { type InferenceAccount, inferenceAccountKind } from "../account/inference-account.ts";
+import { withoutLost } from "../account/hold-plan.ts";
+import { type InferenceProcess, inferenceProcessKind } from "./inference-process.ts";
+
+interface ProcessApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly processes: Collection<InferenceProcess>;
+  readonly accounts: Collection<InferenceAccount>;
+  readonly isFollowing: (process: InferenceProcess) => boolean;
+  readonly cursors: Cursors;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What operators see and do of processes of the proxy. */
+export function createProcessApi({
+  begin,
+  processes,
+  accounts,
+  isFollowing,
+  cursors,
+  clock,
+}: ProcessApiDeps): ServedService {
+  const follows = (id: string) =>
+    new HoldfastError("INFERENCE_PROCESS_FOLLOWS", `The process ${id} follows a controller, so it is not lost.`);
+
+  /** Ids of the accounts that it holds a part of. */
+  function heldBy(id: string): string[] {
+    return [...accounts.values()].flatMap(({ object: { metadata, status } }) =>
+      (status.holds[id] ?? 0) > 0 ? [metadata.id] : [],
+    );
+  }
+
+  const handlers: Handlers<typeof InferenceProcessService> = {
+    listInferenceProcesses: async ({ page }, call) => {
+      const { items, ...next } = adminPage(processes, () => true, page, call, cursors, "inference-processes");
+      return {
+        processes: items.map((process) => {
+          const { controllerId, seenAt, lostAt = null } = process.status;
+          const isHere = isFollowing(process);
+          return {
+            id: process.metadata.id,
+            state: isHere ? "following" : lostAt === null ? "away" : "lost",
+            controllerId: isHere ? (controllerId ?? "") : "",
+            seenAt: timestampFromMs(seenAt),
+            holds: heldBy(process.metadata.id).length,
+          };
+        }),
+        ...next,
+      };
+    },
+
+    async declareInferenceProcessLost({ processId }, call) {
+      const lost = await retryConflict(call.signal, async () => {
+        const before = await processes.fresh(processId, call.signal);
+        if (before === undefined)
+          throw new HoldfastError("OBJECT_NOT_FOUND", `There is no process ${processId} of the inference proxy.`);
+        const { object } = before;
+        if (isFollowing(object)) throw follows(processId);
+        const now = clock.now();
+        // A stream of it that is still on its way changes nothing after this.
+        const status = { ...object.status, epoch: object.status.epoch + 1, controllerId: null, lostAt: now };
+        const unit = begin();
+        unit.update(inferenceProcessKind, before, { ...object, metadata: nextMetadata(object.metadata, now), status });
+        unit.audit(auditOf(call, "inference-process.lost", inferenceProcessKind.name, processId));
+        return await unit.commit(call.signal);
+      });
+      await accounts.reached(lost, 5_000);
+      for (const account of heldBy(processId)) await giveBack(account, processId, lost, call.signal);
+      return create(EmptySchema);
+    },
+  };
+
+  /** Only while it has not come back: then its holds are its own again. */
+  async function giveBack(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
+    await retryConflict(signal, async () => {
+      const now = await processes.fresh(processId, signal);
+      if (now?.modRevision !== lost) throw follows(processId);
+      const before = await accounts.fresh(account, signal);
+      if (before === undefined) return;
+      const unit = begin();
+      unit.onlyWhile({ key: keyOf(inferenceProcessKind, processId), modRevision: lost });
+      const { object } = before;
+      unit.update(inferenceAccountKind, before, { ...object, status: withoutLost(object.status, processId) });
+      await unit.commit(signal);
+    });
+  }
+
+  return serve(InferenceProcessService, handlers);
+}

@@ -1,0 +1,73 @@
+"""Calls the inference proxy as applications in Python do, and prints what they saw as one line of JSON."""
+
+import json
+import os
+
+import httpx
+import litellm
+import openai
+
+BASE, KEY, POOR, MODEL = (os.environ[name] for name in ("BASE_URL", "KEY", "POOR_KEY", "MODEL"))
+MESSAGES = [{"role": "user", "content": "Say hello."}]
+sent = []
+
+
+def client(key):
+    counted = httpx.Client(event_hooks={"request": [lambda request: sent.append(request.url.path)]})
+    return openai.OpenAI(base_url=BASE, api_key=key, http_client=counted)
+
+
+def error_of(call):
+    try:
+        call()
+    except Exception as error:
+        return [type(error).__name__, getattr(error, "status_code", None), getattr(error, "code", None)]
+    return None
+
+
+def chat(key, model=MODEL, **more):
+    return client(key).chat.completions.create(model=model, messages=MESSAGES, max_tokens=8, **more)
+
+
+def streamed(chunks):
+    text, usages = "", []
+    for chunk in chunks:
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+        usage = getattr(chunk, "usage", None)
+        if usage:
+            usages.append([usage.prompt_tokens, usage.completion_tokens])
+    return {"text": text, "usages": usages}
+
+
+def by_litellm(**more):
+    return litellm.completion(
+        model="openai/" + MODEL, api_base=BASE, api_key=KEY, messages=MESSAGES, max_tokens=8, **more
+    )
+
+
+def pointless():
+    before = len(sent)
+    error = error_of(lambda: chat(POOR))
+    return {"error": error, "requests": len(sent) - before}
+
+
+whole = chat(KEY)
+embedded = client(KEY).embeddings.create(model=MODEL, input=["a", "b"], encoding_format="float")
+by_other = by_litellm()
+print(
+    json.dumps(
+        {
+            "chat": {"text": whole.choices[0].message.content, "usage": [whole.usage.prompt_tokens, whole.usage.completion_tokens]},
+            "stream": streamed(chat(KEY, stream=True)),
+            "embeddings": len(embedded.data),
+            "litellm": {"text": by_other.choices[0].message.content, "usage": [by_other.usage.prompt_tokens, by_other.usage.completion_tokens]},
+            "litellm_stream": streamed(by_litellm(stream=True)),
+            "unknown_key": error_of(lambda: chat(KEY[:-4] + "AAAA")),
+            "no_prefix": error_of(lambda: chat(KEY, model="large")),
+            "no_provider": error_of(lambda: chat(KEY, model="provider_a/m")),
+            "over_the_ceiling": pointless(),
+            "requests": len(sent),
+        }
+    )
+)

@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { createTestCertificate } from "../controller/test-certificate.ts";
+import { judgeImage } from "../engines/judge-image.ts";
+import { freePorts } from "../platform/free-ports.ts";
+import { tinyGguf } from "./tiny-gguf.ts";
+
+/** Debian's `llama-server` behind TLS, with a small model of seeded random weights. */
+export interface LlamaServer {
+  /** Base URL that organizations configure, and its authority. */
+  readonly url: string;
+  readonly authority: string;
+  readonly apiKey: string;
+  close(): Promise<void>;
+}
+
+const apiKey = "sk-of-the-model";
+
+/** Or why this host cannot have it. */
+export async function startLlamaServer(): Promise<LlamaServer | string> {
+  const image = await judgeImage("models");
+  if (typeof image === "string") return image;
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-llama-"));
+  const model = join(directory, "smoke.gguf");
+  writeFileSync(model, tinyGguf(7), { mode: 0o644 });
+  const [port = 0] = await freePorts(1);
+  const listen = ["--host", "127.0.0.1", "--port", String(port), "--api-key", apiKey];
+  const server = await image.start(
+    ["/usr/bin/llama-server", "--model", model, ...listen, "--embeddings", "--pooling", "mean", "--no-webui"],
+    [directory],
+    /server is listening/,
+  );
+  const { cert, key } = await createTestCertificate();
+  const front = createServer({ cert, key }, (socket) => {
+    const behind = connect(port, "127.0.0.1");
+    socket.on("error", () => behind.destroy());
+    behind.on("error", () => socket.destroy());
+    socket.pipe(behind).pipe(socket);
+  });
+  front.on("tlsClientError", () => undefined);
+  await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `https://127.0.0.1:${(front.address() as AddressInfo).port}/v1`,
+    authority: cert,
+    apiKey,
+    async close() {
+      front.close();
+      await server.end("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createInferenceCallers, type InferenceCallers } from "../support/platform/inference-callers.ts";
+import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { type LlamaServer, startLlamaServer } from "../support/servers/llama-server.ts";
+import { runPythonClients } from "../support/servers/python-clients.ts";
+import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+type Tokens = readonly [prompt: number, completion: number];
+
+interface Seen {
+  readonly chat: { readonly text: string; readonly usage: Tokens };
+  readonly stream: { readonly text: string; readonly usages: readonly Tokens[] };
+  readonly litellm: { readonly text: string; readonly usage: Tokens };
+  readonly litellm_stream: { readonly text: string; readonly usages: readonly Tokens[] };
+  readonly embeddings: number;
+}
+
+describe("clients of OpenAI's API for Python", () => {
+  let provider: ScriptedProvider;
+  let llama: LlamaServer | string;
+  let platform: Platform;
+  let organizations: Organizations;
+  let its: InferenceCallers;
+
+  beforeAll(async () => {
+    provider = await startScriptedProvider();
+    llama = await startLlamaServer();
+    platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+    organizations = createOrganizations(platform);
+    its = createInferenceCallers(platform, await organizations.first());
+    const { url, authority } = provider;
+    await its.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
+    await its.put("settings", { monthly_cost_limit_cents: 100_000 });
+  }, 300_000);
+  afterAll(async () => {
+    await its?.close();
+    organizations?.close();
+    await platform?.remove();
+    await provider?.close();
+    if (typeof llama === "object") await llama.close();
+  });
+
+  async function seen(model: string): Promise<Seen> {
+    const { secret } = await its.newKey();
+    const poor = await its.newKey({ monthly_token_limit: 1 });
+    return (await runPythonClients("inference_clients.py", {
+      BASE_URL: platform.admin.inference_url,
+      KEY: secret,
+      POOR_KEY: poor.secret,
+      MODEL: model,
+      SSL_CERT_FILE: platform.admin.ca_file,
+    })) as Seen;
+  }
+
+  it("chat, stream, embed, and tell errors apart without asking again in vain", async () => {
+    expect(await seen("provider_c/plain")).toEqual({
+      chat: { text: "Hello there", usage: [11, 3] },
+      stream: { text: "Grüß dich 🙂", usages: [[11, 3]] },
+      embeddings: 2,
+      litellm: { text: "Hello there", usage: [11, 3] },
+      // litellm adds usage of its own only where it is asked to.
+      litellm_stream: { text: "Grüß dich 🙂", usages: expect.any(Array) },
+      unknown_key: ["AuthenticationError", 401, "invalid_key"],
+      no_prefix: ["BadRequestError", 400, "invalid_model"],
+      no_provider: ["APIStatusError", 412, "provider_not_configured"],
+      over_the_ceiling: { error: ["RateLimitError", 429, "token_ceiling_exceeded"], requests: 1 },
+      requests: expect.any(Number),
+    });
+  }, 600_000);
+
+  it("work with a real server of models too, and its usage is what the proxy tells", async (context) => {
+    if (typeof llama === "string") return context.skip(llama);
+    const { url, authority, apiKey } = llama;
+    const real = { provider: "provider_e", api_key: apiKey, base_url: url, ca_certificate: authority };
+    expect((await its.put("providers", real)).status).toBe(200);
+    const told = await seen("provider_e/smoke");
+    expect(told.chat.usage[1]).toBeGreaterThan(0);
+    expect(told.stream.usages).toHaveLength(1);
+    expect(told.embeddings).toBe(2);
+    const tokens = [told.chat.usage, told.stream.usages[0] ?? [0, 0], told.litellm.usage];
+    const completion = tokens.reduce((sum, [, each]) => sum + each, 0);
+    const item = await waitUntil("usage has all five calls", async () => {
+      const found = (await its.usage("model")).items.find(({ model }) => model === "provider_e/smoke");
+      return found?.requests === 5 && found;
+    });
+    expect(item.estimated_requests).toBe(0);
+    // The stream of litellm is the only one whose usage nobody saw here: at most its eight tokens.
+    expect(item.completion_tokens).toBeGreaterThan(completion);
+    expect(item.completion_tokens).toBeLessThanOrEqual(completion + 8);
+    await its.put("providers", { provider: "provider_e", api_key: "wrong" });
+    const { secret } = await its.newKey();
+    await expect(its.chat(secret, "x", { model: "provider_e/smoke" })).rejects.toThrow(/refuses the key/);
+  }, 600_000);
+});
