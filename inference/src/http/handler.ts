@@ -54,7 +54,10 @@ export function createHandler(deps: HandlerDeps): RequestHandler {
       return client.fail(apiError("invalid_key", "The inference key is missing, or is not valid."));
     if (route.kind === "models") return client.json(modelsOf(configuration.organization(key.organizationId)));
     const mine = inFlight.get(key.id) ?? 0;
-    if (mine >= inFlightMax) return client.fail(limited(`The key has ${inFlightMax} requests under way.`, 1_000));
+    if (mine >= inFlightMax) {
+      tellRate(key, client);
+      return client.fail(limited(`The key has ${inFlightMax} requests under way.`, 1_000));
+    }
     inFlight.set(key.id, mine + 1);
     try {
       await call(route.kind, key, request, client);

@@ -1,0 +1,132 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { costAccount, periodOf } from "@holdfast/common/inference/accounts.ts";
+import { type Log, silentLog } from "@holdfast/common/log.ts";
+import { ConfigurationSchema } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { RoutedCall } from "../call/serve-call.ts";
+import { createConfiguration } from "../configuration/configuration.ts";
+import { createAccounting } from "../hold/accounting.ts";
+import { createHoldBook } from "../hold/hold-book.ts";
+import { openJournal } from "../journal/journal.ts";
+import { createMetrics } from "../metrics.ts";
+import { createHandler } from "./handler.ts";
+import { createBodyRoom } from "./read-body.ts";
+
+const organizationId = "o";
+const keyId = randomUUID();
+const secret = `inf_${keyId}_${"s".repeat(32)}`;
+
+let directory: string;
+let server: Server;
+let logged: string[];
+/** What would have gone to a provider; only this part of the process knows of names and sockets. */
+let served: RoutedCall[];
+let release: () => void;
+
+async function serve(euOnly: boolean): Promise<string> {
+  const note = (message: string) => void logged.push(message);
+  const log: Log = { ...silentLog, info: note, warn: note, error: note };
+  const configuration = createConfiguration();
+  const secretHash = createHash("sha256").update(secret).digest();
+  configuration.apply(
+    create(ConfigurationSchema, {
+      revision: 1n,
+      synced: true,
+      keys: [{ id: keyId, organizationId, secretHash }],
+      organizations: [
+        {
+          organizationId,
+          monthlyLimitMicrocents: 1_000_000_000_000n,
+          euOnly,
+          providers: [
+            { name: "provider_a", enabled: true, apiKey: "k", baseUrl: "https://models.test", euEndpoint: true },
+            { name: "provider_c", enabled: true, apiKey: "k", baseUrl: "https://models.test", euEndpoint: false },
+            { name: "provider_d", enabled: true, apiKey: "k", baseUrl: "https://models.test", euEndpoint: true },
+          ],
+        },
+      ],
+    }),
+  );
+  const journal = openJournal(directory, { now: Date.now, log });
+  const book = createHoldBook(journal.state, { append: journal.append, now: Date.now, limitOf: () => undefined });
+  const account = costAccount(organizationId, periodOf(Date.now()));
+  book.welcome(new Map([[account, 1_000_000_000_000]]), () => undefined);
+  const accounting = createAccounting({ book, journal, now: Date.now, newId: randomUUID });
+  const none = { underWay: () => 0, drains: () => 0, journalBytes: () => 0, isConnected: () => true };
+  const waiting = Promise.withResolvers<void>();
+  release = waiting.resolve;
+  const handler = createHandler({
+    configuration,
+    accounting,
+    book,
+    room: createBodyRoom(),
+    metrics: createMetrics(none),
+    async serve(routed, client) {
+      served.push(routed);
+      await waiting.promise;
+      client.json("{}");
+    },
+    mayAdmit: () => true,
+    now: Date.now,
+    log,
+  });
+  server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat/completions`;
+}
+
+async function ask(url: string, model: string): Promise<unknown[]> {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}` },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "x" }], max_tokens: 1 }),
+  });
+  const { error } = (await answer.json()) as { error?: { code: string } };
+  return [answer.status, error?.code];
+}
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "inference-handler-"));
+  logged = [];
+  served = [];
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test("a call that may not leave the EU is refused before anything knows of its provider, and nothing is logged", async () => {
+  const url = await serve(true);
+  release();
+  const refused = [403, "eu_residency_unavailable"];
+  expect(await ask(url, "provider_a/m")).toEqual(refused);
+  expect(await ask(url, "provider_c/m")).toEqual(refused);
+  expect(served).toEqual([]);
+  expect(await ask(url, "provider_d/m")).toEqual([200, undefined]);
+  expect(served.map(({ route }) => route.url)).toEqual(["https://models.test/chat/completions"]);
+  expect(logged).toEqual([]);
+});
+
+test("a key has at most 100 calls under way", async () => {
+  const url = await serve(false);
+  const calls = Array.from({ length: 110 }, () =>
+    ask(url, "provider_c/m").then((end) => {
+      // Those that are refused are answered while the others wait.
+      if (end[0] === 429) refusals.push(end);
+      if (refusals.length === 10) release();
+      return end;
+    }),
+  );
+  const refusals: unknown[][] = [];
+  const ends = await Promise.all(calls);
+  expect(ends.filter(([status]) => status === 200)).toHaveLength(100);
+  expect(refusals).toEqual(Array.from({ length: 10 }, () => [429, "rate_limited"]));
+  expect(served).toHaveLength(100);
+});
