@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,7 @@ import { createServer } from "node:tls";
 import { createTestCertificate } from "../controller/test-certificate.ts";
 import { judgeImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
+import { waitUntil } from "../wait-until.ts";
 import { tinyGguf } from "./tiny-gguf.ts";
 
 /** Debian's `llama-server` behind TLS, with a small model of seeded random weights. */
@@ -24,15 +25,22 @@ export async function startLlamaServer(): Promise<LlamaServer | string> {
   const image = await judgeImage("models");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-llama-"));
+  // Its user inside is another one.
+  chmodSync(directory, 0o755);
   const model = join(directory, "smoke.gguf");
   writeFileSync(model, tinyGguf(7), { mode: 0o644 });
   const [port = 0] = await freePorts(1);
   const listen = ["--host", "127.0.0.1", "--port", String(port), "--api-key", apiKey];
   const server = await image.start(
-    ["/usr/bin/llama-server", "--model", model, ...listen, "--embeddings", "--pooling", "mean", "--no-webui"],
+    ["/usr/bin/llama-server", "--model", model, ...listen, "--embeddings", "--pooling", "mean", "--no-ui"],
     [directory],
-    /server is listening/,
+    /load_model/,
   );
+  const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+  await waitUntil("llama-server serves", isUp, { withinMs: 60_000 });
   const { cert, key } = await createTestCertificate();
   const front = createServer({ cert, key }, (socket) => {
     const behind = connect(port, "127.0.0.1");

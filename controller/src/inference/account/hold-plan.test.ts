@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { freeOf, granted, heldOf, opensCircuit, planHold, released, settledBy } from "./hold-plan.ts";
+import { freeOf, granted, heldOf, opensCircuit, planHold, released, settledBy, withoutLost } from "./hold-plan.ts";
 import { type AccountStatus, emptyAccount } from "./inference-account.ts";
 
 const holders = (...connected: string[]) => ({ connected, now: 1_000 });
@@ -29,6 +29,15 @@ describe("a hold", () => {
   test("of a process that is not there is not waited for, and stays counted", () => {
     const account = { ...emptyAccount, holds: { gone: 80 } };
     expect(planHold(account, 100, asked("b", 30), holders("b"))).toEqual({ kind: "grant", amount: 20 });
+  });
+
+  test("of a process that is lost goes to others, and is kept in mind", () => {
+    const account = withoutLost({ ...emptyAccount, settled: 10, holds: { gone: 80, b: 5 } }, "gone");
+    expect(account).toMatchObject({ settled: 10, holds: { b: 5 }, unaccounted: { gone: 80 } });
+    expect(planHold(account, 100, asked("b", 85), holders("b"))).toEqual({ kind: "grant", amount: 85 });
+    // Again, or after it used more than it held, nothing changes.
+    expect(withoutLost(account, "gone")).toEqual(account);
+    expect(withoutLost({ ...emptyAccount, holds: { gone: -3 } }, "gone").unaccounted).toEqual({});
   });
 
   test("is waited for a second at most", () => {
