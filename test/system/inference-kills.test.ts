@@ -125,7 +125,7 @@ describe("a process of the inference proxy that is killed", () => {
     expect(used).toBeLessThanOrEqual(limit);
     // What the provider charged is in usage; beyond it only what a kill left open, as estimated.
     expect(total.requests).toBeGreaterThanOrEqual(charged);
-    expect(total.requests - (charged)).toBeLessThanOrEqual(total.estimated_requests);
+    expect(total.requests - charged).toBeLessThanOrEqual(total.estimated_requests);
     expect(total.requests).toBeGreaterThanOrEqual(answered.ok);
     // Nothing is stranded: at rest less is left than a call needs.
     expect(limit - used).toBeLessThan(tokensOfCall);
