@@ -43,7 +43,9 @@ try {
   };
   const posted = (model: string, stream: boolean) =>
     file(`${model.replace("/", "-")}-${stream}`, JSON.stringify({ model, ...body, ...(stream && { stream }) }));
-  const choices = [{ index: 0, message: { role: "assistant", content: "A latch holds a door." }, finish_reason: "stop" }];
+  const choices = [
+    { index: 0, message: { role: "assistant", content: "A latch holds a door." }, finish_reason: "stop" },
+  ];
   const answer = JSON.stringify({ id: "c", object: "chat.completion", created: 1, model: "m", choices, usage });
   const event = (more: object) =>
     `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", ...more })}\n\n`;
@@ -94,6 +96,20 @@ try {
   let ours = 0;
   let ofStreams = 0;
 
+  const trusting = new Agent({ connect: { ca: [platform.ca, cert] } });
+  for (const arm of ["direct", ...arms] as const) {
+    const asked = JSON.stringify({ model: modelOf(arm), ...body });
+    const answered = await request(urls[arm], {
+      method: "POST",
+      headers: headers[arm],
+      body: asked,
+      dispatcher: trusting,
+    });
+    const text = await answered.body.text();
+    if (answered.statusCode !== 200 || !text.includes("A latch holds a door."))
+      throw new Error(`${arm} answers ${answered.statusCode}: ${text}`);
+  }
+
   // The first round warms up.
   for (let round = 0; round <= rounds; round += 1) {
     const at = (arm: Arm | "direct", most: number, isStream = false) =>
@@ -122,7 +138,10 @@ try {
   }
 
   for (const arm of arms) {
-    print(`${arm}: requests a second`, `${median(perSecond[arm]).toFixed(0)} (${median(cpuUs[arm]).toFixed(0)} us CPU)`);
+    print(
+      `${arm}: requests a second`,
+      `${median(perSecond[arm]).toFixed(0)} (${median(cpuUs[arm]).toFixed(0)} us CPU)`,
+    );
     print("  added p50; p99", `${ms(median(p50[arm]))}; ${ms(median(p99[arm]))}`);
     const each = `${median(streams[arm]).toFixed(0)} (${median(chunkUs[arm]).toFixed(1)} us CPU a chunk)`;
     print(`  streams of ${chunks} chunks a second`, each);
@@ -152,9 +171,8 @@ try {
   const exact = item.requests - item.estimated_requests;
   if (item.prompt_tokens < exact * usage.prompt_tokens || item.completion_tokens < exact * usage.completion_tokens)
     throw new Error(`tokens are missing: ${JSON.stringify(item)}`);
-  const dispatcher = new Agent({ connect: { ca: platform.ca } });
-  const refused = await request(urls["ours, TLS"], { method: "POST", body: "{}", dispatcher });
-  await dispatcher.destroy();
+  const refused = await request(urls["ours, TLS"], { method: "POST", body: "{}", dispatcher: trusting });
+  await trusting.destroy();
   if (refused.statusCode !== 401) throw new Error("a call without a key was answered");
   print("correctness", `${item.requests} calls in usage, ${ofStreams} of them streams; 401 without a key`);
   portkey.end();

@@ -57,7 +57,9 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_ISSUER_ADDRESSES: reach?.address ?? machineHost.address,
     HOLDFAST_ISSUER_PORT: String(ports.issuer),
     HOLDFAST_INFERENCE_ADDRESSES: reach?.address ?? loopback,
-    HOLDFAST_INFERENCE_NAMES: [...new Set([`inference.${domain}`, ...(reach ? [reach.advertise, reach.address] : [])])].join(","),
+    HOLDFAST_INFERENCE_NAMES: [
+      ...new Set([`inference.${domain}`, ...(reach ? [reach.advertise, reach.address] : [])]),
+    ].join(","),
     HOLDFAST_ISSUERS_FROM: [...new Set(["127.0.0.1", machineHost.address])].map((address) => `${address}/32`).join(","),
     HOLDFAST_OBJECTS: objectsUrl(parts),
     HOLDFAST_OBJECTS_KEY_FILE: objectsDirectory(parts) === undefined ? secrets.objectsKeyFile : secrets.storeKeyFile,

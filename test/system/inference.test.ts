@@ -377,7 +377,9 @@ describe("the inference proxy", () => {
     // Logs, the journal, and the files of etcd and of the history as they are.
     const files = filesBelow(platform.directory, ["keys", "machines"]);
     expect(files.some((file) => file.endsWith("inference/journal"))).toBe(true);
-    const running = Object.values(platform.processes()).flat().filter((pid) => typeof pid === "number");
+    const running = Object.values(platform.processes())
+      .flat()
+      .filter((pid) => typeof pid === "number");
     const told = [...platform.errorBodies, ...running.map((pid) => JSON.stringify(argumentsAndEnvironment(pid)))];
     const texts = [stored, told.join("\n"), ...files.map((file) => readFileSync(file, "latin1"))];
     for (const secret of [providerKey, plantedPrompt, ...secrets, ...its.secrets])

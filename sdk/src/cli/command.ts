@@ -25,7 +25,8 @@ export class CliCommand extends Command {
    */
   override parseOptions(args: string[]): ParseOptionsResult {
     const { verb, at } = verbIn(this, args);
-    const own = verb === this ? [] : this.options.filter(({ long }) => verb.options.some((other) => other.long === long));
+    const own =
+      verb === this ? [] : this.options.filter(({ long }) => verb.options.some((other) => other.long === long));
     if (own.length === 0) return super.parseOptions(args);
     const head = super.parseOptions(args.slice(0, at));
     const all = this.options;

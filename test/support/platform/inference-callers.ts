@@ -123,7 +123,11 @@ export async function codeOf(call: Promise<unknown>): Promise<string> {
   }
 }
 
-export async function inParallel<T>(items: readonly T[], most: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(
+  items: readonly T[],
+  most: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   const left = items.values();
   const worker = async () => {
     for (const item of left) await work(item);

@@ -36,10 +36,11 @@ export async function startLlamaServer(): Promise<LlamaServer | string> {
     [directory],
     /load_model/,
   );
-  const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
+  const isUp = () =>
+    fetch(`http://127.0.0.1:${port}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
   await waitUntil("llama-server serves", isUp, { withinMs: 60_000 });
   const { cert, key } = await createTestCertificate();
   const front = createServer({ cert, key }, (socket) => {

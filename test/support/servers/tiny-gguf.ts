@@ -63,8 +63,20 @@ export function tinyGguf(seed: number): Buffer {
     ["llama.rope.dimension_count", uint32(width / heads)],
     ["tokenizer.ggml.model", text("llama")],
     ["tokenizer.ggml.tokens", array(typeString, tokens.map(bytesOf))],
-    ["tokenizer.ggml.scores", array(typeFloat32, tokens.map(() => numberOf("float", 0)))],
-    ["tokenizer.ggml.token_type", array(typeInt32, kinds.map((kind) => numberOf("int32", kind)))],
+    [
+      "tokenizer.ggml.scores",
+      array(
+        typeFloat32,
+        tokens.map(() => numberOf("float", 0)),
+      ),
+    ],
+    [
+      "tokenizer.ggml.token_type",
+      array(
+        typeInt32,
+        kinds.map((kind) => numberOf("int32", kind)),
+      ),
+    ],
     ["tokenizer.ggml.unknown_token_id", uint32(0)],
     ["tokenizer.ggml.bos_token_id", uint32(1)],
     ["tokenizer.ggml.eos_token_id", uint32(2)],

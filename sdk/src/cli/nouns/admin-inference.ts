@@ -26,7 +26,10 @@ export function addAdminInference(admin: CliCommand): void {
     .option("--yes", "do not ask")
     .example("admin inference lost 019a...")
     .does(async ({ person, output, confirm }, processId: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Is ${processId} gone for good, with its directory? What it spent and did not report is lost.`, yes);
+      await confirm(
+        `Is ${processId} gone for good, with its directory? What it spent and did not report is lost.`,
+        yes,
+      );
       await (await person()).admin(service, "DeclareInferenceProcessLost", { processId });
       output.say(`${processId} holds nothing any more`);
     });
