@@ -27,6 +27,13 @@ export interface OutgoingMail {
 /** Why a server was of no use, in our own words: nothing of what it said, and no address. */
 export class MailServerFailure extends Error {
   override readonly name = "MailServerFailure";
+  /** It took everything but the one who was to get the mail. */
+  readonly isOfRecipient: boolean;
+
+  constructor(message: string, { isOfRecipient = false, ...options }: ErrorOptions & { isOfRecipient?: boolean } = {}) {
+    super(message, options);
+    this.isOfRecipient = isOfRecipient;
+  }
 }
 
 interface Deps {
@@ -105,8 +112,12 @@ async function withTransport(
   } catch (error) {
     signal.throwIfAborted();
     if (deadline.aborted) throw new MailServerFailure(`No answer of the mail server within ${deadlineMs / 1_000} s.`);
-    throw new MailServerFailure(reasonOf(error), { cause: error });
+    throw new MailServerFailure(reasonOf(error), { cause: error, isOfRecipient: isOfRecipient(error) });
   }
+}
+
+function isOfRecipient(error: unknown): boolean {
+  return error instanceof Error && "command" in error && error.command === "RCPT TO";
 }
 
 function reasonOf(error: unknown): string {

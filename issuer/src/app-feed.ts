@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Feed } from "@holdfast/feed/follow.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
@@ -9,6 +9,7 @@ import {
   type FollowRequest,
   FollowRequestSchema,
   IssuerService,
+  type MailReportSchema,
   type OwnNetworks,
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { IssuerServer } from "./issuer-server.ts";
@@ -19,6 +20,9 @@ export interface AppFeed extends Feed<FollowRequest, AppBatch> {
   readonly controllers: readonly string[];
   /** Serves what was served last. */
   restore(): Promise<void>;
+  /** Tells the controller that it follows; what is said while there is none is lost. */
+  tell(mail: MessageInitShape<typeof MailReportSchema>): void;
+  readonly isConnected: boolean;
   /** Resolves when the newest state is on disk. */
   settled(): Promise<void>;
 }
@@ -38,6 +42,7 @@ export function createAppFeed({ server, file, certificateRequest, log }: Deps): 
   let own: OwnNetworks | undefined;
   let writing: Promise<void> = Promise.resolve();
   let isOutdated = false;
+  let send: ((message: FollowRequest) => void) | undefined;
 
   function hold(app: AppSignIn): void {
     apps.set(app.appId, app);
@@ -91,6 +96,16 @@ export function createAppFeed({ server, file, certificateRequest, log }: Deps): 
       if (!batch.synced) return undefined;
       const served = batch.apps.map(({ appId, version }) => ({ appId, version }));
       return create(FollowRequestSchema, { served });
+    },
+    opened(say) {
+      send = say;
+    },
+    ended() {
+      send = undefined;
+    },
+    tell: (mail) => send?.(create(FollowRequestSchema, { mail })),
+    get isConnected() {
+      return send !== undefined;
     },
     get controllers() {
       return controllers;

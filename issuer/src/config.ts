@@ -5,6 +5,11 @@ export const issuerSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation that the apps belong to"),
   listen: list("HOLDFAST_ISSUER_LISTEN", "Each address and port to serve end users on", "127.0.0.1:8451"),
   directory: text("HOLDFAST_ISSUER_DIR", "Directory that keeps what it serves, sealed"),
+  metrics: text(
+    "HOLDFAST_ISSUER_METRICS",
+    "Socket in the file system, or host:port, that serves /metrics; empty for none",
+    "",
+  ),
   controllers: list("HOLDFAST_CONTROLLERS", "Agent listeners of the controllers, host:port, that it follows"),
   identityDirectory: text("HOLDFAST_ISSUER_IDENTITY_DIR", "Directory with key.pem, cert.pem and ca.pem of this issuer"),
 };

@@ -3,22 +3,25 @@ import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 import { createCertificates } from "@holdfast/https/certificates.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import type { AppSignIn, OwnNetworks } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "./app.ts";
+import type { Metrics } from "./metrics.ts";
 import { createDerivedKeys } from "./derived-keys.ts";
-import { type Answer, type Asked, askedOf, json, plain, Refused } from "./http/exchange.ts";
+import { type Answer, type Asked, askedOf, plain, Refused } from "./http/exchange.ts";
 import { createTokenKeys } from "./protocol/token-keys.ts";
-import { answer } from "./routes.ts";
+import { createTokenPace } from "./protocol/token-pace.ts";
+import { answer, routeName } from "./routes.ts";
 import { problemPage } from "./sign-in/page.ts";
-import { sendMail } from "./sign-in/send-mail.ts";
+import { createMailWatch, type MailWatchDeps } from "./sign-in/mail-watch.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { createDatabase, DatabaseAway } from "./store/database.ts";
+import { createProviders } from "./upstream/provider.ts";
 
 export interface IssuerServer {
+  readonly apps: number;
   /** Serves the app so from now on. */
   hold(config: AppSignIn): void;
   release(appId: string): void;
@@ -36,13 +39,14 @@ interface Deps {
   /** PEM of the key that the certificates of all apps are for. */
   readonly hostKey: string;
   readonly trust: string;
+  /** Tells controllers of mails. */
+  readonly tell: MailWatchDeps["tell"];
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 const graceMs = 5_000;
-/** Of tokens that were not given, a source at a time. */
-const tokenFailures = { burst: 100, perSecond: 50 / 60 };
 const hsts = { "strict-transport-security": "max-age=31536000" };
 
 /** Serves the sign-in of each app under its own name. */
@@ -52,7 +56,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   const byHost = new Map<string, App>();
   const hosts = new Map<string, string>();
   let { trust } = deps;
-  const failures = createTokenBuckets(tokenFailures, clock.monotonicMs);
+  const pace = createTokenPace(clock.monotonicMs);
+  const providers = createProviders(clock.monotonicMs);
+  const mails = createMailWatch({ tell: deps.tell, counted: (outcome) => deps.metrics.mail(outcome) });
   let own: OwnNetworks | undefined;
   let egress: Egress | undefined;
   const stopping = new AbortController();
@@ -67,7 +73,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   function send(app: App, mailId: string): void {
-    sendMail(app, mailId, stopping.signal).catch((error: unknown) => {
+    mails.send(app, mailId, stopping.signal).catch((error: unknown) => {
       log.warn("mail not sent", { app: app.config.appId, error: error instanceof Error ? error.name : "unknown" });
     });
   }
@@ -78,12 +84,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     if (app === undefined) return plain(421, "No app is served under this name.");
     try {
       const asked: Asked = await askedOf(request, app.config.issuerUrl);
-      const isGuess = asked.method === "POST" && asked.path === "/token";
-      const { waitS } = isGuess ? failures.take(asked.source, 1) : { waitS: 0 };
-      if (waitS > 0) return tooMany(waitS);
-      const answered = await answer(app, asked, (mailId) => send(app, mailId));
-      if (isGuess && answered.status === 200) failures.giveBack(asked.source, 1);
-      return answered;
+      return await answer(app, asked, { send: (mailId) => send(app, mailId), providers, pace });
     } catch (error) {
       if (error instanceof Refused) return error.answer;
       if (error instanceof DatabaseAway) {
@@ -101,7 +102,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   function handle(request: HttpRequest, response: HttpResponse): void {
+    const beganMs = clock.monotonicMs();
     void answerOf(request).then(({ status, headers, body }) => {
+      deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
       const out = response as unknown as ServerResponse;
       if (out.destroyed) return;
       const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
@@ -111,7 +114,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     });
   }
 
-  const upkeep = startUpkeep({ apps: () => [...byHost.values()], log });
+  const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });
   const server = createApiServer({ handler: handle, key: deps.key, cert: deps.certificate, certificates });
   for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
 
@@ -126,9 +129,14 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   return {
+    get apps() {
+      return byHost.size;
+    },
     hold(config) {
       const authority = new URL(config.issuerUrl).host;
       const before = byHost.get(authority);
+      if (before !== undefined && before.config.appId !== config.appId)
+        throw new Error(`${authority} is the app ${before.config.appId}'s`);
       if (hosts.get(config.appId) !== authority) release(config.appId);
       const address = config.database;
       if (address === undefined) return;
@@ -173,11 +181,6 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
       await egress?.close();
     },
   };
-}
-
-function tooMany(waitS: number): Answer {
-  const refused = json(429, { error: "slow_down", error_description: "too many requests failed" });
-  return { ...refused, headers: { ...refused.headers, "retry-after": String(Math.ceil(waitS)) } };
 }
 
 function codeOf(error: unknown): string {

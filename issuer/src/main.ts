@@ -7,6 +7,7 @@ import { createAppFeed } from "./app-feed.ts";
 import { issuerSettings } from "./config.ts";
 import { openHostKey } from "./host-key.ts";
 import { startIssuerServer } from "./issuer-server.ts";
+import { createMetrics, serveMetrics } from "./metrics.ts";
 import { openStateFile } from "./state-file.ts";
 
 const config = readConfig(issuerSettings, process.env);
@@ -21,8 +22,20 @@ if (identity !== undefined) {
   const file = await openStateFile(directory);
   const { privateKey: hostKey, request: certificateRequest } = await openHostKey(directory);
   const { key, certificate, authorities: trust } = identity;
-  const server = await startIssuerServer({ listen, key, certificate, hostKey, trust, clock: systemClock, log });
+  const metrics = createMetrics({ apps: () => server.apps, isConnected: () => feed.isConnected });
+  const server = await startIssuerServer({
+    listen,
+    key,
+    certificate,
+    hostKey,
+    trust,
+    tell: (report) => feed.tell(report),
+    metrics,
+    clock: systemClock,
+    log,
+  });
   const feed = createAppFeed({ server, file, certificateRequest, log });
+  const told = config.metrics === "" ? undefined : await serveMetrics(config.metrics, metrics);
   await feed.restore();
   log.info("issuer ready", { listen });
   const trusted = watchIdentity(
@@ -45,6 +58,7 @@ if (identity !== undefined) {
     },
     stopping.signal,
   );
+  told?.close();
   await Promise.all([server.close(), feed.settled(), trusted]);
 }
 log.info("issuer stopped", {});

@@ -5,9 +5,10 @@ import { authorize } from "./protocol/authorize.ts";
 import { logout } from "./protocol/logout.ts";
 import { metadataOf } from "./protocol/metadata.ts";
 import { revoke } from "./protocol/revoke.ts";
-import { token } from "./protocol/token.ts";
+import type { TokenPace } from "./protocol/token-pace.ts";
 import { userinfo } from "./protocol/userinfo.ts";
 import { styleSheet } from "./sign-in/page.ts";
+import { beginElsewhere, returnFromElsewhere } from "./upstream/sign-in-elsewhere.ts";
 import {
   askAddress,
   askCode,
@@ -20,7 +21,7 @@ import {
   takeSecond,
 } from "./sign-in/steps.ts";
 
-type Rule = (app: App, asked: Asked) => Answer | Promise<Answer>;
+type Rule = (app: App, asked: Asked, served: Served) => Answer | Promise<Answer>;
 type StepRule = (step: Step) => Answer | Promise<Answer>;
 
 /** Who may read answers from scripts: anybody, or the origins of the app's clients. */
@@ -39,7 +40,7 @@ const routes: Readonly<Record<string, Route>> = {
   "/.well-known/oauth-authorization-server": { methods: { GET: metadata }, readers: "any" },
   "/jwks.json": { methods: { GET: ({ tokens }) => json(200, tokens.jwks, cached) }, readers: "any" },
   "/authorize": { methods: { GET: authorize, POST: authorize }, readers: "nobody" },
-  "/token": { methods: { POST: token }, readers: "clients" },
+  "/token": { methods: { POST: (app, asked, { pace }) => pace.answer(app, asked) }, readers: "clients" },
   "/userinfo": { methods: { GET: userinfo, POST: userinfo }, readers: "clients" },
   "/revoke": { methods: { POST: revoke }, readers: "clients" },
   "/logout": { methods: { GET: logout, POST: logout }, readers: "nobody" },
@@ -56,18 +57,41 @@ const stepRoutes: Readonly<Record<string, Readonly<Record<string, StepRule>>>> =
   "": { GET: askAddress, POST: takeAddress },
   "/second": { GET: askSecond, POST: takeSecond },
   "/code": { GET: askCode, POST: takeCode },
+  "/with-google": { GET: elsewhere("google") },
+  "/with-oidc": { GET: elsewhere("oidc") },
 };
 
+function elsewhere(provider: string): StepRule {
+  return (step) => beginElsewhere(step.providers, step, provider);
+}
+
+/** What serves all apps. */
+export interface Served extends Pick<Step, "send" | "providers"> {
+  readonly pace: TokenPace;
+}
+
+/** The route of a request as metrics name it: one of a few words. */
+export function routeName(url: string): string {
+  const [path = ""] = url.split("?");
+  if (Object.hasOwn(routes, path)) return path;
+  return path.startsWith("/sign-in/") ? "/sign-in" : path.startsWith("/callback/") ? "/callback" : "other";
+}
+
 /** The answer of an app to a request. */
-export async function answer(app: App, asked: Asked, send: Step["send"]): Promise<Answer> {
-  const [, id, rest = ""] = /^\/sign-in\/([A-Za-z0-9_-]{16})(\/[a-z]+)?$/.exec(asked.path) ?? [];
+export async function answer(app: App, asked: Asked, more: Served): Promise<Answer> {
+  const [, id, rest = ""] = /^\/sign-in\/([A-Za-z0-9_-]{16})(\/[a-z-]+)?$/.exec(asked.path) ?? [];
   const method = asked.method === "HEAD" ? "GET" : asked.method;
   if (id !== undefined) {
     const methods = stepRoutes[rest];
     const rule = methods?.[method];
-    if (rule !== undefined) return rule({ app, asked, id, send });
+    if (rule !== undefined) return rule({ ...more, app, asked, id });
     return methods === undefined ? plain(404, "There is no such page.") : notAllowed(methods);
   }
+  const [, callback] = /^\/callback\/([a-z]+)$/.exec(asked.path) ?? [];
+  if (callback !== undefined)
+    return asked.method === "GET"
+      ? returnFromElsewhere(more.providers, app, asked, callback)
+      : notAllowed({ GET: true });
   const route = Object.hasOwn(routes, asked.path) ? routes[asked.path] : undefined;
   if (route === undefined) return plain(404, "There is no such page.");
   const shared = sharedWith(app, asked, route.readers);
@@ -81,7 +105,7 @@ export async function answer(app: App, asked: Asked, send: Step["send"]): Promis
   }
   const rule = Object.hasOwn(route.methods, method) ? route.methods[method] : undefined;
   if (rule === undefined) return notAllowed(route.methods);
-  const answered = await rule(app, asked);
+  const answered = await rule(app, asked, more);
   return shared === undefined ? answered : { ...answered, headers: { ...answered.headers, ...shared } };
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { App } from "./app.ts";
-import { sendMail } from "./sign-in/send-mail.ts";
+import type { MailWatch } from "./sign-in/mail-watch.ts";
 
 const everyMs = 15_000;
 const mailsAtOnce = 20;
@@ -13,6 +13,7 @@ const sweeps: readonly string[] = [
   swept("oauth_codes", "code_hash", "expires_at < now() - interval '1 hour'"),
   swept("refresh_tokens", "family", "expires_at < now() OR ended_at < now() - interval '7 days'"),
   swept("sessions", "id", "expires_at < now() OR revoked_at < now() - interval '30 days'"),
+  swept("events", "id", "type = 'token.refused' AND occurred_at < now() - interval '1 hour'"),
   swept("events", "id", "occurred_at < now() - interval '400 days'"),
 ];
 
@@ -21,9 +22,15 @@ function swept(table: string, key: string, isOver: string): string {
 }
 
 /** Sends mails that are still owed, and removes what is over, for every app in turn; one whose database is away is passed by. */
-export function startUpkeep({ apps, log }: { readonly apps: () => readonly App[]; readonly log: Log }): {
-  close(): Promise<void>;
-} {
+export function startUpkeep({
+  apps,
+  mails,
+  log,
+}: {
+  readonly apps: () => readonly App[];
+  readonly mails: MailWatch;
+  readonly log: Log;
+}): { close(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
 
@@ -34,7 +41,7 @@ export function startUpkeep({ apps, log }: { readonly apps: () => readonly App[]
          AND created_at < now() - interval '20 seconds' ORDER BY created_at LIMIT ${mailsAtOnce}`,
     );
     // Last: its server may be away for hours.
-    for (const { id } of owed) await sendMail(app, id, signal);
+    for (const { id } of owed) await mails.send(app, id, signal);
   }
 
   async function run(): Promise<void> {

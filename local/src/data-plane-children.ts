@@ -32,6 +32,7 @@ const children: Readonly<Record<DataPlaneName, DataPlaneChild>> = {
     settings: ({ layout, installation, machineHost }) => ({
       HOLDFAST_INSTALLATION_ID: installation.id,
       HOLDFAST_ISSUER_DIR: layout.issuer,
+      HOLDFAST_ISSUER_METRICS: join(layout.run, "issuer-metrics.sock"),
       HOLDFAST_CONTROLLERS: endpointText(machineHost.address, installation.ports.agents),
     }),
   },

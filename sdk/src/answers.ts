@@ -66,6 +66,8 @@ export type RetryPolicy = "standard" | "extended";
 /** Rights of a member; each role includes those before it. */
 export type Role = "viewer" | "developer" | "admin" | "owner";
 
+export type AppDomainStatus = "pending" | "verified";
+
 export type AppStatus = "Running";
 
 export type AppHosting = "external";
@@ -1431,6 +1433,26 @@ export interface App {
   readonly attachments: readonly Attachment[];
   readonly created_at: string;
   readonly updated_at: string;
+  readonly domains: readonly AppDomain[];
+}
+
+/** A domain of the app's owner. */
+export interface AppDomain {
+  readonly id: string;
+  readonly app_id: string;
+  readonly name: string;
+  readonly status: AppDomainStatus;
+  readonly verification: AppDomainRecord;
+  readonly created_at: string;
+  readonly verified_at: string | null;
+}
+
+/** The record that shows whose a domain is. */
+export interface AppDomainRecord {
+  /** TXT. */
+  readonly type: string;
+  readonly name: string;
+  readonly value: string;
 }
 
 /** A database that an app uses. */
@@ -1483,6 +1505,8 @@ export interface AuthIdpProvider {
   readonly issuer_url: string;
   readonly client_id: string;
   readonly scopes: readonly string[];
+  /** What the provider has to have registered as redirect URI. */
+  readonly callback_url: string;
 }
 
 /** The app owner's mail server, without what it is signed in to with. */

@@ -237,6 +237,7 @@ export interface EventData {
   readonly "auth.disabled": AuthEventData;
   readonly "auth.failed": AuthEventData & { readonly failure_reason: string };
   readonly "auth.key_rotated": AuthEventData & { readonly emergency: boolean };
+  readonly "auth.mail_failing": AuthEventData & { readonly reason: string };
   /** One of them: the user's id, or a keyed digest of the address that the request named. */
   readonly "auth.user.deleted": { readonly user_id?: string; readonly email_digest?: string };
   readonly "webhook.test": { readonly webhook_id: string; readonly message: string };

@@ -111,6 +111,8 @@ export interface NewAuth {
   readonly theme?: NewAuthTheme | undefined;
   /** Of the first client; `<home_url>/auth/callback` unless they are given. */
   readonly redirect_uris?: readonly string[] | undefined;
+  /** Of `custom`: which verified domain of the app; the only one unless it is given. */
+  readonly custom_domain?: string | undefined;
 }
 
 /** A mail server. */
@@ -124,6 +126,25 @@ export interface NewAuthSmtp {
   readonly from_address: string;
   readonly from_name?: string | undefined;
   /** PEM, for a server whose certificate no public authority signed. */
+  readonly ca_certificate?: string | undefined;
+}
+
+/** A domain to be verified. */
+export interface NewAppDomain {
+  /** Such as login.shop.example. */
+  readonly name: string;
+}
+
+/** Another provider, as its registration of this app says. */
+export interface AuthIdpProviderChange {
+  readonly client_id: string;
+  /** Omitted: the one that is stored stays, as long as issuer_url and client_id do. Required at first. */
+  readonly client_secret?: string | undefined;
+  /** Of `oidc`: where discovery begins, https. Google's own is known. */
+  readonly issuer_url?: string | undefined;
+  /** `openid email` unless they are given, and always among them. */
+  readonly scopes?: readonly string[] | undefined;
+  /** PEM, for a provider whose certificate no public authority signed. */
   readonly ca_certificate?: string | undefined;
 }
 

@@ -4,10 +4,12 @@ import type {
   ApiKey,
   App,
   AppAuth,
+  AppDomain,
   Attachment,
   AuthClient,
   AuthClients,
   AuthEvent,
+  AuthIdpProvider,
   AuthKeys,
   AuthSession,
   AuthSmtpTest,
@@ -79,6 +81,7 @@ import type {
   AppChange,
   AuthChange,
   AuthClientChange,
+  AuthIdpProviderChange,
   AuthUserFilter,
   BackupFilter,
   BackupSettingsChange,
@@ -92,6 +95,7 @@ import type {
   NewAlertRule,
   NewApiKey,
   NewApp,
+  NewAppDomain,
   NewAttachment,
   NewAuth,
   NewAuthClient,
@@ -222,6 +226,25 @@ export class Apps extends Requests {
     const path = pathOf("app-services", appId, "attachments", attachmentId);
     return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
   }
+
+  /** Names a domain of the owner's; it counts once it is verified. 409 name_taken when the app has it already. */
+  addDomain(appId: string, body: NewAppDomain, options?: CallOptions): Promise<AppDomain> {
+    return this.transport.request("POST", pathOf("app-services", appId, "domains"), { ...options, body });
+  }
+
+  /**
+   * Looks for the TXT record of `verification`. 422 custom_domain_not_verified when DNS does not have it, 409
+   * name_taken when another app has verified the domain.
+   */
+  verifyDomain(appId: string, domainId: string, options?: CallOptions): Promise<AppDomain> {
+    return this.transport.request("POST", pathOf("app-services", appId, "domains", domainId, "verify"), options);
+  }
+
+  /** 409 wrong_state while the app's issuer is under it. */
+  deleteDomain(appId: string, domainId: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("app-services", appId, "domains", domainId);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+  }
 }
 
 /** Sign-in for an app: its issuer, clients, keys and end users. */
@@ -329,6 +352,26 @@ export class Auth extends Requests {
   testSmtp(appId: string, to: string, options?: CallOptions): Promise<AuthSmtpTest> {
     const path = pathOf("app-services", appId, "auth", "smtp", "test");
     return this.transport.request("POST", path, { ...options, body: { to } });
+  }
+
+  /**
+   * Lets end users sign in with another provider: `google`, or `oidc` for any other that speaks OpenID Connect. 422
+   * target_not_allowed for one that apps may not reach.
+   */
+  putProvider(
+    appId: string,
+    provider: string,
+    body: AuthIdpProviderChange,
+    options?: CallOptions,
+  ): Promise<AuthIdpProvider> {
+    const path = pathOf("app-services", appId, "auth", "idp-providers", provider);
+    return this.transport.request("PUT", path, { ...options, body });
+  }
+
+  /** Users who came by it sign in by mail from then on. */
+  deleteProvider(appId: string, provider: string, options?: CallOptions): Promise<void> {
+    const path = pathOf("app-services", appId, "auth", "idp-providers", provider);
+    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
   }
 }
 

@@ -39,6 +39,7 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.admin.v1.Image.newest_of":               "what an image is made with",
   "holdfast.admin.v1.ServiceMaintenance.update_ids": "an image and a restart",
   "holdfast.v1.App.attachments":                     "10",
+  "holdfast.v1.App.domains":                         "10",
   "holdfast.v1.AppAuth.idp_providers":               "10",
   "holdfast.v1.AuthClient.allowed_origins":          "what the request could have",
   "holdfast.v1.AuthClient.post_logout_redirect_uris": "what the request could have",

@@ -9,8 +9,15 @@ export interface IdentityFacet {
   prepare(instance: Instance, wanted: PreparedSchema, signal: AbortSignal): Promise<number>;
   /** Ends a session and its refresh tokens; false when there is none of this id. */
   revoke(instance: Instance, database: string, sessionId: string, signal: AbortSignal): Promise<boolean>;
-  /** Leaves nothing of a user; false when there is no such user. */
-  erase(instance: Instance, database: string, user: ErasedUser, signal: AbortSignal): Promise<boolean>;
+  /** Leaves nothing of a user; answers the id, or undefined when there is no such user. */
+  erase(instance: Instance, database: string, user: ErasedUser, signal: AbortSignal): Promise<string | undefined>;
+  /** Erases users and ends sessions that came back with older data; answers how many there were. */
+  replay(
+    instance: Instance,
+    database: string,
+    gone: GoneBefore,
+    signal: AbortSignal,
+  ): Promise<{ readonly erased: number; readonly revoked: number }>;
   /** Makes a user; false when another one has the address. */
   add(
     instance: Instance,
@@ -26,6 +33,12 @@ export interface PreparedSchema {
   readonly role: string;
   /** SCRAM-SHA-256 verifier. */
   readonly verifier: string;
+}
+
+/** Ids of users that were erased, and of sessions that were ended. */
+export interface GoneBefore {
+  readonly userIds: readonly string[];
+  readonly sessionIds: readonly string[];
 }
 
 /** By id, or by normalised address. */

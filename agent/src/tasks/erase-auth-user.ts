@@ -9,7 +9,7 @@ export const eraseAuthUser: TaskHandler<"eraseAuthUser"> = {
     if (user.case === undefined) throw new TaskFailed("invalid_task", "the task names no user");
     const { driver, instance } = await engine();
     const who = user.case === "userId" ? { userId: user.value } : { email: user.value };
-    const erased = await identityOf(driver).erase(instance, database, who, signal);
-    return create(EraseAuthUserResultSchema, { erased });
+    const userId = await identityOf(driver).erase(instance, database, who, signal);
+    return create(EraseAuthUserResultSchema, { erased: userId !== undefined, userId: userId ?? "" });
   },
 };

@@ -19,6 +19,7 @@ import { putEngineUser } from "./put-engine-user.ts";
 import { listRunningQueries } from "./list-running-queries.ts";
 import { readAuthRows } from "./read-auth-rows.ts";
 import { readQueryStatistics } from "./read-query-statistics.ts";
+import { replayAuthErasures } from "./replay-auth-erasures.ts";
 import { revokeAuthSession } from "./revoke-auth-session.ts";
 import { runConsoleQuery } from "./run-console-query.ts";
 import { signalQuery } from "./signal-query.ts";
@@ -66,4 +67,5 @@ export const handlers = {
   eraseAuthUser,
   readAuthRows,
   addAuthUser,
+  replayAuthErasures,
 } satisfies { [K in TaskKind]: TaskHandler<K> };

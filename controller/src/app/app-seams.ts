@@ -6,6 +6,7 @@ import type { AppSettings } from "./app-settings.ts";
 import { authKind } from "./auth/auth.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { createIssuerService } from "./auth/issuer-service.ts";
+import { createHearOfMails } from "./auth/mail-health.ts";
 import { createSignIns } from "./auth/sign-in-of.ts";
 
 /** What issuers have to know of the platform beside apps. */
@@ -26,6 +27,7 @@ export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, belo
   return {
     issuerFeed: createIssuerService({
       ...kernel,
+      hearOfMails: createHearOfMails({ ...kernel, auths }),
       now: kernel.clock.now,
       ready: () => collections.ready(),
       apps: () => signIns(auths.values()),

@@ -13,6 +13,7 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
 import { appKind } from "./app/app.ts";
+import { createFindTexts } from "./app/domain-record.ts";
 import { type BelowIssuers, createAppSeams } from "./app-seams.ts";
 import { type AppSettings, appSettings } from "./app-settings.ts";
 import { createAuthAccess } from "./auth/auth-access.ts";
@@ -24,6 +25,7 @@ import { authRequestKind } from "./auth/auth-request.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { authTaskSources } from "./auth/auth-task-sources.ts";
 import { authKind, isOn } from "./auth/auth.ts";
+import { createErasures } from "./auth/erasures.ts";
 import { grantsAccess, withAccess } from "./auth/platform-access.ts";
 import { userHandlers } from "./auth/user-api.ts";
 
@@ -49,7 +51,7 @@ export const appSystem = declareSystem({
 function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSettings): System {
   const { collections, sealer, authority } = kernel;
   const { zone, fleet, domain } = deps.fleet;
-  const { issuerAddresses, issuerPort, issuersFrom } = settings;
+  const { issuerAddresses, issuerPort, issuersFrom, domainServers } = settings;
   const apps = collections.open(appKind);
   const auths = collections.open(authKind);
   const requests = collections.open(authRequestKind);
@@ -60,7 +62,22 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   const access = createAuthAccess(appAccess, auths);
   const tasks = createEngineTasks({ ...kernel, fleet, services });
   for (const source of authTaskSources(requests)) deps.operation.addTaskSource(source);
-  const all = { ...kernel, auths, apps, services, requests, organizations, secrets, tasks, zone, issuerPort };
+  const erasures = createErasures(kernel.history.sql);
+  kernel.history.addUpkeep((now) => erasures.keepOnly([...organizations.ids()], now));
+  const all = {
+    ...kernel,
+    erasures,
+    domain,
+    auths,
+    apps,
+    services,
+    requests,
+    organizations,
+    secrets,
+    tasks,
+    zone,
+    issuerPort,
+  };
 
   async function endWith(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
     const auth = await auths.fresh(appId, signal);
@@ -76,17 +93,29 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
     const auth = auths.get(appId)?.object;
     return auth !== undefined && isOn(auth) && auth.spec.attachmentId === attachmentId;
   };
+  const isIssuer = (appId: string, domainName: string) => {
+    const auth = auths.get(appId)?.object;
+    return auth !== undefined && isOn(auth) && auth.spec.customDomain === domainName;
+  };
   return {
     name: "app",
     rpcs: [
-      createAppApi({ ...all, quotas: deps.quotas, access: appAccess, serviceAccess: deps.access, isInUse, endWith }),
+      createAppApi({
+        ...all,
+        quotas: deps.quotas,
+        access: appAccess,
+        serviceAccess: deps.access,
+        isInUse,
+        isIssuer,
+        findTexts: createFindTexts(domainServers),
+        endWith,
+      }),
       createAuthApi({
         ...all,
         apps: appAccess,
         access,
         users: userHandlers({ ...all, access, taskIds: deps.operation.taskIds }),
         egress: deps.egress.users,
-        domain,
       }),
     ],
     work: [

@@ -122,6 +122,12 @@ export const requestExamples: Readonly<Record<string, object>> = {
     redirect_uris: ["https://shop.example.com/callback"],
   },
   "holdfast.v1.AppAuthService.UpdateAuthClient": { allowed_origins: ["https://shop.example.com"] },
+  "holdfast.v1.AppService.CreateAppDomain": { name: "login.shop.example.com" },
+  "holdfast.v1.AppAuthService.PutAuthIdpProvider": {
+    client_id: "shop",
+    client_secret: "secret-of-the-registration",
+    issuer_url: "https://login.example.com",
+  },
   "holdfast.v1.AppAuthService.TestAuthSmtp": { to: "ada@example.com" },
   "holdfast.v1.InferenceService.PutInferenceProvider": {
     provider: "provider_c",

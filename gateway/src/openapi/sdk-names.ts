@@ -17,7 +17,7 @@ export const messages: Readonly<Record<string, string>> = named([
   "InferenceUsageItem InferenceUsagePeriod InferenceUsageTotal",
   "ApiKey Catalog CreatedApiKey CreatedToken CreatedWebhook PendingUpdate Token",
   "SignalledQuery Task TaskSummary TimeRange TokenResource Translation Upgrade UpgradeFinding Webhook",
-  "App Attachment AppAuth AuthTheme AuthIdpProvider AuthSmtp AuthHealth AuthKey EnabledAuth RotatedAuthKey AuthTask AuthUser",
+  "App AppDomain AppDomainRecord Attachment AppAuth AuthTheme AuthIdpProvider AuthSmtp AuthHealth AuthKey EnabledAuth RotatedAuthKey AuthTask AuthUser",
   "AuthSession AuthEvent AuthClient AuthSmtpTest ListAuthKeysResponse:AuthKeys ListAuthClientsResponse:AuthClients",
   "DeployedProject Deployment ManagedBy Pipeline PipelineDetail PipelineTemplate PlanChange PlanEntry Project ProjectDrift",
   "ProjectPlan SchemaText Stack StackMigration StackPreview StackTemplate UpgradePreview",
@@ -28,6 +28,7 @@ export const messages: Readonly<Record<string, string>> = named([
 export const inputs: Readonly<Record<string, string>> = named([
   "AckedMessage ExtendedMessage NackedMessage NewChannelConfig NewMessage PoolerChoice StorageAutoscaleChoice",
   "CreateAppRequest:NewApp UpdateAppRequest:AppChange CreateAttachmentRequest:NewAttachment EnableAuthRequest:NewAuth NewAuthSmtp",
+  "CreateAppDomainRequest:NewAppDomain PutAuthIdpProviderRequest:AuthIdpProviderChange",
   "UpdateAuthRequest:AuthChange CreateAuthClientRequest:NewAuthClient UpdateAuthClientRequest:AuthClientChange",
   "ListAuthUsersRequest:AuthUserFilter NewAuthTheme",
   "AddNodeRequest:NewNode ClaimMessagesRequest:ClaimOptions CreateAlertRuleRequest:NewAlertRule CreateApiKeyRequest:NewApiKey",
@@ -50,7 +51,7 @@ export const enumerations: Readonly<Record<string, string>> = named([
   "AlertCondition AlertNoData AlertSeverity AlertState BackupKind BackupStatus BackupTrigger BackupType ChannelType",
   "DestinationType ExportDataType",
   "HealthStatus InferenceKeyStatus LogLevel MessageState NodeRole NodeStatus OperationStatus ParameterStatus QueueStatus RetryPolicy Role",
-  "AppStatus AppHosting AttachmentStatus AuthStatus AuthKeyStatus AuthSignUp AuthClientType IssuerDomainChoice",
+  "AppDomainStatus AppStatus AppHosting AttachmentStatus AuthStatus AuthKeyStatus AuthSignUp AuthClientType IssuerDomainChoice",
   "DeploymentStatus MigrationStatus PipelineStatus PlanAction ProjectStatus StackStatus UpgradeChangeType",
   "SyncState TaskStatus UpdateKind Weekday DatabaseUserRole:UserRole ManagedServiceStatus:ServiceStatus",
 ]);
@@ -81,7 +82,7 @@ export const methodClasses: readonly MethodClass[] = [
     "Apps",
     "Apps of the organization, and the databases that are attached to them.",
     "list:ListApps create:CreateApp get:GetApp update:UpdateApp delete:DeleteApp attach:CreateAttachment",
-    "detach:DeleteAttachment",
+    "detach:DeleteAttachment addDomain:CreateAppDomain verifyDomain:VerifyAppDomain deleteDomain:DeleteAppDomain",
   ),
   methodClass(
     "Auth",
@@ -90,7 +91,8 @@ export const methodClasses: readonly MethodClass[] = [
     "revokeSession:RevokeAuthSession eraseUser:EraseAuthUser deleteUser:DeleteAuthUser createUser:CreateAuthUser",
     "users:ListAuthUsers sessions:ListAuthSessions events:ListAuthEvents createClient:CreateAuthClient",
     "clients:ListAuthClients updateClient:UpdateAuthClient deleteClient:DeleteAuthClient",
-    "rotateClientSecret:RotateAuthClientSecret testSmtp:TestAuthSmtp",
+    "rotateClientSecret:RotateAuthClientSecret testSmtp:TestAuthSmtp putProvider:PutAuthIdpProvider",
+    "deleteProvider:DeleteAuthIdpProvider",
   ),
   methodClass(
     "BackupMethods",

@@ -5,7 +5,14 @@ import { exchangeCode } from "./exchange-code.ts";
 import { refresh } from "./refresh.ts";
 
 /** POST /token (RFC 6749 section 3.2). */
-export async function token(app: App, asked: Asked): Promise<Answer> {
+export function token(app: App, asked: Asked): Promise<Answer> {
+  return granted(app, asked).catch((error: unknown) => {
+    if (error instanceof Refused) return error.answer;
+    throw error;
+  });
+}
+
+async function granted(app: App, asked: Asked): Promise<Answer> {
   const names = [...asked.form.keys()];
   if (new Set(names).size < names.length)
     throw new Refused(tokenError("invalid_request", "a parameter is given twice"));

@@ -10,6 +10,7 @@ import { interactionHash } from "./mail-limits.ts";
 import { mailSecretsOf } from "./mail-secrets.ts";
 import { openSession, type Session } from "./session.ts";
 import type { Rows } from "../store/database.ts";
+import { type Linked, linkUser, type UpstreamUser } from "../upstream/link-user.ts";
 
 const triesMax = 5;
 const secondWithinMs = 10 * 60_000;
@@ -54,7 +55,7 @@ export type Finished =
 
 /** Signs in whoever has the mail and the browser that asked for it. Of many at once one gets in. */
 export async function finish(app: App, asked: Asked, interaction: Interaction, proof: Proof): Promise<Finished> {
-  const { database, keys, config, now } = app;
+  const { database, keys, config } = app;
   const { mail } = interaction;
   if (mail === undefined) return { kind: "over" };
   const secrets = mailSecretsOf(mail.id, keys);
@@ -83,14 +84,59 @@ export async function finish(app: App, asked: Asked, interaction: Interaction, p
       : await rows<{ id: string }>(`UPDATE ${s}.users SET email_verified = true WHERE email = $1 RETURNING id`, [
           won.email,
         ]);
-    if (user === undefined) return undefined;
-    const factor = await rows(`SELECT FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS NOT NULL`, [user.id]);
-    if (factor.length > 0) return { userId: user.id, session: undefined };
-    return { userId: user.id, session: await signedIn(rows, asked, interaction, user.id, ["otp"]) };
+    return user && firstPassed(rows, asked, interaction, user.id, byMail);
   });
   if (reached === undefined) return { kind: "over" };
-  const { userId, session } = reached;
-  if (session === undefined) return { kind: "second", next: { ...interaction, passed: { userId, at: now() } } };
+  return passedOn(app, interaction, reached, byMail);
+}
+
+/** Signs in whoever another provider has signed in. */
+export async function finishElsewhere(
+  app: App,
+  asked: Asked,
+  interaction: Interaction,
+  who: UpstreamUser,
+): Promise<Passed | Exclude<Linked, { kind: "user" }>> {
+  const reached = await app.database.transaction(async (rows) => {
+    const linked = await linkUser(rows, who, app.config.signUpOpen);
+    if (linked.kind !== "user") return linked;
+    return firstPassed(rows, asked, interaction, linked.userId, byProvider);
+  });
+  return "kind" in reached ? reached : passedOn(app, interaction, reached, byProvider);
+}
+
+/** What tokens say of how a user was recognised (RFC 8176; `fed` is what others call it). */
+const byMail = ["otp"] as const;
+const byProvider = ["fed"] as const;
+
+type Passed = Extract<Finished, { kind: "done" | "second" }>;
+
+interface FirstPassed {
+  readonly userId: string;
+  /** Undefined where the second factor is still to be shown. */
+  readonly session: OpenedSession | undefined;
+}
+
+async function firstPassed(
+  rows: Rows,
+  asked: Asked,
+  interaction: Interaction,
+  userId: string,
+  amr: readonly string[],
+): Promise<FirstPassed> {
+  const factor = await rows(`SELECT FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS NOT NULL`, [userId]);
+  if (factor.length > 0) return { userId, session: undefined };
+  return { userId, session: await signedIn(rows, asked, interaction, userId, amr) };
+}
+
+async function passedOn(
+  app: App,
+  interaction: Interaction,
+  { userId, session }: FirstPassed,
+  amr: readonly string[],
+): Promise<Passed> {
+  if (session === undefined)
+    return { kind: "second", next: { ...interaction, passed: { userId, at: app.now(), amr } } };
   return { kind: "done", answer: await backToClient(app, interaction, session) };
 }
 
@@ -100,7 +146,7 @@ export async function finishSecond(app: App, asked: Asked, interaction: Interact
   if (passed === undefined || app.now() - passed.at > secondWithinMs) return { kind: "over" };
   if (!(await passesSecondFactor(app, passed.userId, typed))) return { kind: "wrong" };
   const session = await app.database.transaction((rows) =>
-    signedIn(rows, asked, interaction, passed.userId, ["otp", "mfa"]),
+    signedIn(rows, asked, interaction, passed.userId, [...new Set([...passed.amr, "otp", "mfa"])]),
   );
   return { kind: "done", answer: await backToClient(app, interaction, session) };
 }

@@ -12,8 +12,15 @@ export interface Interaction {
   readonly beganAt: number;
   /** The mail that is out; absent before. */
   readonly mail?: { readonly id: string; readonly email: string };
-  /** Who has shown the mail, and still has to show the second factor. */
-  readonly passed?: { readonly userId: string; readonly at: number };
+  /** What another provider is to answer; absent before anybody went there. */
+  readonly elsewhere?: {
+    readonly provider: string;
+    readonly state: string;
+    readonly nonce: string;
+    readonly verifier: string;
+  };
+  /** Who has shown the mail, or came from another provider, and still has to show the second factor. */
+  readonly passed?: { readonly userId: string; readonly at: number; readonly amr: readonly string[] };
 }
 
 const prefix = "__Host-sign-in-";

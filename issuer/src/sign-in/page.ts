@@ -93,6 +93,10 @@ form { margin: 0 0 1.5rem; }
 label { display: block; font-weight: 600; margin: 0 0 0.25rem; }
 input[type="email"], input[type="text"] { width: 100%; min-height: 2.75rem; padding: 0.5rem; font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 0.25rem; margin: 0 0 1rem; }
 button { width: 100%; min-height: 2.75rem; padding: 0.5rem 1rem; font: inherit; font-weight: 600; color: var(--on-brand); background: var(--brand); border: 2px solid var(--ink); border-radius: 0.25rem; cursor: pointer; }
+a.button { display: block; min-height: 2.75rem; padding: 0.5rem 1rem; text-align: center; font-weight: 600; color: inherit; text-decoration: none; border: 2px solid var(--line); border-radius: 0.25rem; }
+.others { list-style: none; padding: 0; }
+.others li { margin: 0 0 0.75rem; }
+a { color: inherit; }
 button.plain { color: inherit; background: transparent; }
 :focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; }
 h2 { font-size: 1.1rem; margin: 1.5rem 0 0.5rem; }

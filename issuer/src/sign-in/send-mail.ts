@@ -5,15 +5,15 @@ import { mailSecretsOf } from "./mail-secrets.ts";
 
 const deadlineMs = 20_000;
 
-/** Sends a mail that is owed, and writes down that it was. Throws MailServerFailure; it stays owed then. */
-export async function sendMail(app: App, id: string, signal: AbortSignal): Promise<void> {
+/** Sends a mail, and writes down that it was; false where it is owed no more. Throws MailServerFailure; it stays owed then. */
+export async function sendMail(app: App, id: string, signal: AbortSignal): Promise<boolean> {
   const { config, database, keys, egress } = app;
   const [owed] = await database.rows<{ email: string }>(
     `SELECT email FROM ${s}.login_tokens
      WHERE id = $1 AND is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()`,
     [id],
   );
-  if (owed === undefined || config.smtp === undefined) return;
+  if (owed === undefined || config.smtp === undefined) return false;
   const { fromAddress, fromName, ...server } = config.smtp;
   const { code, linkToken } = mailSecretsOf(id, keys);
   const name = config.theme?.displayName ?? "";
@@ -32,4 +32,5 @@ export async function sendMail(app: App, id: string, signal: AbortSignal): Promi
   const mail = { id, from, to: owed.email, subject: `${code} is your code for ${name}`, text };
   await sendMailBy(server, mail, { egress, deadlineMs }, signal);
   await database.rows(`UPDATE ${s}.login_tokens SET sent_at = now() WHERE id = $1 AND sent_at IS NULL`, [id]);
+  return true;
 }

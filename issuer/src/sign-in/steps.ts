@@ -2,12 +2,15 @@ import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
 import { type Answer, type Asked, Refused, seeOther } from "../http/exchange.ts";
 import { html } from "../http/html.ts";
+import { isAddress } from "./address.ts";
 import { finish, finishSecond, type Proof } from "./finish.ts";
 import { type Interaction, interactionOfMail, keepInteraction, readInteraction } from "./interaction.ts";
 import { askForMail } from "./mail-limits.ts";
 import { typedCode } from "./mail-secrets.ts";
 import { requireOwnForm } from "./own-form.ts";
 import { page, problemPage } from "./page.ts";
+import type { Providers } from "../upstream/provider.ts";
+import { providerName } from "../upstream/provider-name.ts";
 
 export interface Step {
   readonly app: App;
@@ -15,13 +18,13 @@ export interface Step {
   readonly id: string;
   /** Sends a mail that is owed, after the answer. */
   readonly send: (mailId: string) => void;
+  readonly providers: Providers;
 }
-
-const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/;
 
 const over = "This sign-in is over. Go back to the app and begin again.";
 
-function interactionOf({ app, asked, id }: Step): Interaction {
+/** Throws Refused where the browser has none of this id. */
+export function stepInteraction({ app, asked, id }: Step): Interaction {
   const interaction = readInteraction(app, asked.cookies, id);
   if (interaction !== undefined) return interaction;
   throw new Refused(problemPage(app, 400, over));
@@ -29,10 +32,11 @@ function interactionOf({ app, asked, id }: Step): Interaction {
 
 /** GET /sign-in/{id}: who are you? */
 export function askAddress(step: Step): Answer {
-  return addressPage(step.app, interactionOf(step));
+  return addressPage(step.app, stepInteraction(step));
 }
 
-function addressPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+/** Where a sign-in begins: by mail, or with another provider. */
+export function addressPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
   return page(app, {
     status,
     title: "Sign in",
@@ -43,7 +47,14 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 <input type="email" id="email" name="email" autocomplete="email" required maxlength="254" value="${interaction.request.loginHint ?? ""}"${problem !== "" && html` aria-describedby="problem" aria-invalid="true"`}>
 <button>Send me a code</button>
 </form>
-<p>You get a mail with a code and a link. There is no password.</p>`,
+<p>You get a mail with a code and a link. There is no password.</p>
+${
+  app.config.idpProviders.length > 0 &&
+  html`<ul class="others">${app.config.idpProviders.map(
+    (each) =>
+      html`<li><a class="button" href="/sign-in/${interaction.id}/with-${each.provider}">Continue with ${providerName(each)}</a></li>`,
+  )}</ul>`
+}`,
   });
 }
 
@@ -51,10 +62,9 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 export async function takeAddress(step: Step): Promise<Answer> {
   const { app, asked, send } = step;
   requireOwnForm(app, asked);
-  const interaction = interactionOf(step);
+  const interaction = stepInteraction(step);
   const email = normalizedAddress(asked.form.get("email") ?? "");
-  if (email.length > 254 || !address.test(email))
-    return addressPage(app, interaction, "This is no e-mail address.", 400);
+  if (!isAddress(email)) return addressPage(app, interaction, "This is no e-mail address.", 400);
   const mail = await askForMail(app, { email, interactionId: interaction.id, source: asked.source });
   if (mail.kind === "tooMany")
     return addressPage(app, interaction, "Too many mails were asked for. Wait a while, then try again.", 429);
@@ -65,7 +75,7 @@ export async function takeAddress(step: Step): Promise<Answer> {
 
 /** GET /sign-in/{id}/code: what does the mail say? */
 export function askCode(step: Step): Answer {
-  const interaction = interactionOf(step);
+  const interaction = stepInteraction(step);
   return interaction.mail === undefined ? seeOther(`/sign-in/${interaction.id}`) : codePage(step.app, interaction);
 }
 
@@ -89,7 +99,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 export async function takeCode(step: Step): Promise<Answer> {
   const { app, asked } = step;
   requireOwnForm(app, asked);
-  const interaction = interactionOf(step);
+  const interaction = stepInteraction(step);
   return finished(step, interaction, { code: typedCode(asked.form.get("code") ?? "") });
 }
 
@@ -136,7 +146,7 @@ async function finished(
 
 /** GET /sign-in/{id}/second: the code of an app. */
 export function askSecond(step: Step): Answer {
-  const interaction = interactionOf(step);
+  const interaction = stepInteraction(step);
   return interaction.passed === undefined ? seeOther(`/sign-in/${interaction.id}`) : secondPage(step.app, interaction);
 }
 
@@ -158,7 +168,7 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 export async function takeSecond(step: Step): Promise<Answer> {
   const { app, asked } = step;
   requireOwnForm(app, asked);
-  const interaction = interactionOf(step);
+  const interaction = stepInteraction(step);
   const outcome = await finishSecond(app, asked, interaction, typedCode(asked.form.get("code") ?? ""));
   if (outcome.kind === "done") return outcome.answer;
   if (outcome.kind === "wrong") return secondPage(app, interaction, "This is not a code, or it was used.", 400);

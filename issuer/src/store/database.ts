@@ -36,6 +36,15 @@ const pinned = {
   idle_in_transaction_session_timeout: "10000",
   standard_conforming_strings: "on",
   synchronous_commit: "on",
+  // What answers look like, and what errors print, is not the owner's to say.
+  DateStyle: "ISO",
+  TimeZone: "UTC",
+  IntervalStyle: "postgres",
+  bytea_output: "hex",
+  client_encoding: "UTF8",
+  row_security: "on",
+  default_transaction_deferrable: "off",
+  log_parameter_max_length_on_error: "0",
 };
 
 export function createDatabase(first: DatabaseAddress, firstTrust: string): Database {

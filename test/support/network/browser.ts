@@ -27,13 +27,25 @@ export interface Browser {
   close(): Promise<void>;
 }
 
+/** What a browser knows beside the platform. */
+export interface Elsewhere {
+  /** PEM of authorities that it trusts too. */
+  readonly authorities?: readonly string[];
+  /** Addresses of names, before the platform's name server is asked. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
 /** Connections that trust the platform's authority and ask its name server. */
-export function platformAgent(platform: Pick<Platform, "ca" | "admin">): Agent {
+export function platformAgent(
+  platform: Pick<Platform, "ca" | "admin">,
+  { authorities = [], names = {} }: Elsewhere = {},
+): Agent {
   return new Agent({
     connect: {
-      ca: platform.ca,
+      ca: [platform.ca, ...authorities],
       lookup(host, options, callback) {
-        const found = isIP(host) !== 0 ? Promise.resolve([host]) : resolveName(platform.admin.dns_server, host);
+        const known = names[host] ?? (isIP(host) !== 0 ? host : undefined);
+        const found = known !== undefined ? Promise.resolve([known]) : resolveName(platform.admin.dns_server, host);
         found.then(
           (addresses) => {
             const all = addresses.map((address) => ({ address, family: 4 as const }));
@@ -48,8 +60,8 @@ export function platformAgent(platform: Pick<Platform, "ca" | "admin">): Agent {
   });
 }
 
-export function createBrowser(platform: Pick<Platform, "ca" | "admin">): Browser {
-  const agent = platformAgent(platform);
+export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewhere: Elsewhere = {}): Browser {
+  const agent = platformAgent(platform, elsewhere);
   const cookies = new Map<string, string>();
 
   async function call(

@@ -1,7 +1,13 @@
 import { createHash, randomBytes, randomInt } from "node:crypto";
 import * as client from "openid-client";
 import { fetch as undiciFetch } from "undici";
-import { type Browser, createBrowser, type Page, platformAgent } from "../../support/network/browser.ts";
+import {
+  type Browser,
+  createBrowser,
+  type Elsewhere,
+  type Page,
+  platformAgent,
+} from "../../support/network/browser.ts";
 import { createCommandLine, type Ran } from "../../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
@@ -27,9 +33,9 @@ export interface SignInUnderTest {
   readonly smtp: Readonly<Record<string, unknown>>;
   path(rest?: string): string;
   cli(...args: string[]): Promise<Ran>;
-  browser(): Browser;
+  browser(elsewhere?: Elsewhere): Browser;
   /** openid-client, as the app's public client. */
-  discover(): Promise<client.Configuration>;
+  discover(elsewhere?: Elsewhere): Promise<client.Configuration>;
   /** Begins a sign-in, in a browser; the page that asks for the address. */
   begin(browser: Browser, config: client.Configuration, more?: Record<string, string>): Promise<Begun>;
   /** The newest mail to an address, once there are so many. */
@@ -37,7 +43,7 @@ export interface SignInUnderTest {
   /** All of it: the tokens of a user who signs in by the code of a mail. */
   signIn(address: string, more?: Record<string, string>, browser?: Browser): Promise<SignedIn>;
   tokensOf(config: client.Configuration, begun: Begun, back: Page): Promise<SignedIn>;
-  start(): Promise<void>;
+  start(environment?: Record<string, string>): Promise<void>;
   /** Resolves when the sign-in is Active. */
   enable(more?: object): Promise<AuthJson>;
   remove(): Promise<void>;
@@ -91,14 +97,14 @@ export function createSignInUnderTest(): SignInUnderTest {
       const line = createCommandLine({ HOLDFAST_DATA: platform.directory });
       return line.runHere(args).finally(() => line.remove());
     },
-    browser() {
-      const made = createBrowser(platform);
+    browser(elsewhere) {
+      const made = createBrowser(platform, elsewhere);
       browsers.push(made);
       return made;
     },
-    async discover() {
+    async discover(elsewhere) {
       const { issuer_url: issuer } = (await platform.rest.get<AuthJson>(its.path())).json;
-      const dispatcher = platformAgent(platform);
+      const dispatcher = platformAgent(platform, elsewhere);
       const options = {
         [client.customFetch]: (url: string, init: object) =>
           undiciFetch(url, { ...init, dispatcher }) as unknown as Promise<Response>,
@@ -158,11 +164,11 @@ export function createSignInUnderTest(): SignInUnderTest {
       };
       return waitUntil("the sign-in is active", look, { withinMs: 60_000 });
     },
-    async start() {
+    async start(environment = {}) {
       const host = `127.0.${randomInt(2, 250)}.${randomInt(2, 250)}`;
       const user = { name: "shop", password: `mail-${randomBytes(9).toString("base64url")}` };
       mail = await startMailServer({ user, at: { host, port: 2_525 } });
-      platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+      platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", ...environment } });
       services = createServices(platform);
       users = await services.createRunning("first");
       smtp = {

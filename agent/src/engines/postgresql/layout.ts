@@ -12,6 +12,8 @@ export const poolerRole = `${platform}_pooler`;
 
 /** Slots that only the platform can take, so that it gets in when users took all others. */
 export const reservedSlots = 5;
+/** Slots that users of apps can sign in by when their app took all others. */
+export const issuerSlots = 4;
 
 /** Roles that users of each kind belong to. */
 export const groups = {

@@ -3,7 +3,15 @@ import { addressesOf } from "../engine-addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { ownMember, roleOf } from "../members.ts";
-import { dataDirectory, ownKeyFile, platform, platformRoles, poolerRole, reservedSlots } from "./layout.ts";
+import {
+  dataDirectory,
+  issuerSlots,
+  ownKeyFile,
+  platform,
+  platformRoles,
+  poolerRole,
+  reservedSlots,
+} from "./layout.ts";
 import { poolerFiles } from "./pooler/config.ts";
 import { memberMap, memberName, primaryConninfo, replicaRole } from "./replication/members.ts";
 
@@ -53,6 +61,7 @@ function fixed(instance: Instance): [string, string][] {
     // A session that is signing in while the allow-list changes is judged by the old one: not for long.
     ["authentication_timeout", "10s"],
     ["superuser_reserved_connections", String(reservedSlots)],
+    ["reserved_connections", String(issuerSlots)],
     ["shared_preload_libraries", "pg_stat_statements,auto_explain"],
     // Statements that set passwords are utility statements: neither counted nor logged, whether they work or fail.
     ["pg_stat_statements.track_utility", "off"],

@@ -1,6 +1,5 @@
 import type { Call, ServedService } from "@holdfast/common/call.ts";
 import { serve } from "@holdfast/common/call.ts";
-import type { Clock } from "@holdfast/common/clock.ts";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
@@ -15,13 +14,13 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
-import type { AppAccess } from "./app-access.ts";
 import { appMessage, attachmentMessage } from "./app-message.ts";
+import type { ChangeApp } from "./change-app.ts";
 import { browserUrlFaults } from "./checked-url.ts";
+import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
-export interface AppApiDeps {
+export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
   readonly apps: Collection<AppObject>;
-  readonly access: AppAccess;
   readonly serviceAccess: ServiceAccess;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly organizations: Pick<Collection<Organization>, "reached">;
@@ -32,8 +31,6 @@ export interface AppApiDeps {
   readonly endWith: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
-  readonly clock: Clock;
-  readonly newId: () => string;
 }
 
 /** The RPCs of apps and of what is attached to them. */
@@ -41,13 +38,8 @@ export function createAppApi(deps: AppApiDeps): ServedService {
   const { apps, access, serviceAccess, services, begin, clock, cursors } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
 
-  async function change(
-    appId: string,
-    call: Call,
-    action: string,
-    edit: (app: AppObject) => AppObject["spec"],
-  ): Promise<AppObject> {
-    return retryConflict(call.signal, async () => {
+  const change: ChangeApp = (appId, call, { action, detail }, edit, answer) =>
+    retryConflict(call.signal, async () => {
       const before = await access.fresh(appId, call);
       const after = {
         ...before.object,
@@ -56,11 +48,11 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       };
       const unit = begin();
       unit.update(appKind, before, after);
-      unit.audit(auditOf(call, action, appKind.name, appId));
+      unit.audit(auditOf(call, action, appKind.name, appId, detail));
+      if (answer !== undefined) unit.answer(call, answer);
       await commitAndSee(call, unit, [apps]);
       return after;
     });
-  }
 
   function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
     const service = serviceAccess.require(serviceId, call);
@@ -69,6 +61,8 @@ export function createAppApi(deps: AppApiDeps): ServedService {
   }
 
   return serve(AppService, {
+    ...domainHandlers({ ...deps, change }),
+
     createApp: (request, call) => {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
@@ -76,7 +70,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       return retryConflict(call.signal, async () => {
         const app: AppObject = {
           metadata: newMetadata(deps.newId(), clock.now(), { name: request.name, organizationId }),
-          spec: { homeUrl: request.homeUrl ?? null, attachments: [] },
+          spec: { homeUrl: request.homeUrl ?? null, attachments: [], domains: [] },
           status: {},
         };
         const answer = appMessage(app, isRunning);
@@ -106,7 +100,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const strange = paths.find((path) => path !== "home_url");
       if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
       requireUrl(request.homeUrl);
-      const app = await change(request.appId, call, "app.update", ({ spec }) => ({
+      const app = await change(request.appId, call, { action: "app.update" }, ({ spec }) => ({
         ...spec,
         homeUrl: request.homeUrl ?? null,
       }));
@@ -130,7 +124,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       access.require(appId, call);
       attachable(serviceId, call);
       const attachment: AttachmentSpec = { id: deps.newId(), serviceId, databaseName };
-      await change(appId, call, "app.attach", ({ spec }) => {
+      await change(appId, call, { action: "app.attach" }, ({ spec }) => {
         if (spec.attachments.length >= attachmentsMax)
           throw new HoldfastError("WRONG_STATE", `The app has ${attachmentsMax} attachments already.`);
         if (spec.attachments.some((each) => each.serviceId === serviceId && each.databaseName === databaseName))
@@ -141,7 +135,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
     },
 
     deleteAttachment: async ({ appId, attachmentId }, call) => {
-      await change(appId, call, "app.detach", ({ spec }) => {
+      await change(appId, call, { action: "app.detach" }, ({ spec }) => {
         const attachments = spec.attachments.filter(({ id }) => id !== attachmentId);
         if (attachments.length === spec.attachments.length)
           throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such attachment.");

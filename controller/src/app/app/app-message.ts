@@ -2,6 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type App,
+  type AppDomain,
+  AppDomainSchema,
+  AppDomainStatus,
   AppHosting,
   AppSchema,
   AppStatus,
@@ -9,7 +12,8 @@ import {
   AttachmentSchema,
   AttachmentStatus,
 } from "@holdfast/proto/holdfast/v1/app_pb.ts";
-import type { AppObject, AttachmentSpec } from "./app.ts";
+import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
+import { recordOf } from "./domain-record.ts";
 
 /** Says whether a service runs. */
 export type IsRunning = (serviceId: string) => boolean;
@@ -23,6 +27,7 @@ export function appMessage({ metadata, spec }: AppObject, isRunning: IsRunning):
     hosting: AppHosting.EXTERNAL,
     ...(spec.homeUrl !== null && { homeUrl: spec.homeUrl }),
     attachments: spec.attachments.map((attachment) => attachmentMessage(metadata.id, attachment, isRunning)),
+    domains: spec.domains.map((domain) => domainMessage(metadata.id, domain)),
     createdAt: timestampFromMs(metadata.createdAt),
     updatedAt: timestampFromMs(metadata.updatedAt),
   });
@@ -35,4 +40,17 @@ export function attachmentMessage(
 ): Attachment {
   const status = isRunning(serviceId) ? AttachmentStatus.HEALTHY : AttachmentStatus.UNHEALTHY;
   return create(AttachmentSchema, { id, appId, kind: "postgresql", serviceId, databaseName, status });
+}
+
+export function domainMessage(appId: string, domain: DomainSpec): AppDomain {
+  const { id, name, createdAt, verifiedAt } = domain;
+  return create(AppDomainSchema, {
+    id,
+    appId,
+    name,
+    status: verifiedAt === null ? AppDomainStatus.PENDING : AppDomainStatus.VERIFIED,
+    verification: recordOf(domain),
+    createdAt: timestampFromMs(createdAt),
+    ...(verifiedAt !== null && { verifiedAt: timestampFromMs(verifiedAt) }),
+  });
 }

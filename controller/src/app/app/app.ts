@@ -5,6 +5,7 @@ import type { Resource } from "#kernel/store/resource.ts";
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
+  parse: parseApp,
   goesWithOrganization: true,
   quotas: [{ name: "apps", words: "apps", limit: 50 }],
 });
@@ -13,6 +14,7 @@ export interface AppSpec {
   /** Null where it is not known. */
   readonly homeUrl: string | null;
   readonly attachments: readonly AttachmentSpec[];
+  readonly domains: readonly DomainSpec[];
 }
 
 /** One that runs anywhere is Running at once. */
@@ -25,5 +27,29 @@ export interface AttachmentSpec {
   readonly databaseName: string;
 }
 
+/** A domain that the owner has, or says to have. */
+export interface DomainSpec {
+  readonly id: string;
+  /** In lower case, without a dot at its end. */
+  readonly name: string;
+  /** What its TXT record is to say. */
+  readonly token: string;
+  readonly createdAt: number;
+  /** Null until the record was seen. */
+  readonly verifiedAt: number | null;
+}
+
 /** Of one app. */
 export const attachmentsMax = 10;
+export const domainsMax = 10;
+
+/** Has its owner shown that the domain is theirs? */
+export function hasVerified({ spec }: AppObject, domain: string): boolean {
+  return spec.domains.some(({ name, verifiedAt }) => name === domain && verifiedAt !== null);
+}
+
+/** Apps of before had no domains. */
+function parseApp(value: string): AppObject {
+  const app = JSON.parse(value) as AppObject;
+  return { ...app, spec: { ...app.spec, domains: (app.spec as Partial<AppSpec>).domains ?? [] } };
+}

@@ -16,7 +16,7 @@ import {
 import { auditOf, commitAndSee } from "#access/caller.ts";
 import { makePassword, scramSha256Verifier } from "#kernel/secrets/passwords.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { newMetadata, type Stored } from "#kernel/store/resource.ts";
+import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
@@ -31,6 +31,7 @@ import { type AuthSecrets, newSecret } from "./auth-secrets.ts";
 import { isAddress, smtpFaults, themeFaults, themeSpecOf, uriFaults } from "./checked-auth.ts";
 import type { ChangeAuth } from "./change-auth.ts";
 import { clientHandlers } from "./client-api.ts";
+import { idpHandlers } from "./idp-api.ts";
 import { firstKeys, hasRoomToRotate, newSigningKey, replacedKeys, rotatedKeys } from "./signing-keys.ts";
 import { mailServerOf } from "./smtp.ts";
 
@@ -81,11 +82,31 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       return after;
     });
 
-  async function requireAllowed({ host, port }: { host: string; port: number }, signal: AbortSignal): Promise<void> {
+  async function requireAllowed(
+    { host, port }: { readonly host: string; readonly port: number },
+    what: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     await deps.egress.check({ host, port }, signal).catch((cause: unknown) => {
       if (!(cause instanceof EgressFailure)) throw cause;
-      throw new HoldfastError("TARGET_NOT_ALLOWED", "The mail server is at an address that apps may not reach.");
+      throw new HoldfastError("TARGET_NOT_ALLOWED", `The ${what} is at an address that apps may not reach.`);
     });
+  }
+
+  /** Null where the platform's domain is chosen. */
+  function customDomainOf({ object }: Stored<AppObject>, request: EnableAuthRequest): string | null {
+    const asked = request.customDomain?.toLowerCase();
+    if (request.issuerDomainChoice !== IssuerDomainChoice.CUSTOM) {
+      if (asked === undefined) return null;
+      throw invalid({ field: "custom_domain", code: "invalid_value", detail: "goes with issuer_domain_choice custom" });
+    }
+    const verified = object.spec.domains.filter(({ verifiedAt }) => verifiedAt !== null).map(({ name }) => name);
+    if (asked === undefined && verified.length > 1)
+      throw invalid({ field: "custom_domain", code: "required", detail: "must name one: the app has several domains" });
+    const found = asked === undefined ? verified[0] : verified.find((name) => name === asked);
+    if (found !== undefined) return found;
+    const what = asked === undefined ? "The app has no verified domain." : `${asked} is no verified domain of the app.`;
+    throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", what);
   }
 
   function smtpSpecOf(appId: string, smtp: NewAuthSmtp, before?: SmtpSpec): SmtpSpec {
@@ -147,6 +168,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           requirePkce: true,
         },
       ],
+      idps: [],
     };
   }
 
@@ -171,12 +193,15 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     done: [],
     progressAt: now,
     schemaVersion: null,
+    erasedOver: null,
+    mailTrouble: null,
     health: { reason: null, since: now },
   });
 
   return serve(AppAuthService, {
     ...deps.users,
     ...clientHandlers({ access, change, newId: deps.newId }),
+    ...idpHandlers({ access, change, secrets, requireAllowed, issuerPort }),
 
     async enableAuth(request, call) {
       const app = apps.require(request.appId, call);
@@ -188,15 +213,20 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         ...uriFaults("redirect_uris", request.redirectUris?.values ?? []),
       ];
       if (faults.length > 0) throw invalid(...faults);
-      if (request.issuerDomainChoice === IssuerDomainChoice.CUSTOM)
-        throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", "The app has no verified domain.");
+      const customDomain = customDomainOf(app, request);
       const attachment = attachmentOf(app, request.attachmentId);
-      await requireAllowed(smtp, call.signal);
-      const first = await newSpec(app.object, request, smtp, attachment);
+      await requireAllowed(smtp, "mail server", call.signal);
+      const first = { ...(await newSpec(app.object, request, smtp, attachment)), customDomain };
       return retryConflict(call.signal, async () => {
         const now = clock.now();
         const before = await auths.fresh(request.appId, call.signal);
         const unit = begin();
+        if (customDomain !== null) {
+          // The domain is the app's until this is written.
+          const current = await apps.fresh(request.appId, call);
+          customDomainOf(current, request);
+          unit.onlyWhile({ key: keyOf(appKind, request.appId), modRevision: current.modRevision });
+        }
         let after: AuthObject;
         if (before === undefined) {
           const { organizationId, name } = app.object.metadata;
@@ -210,7 +240,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           const moved = afterEvent(before.object, "enableAsked", now);
           if (moved === undefined)
             throw new HoldfastError("AUTH_ALREADY_ENABLED", `The sign-in is ${before.object.status.state}.`);
-          const again = changedAuth(moved.after, againSpec(before.object, request, smtp, app.object, attachment), now);
+          const change = againSpec(before.object, request, smtp, app.object, attachment);
+          const again = changedAuth(moved.after, { ...change, customDomain }, now);
           after = { ...again, status: { ...again.status, ...fresh(now) } };
           unit.update(authKind, before, after);
         }
@@ -232,7 +263,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       if (faults.length > 0) throw invalid(...faults);
       access.require(request.appId, call);
       const { smtp, theme } = request;
-      if (smtp !== undefined) await requireAllowed(smtp, call.signal);
+      if (smtp !== undefined) await requireAllowed(smtp, "mail server", call.signal);
       const after = await change(request.appId, call, { action: "app-auth.update" }, ({ spec }) => ({
         ...(paths.has("smtp") && smtp !== undefined && { smtp: smtpSpecOf(request.appId, smtp, spec.smtp) }),
         ...(paths.has("theme") && { theme: theme === undefined ? {} : themeSpecOf(theme) }),

@@ -37,6 +37,12 @@ export const authEventDefinitions = {
     example: { ...example, emergency: false },
     optIn: true,
   },
+  "auth.mail_failing": {
+    when: "the mail server of an app takes no mails any more",
+    data: { ...data, reason: { type: "string", meaning: "why, without addresses" } },
+    example: { ...example, reason: "The mail server refused the user name and password." },
+    optIn: true,
+  },
   "auth.user.deleted": {
     when: "an end user of an app was erased",
     data: {

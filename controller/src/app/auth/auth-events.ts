@@ -23,6 +23,10 @@ export function keyRotated(auth: AuthObject, emergency: boolean): NewEvent {
   return eventOf("auth.key_rotated", auth, { emergency });
 }
 
+export function mailFailing(auth: AuthObject, reason: string): NewEvent {
+  return eventOf("auth.mail_failing", auth, { reason });
+}
+
 function eventOf(type: string, { metadata, spec, status }: AuthObject, more: object): NewEvent {
   return {
     type,

@@ -6,13 +6,15 @@ import {
   type AuthClient,
   AuthClientSchema,
   AuthClientType,
+  type AuthIdpProvider,
+  AuthIdpProviderSchema,
   type AuthKey,
   AuthKeySchema,
   AuthKeyStatus,
   AuthSignUp,
   AuthStatus,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
-import { type AuthObject, type ClientSpec, hostOf, type SigningKeySpec, type ThemeSpec } from "./auth.ts";
+import { type AuthObject, type ClientSpec, hostOf, type IdpSpec, type SigningKeySpec, type ThemeSpec } from "./auth.ts";
 import type { AuthState } from "./auth-lifecycle.ts";
 
 const statuses: Readonly<Record<AuthState, AuthStatus>> = {
@@ -47,7 +49,7 @@ export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: 
     status: statuses[status.state],
     ...(status.schemaVersion !== null && { schemaVersionApplied: String(status.schemaVersion) }),
     theme: themeOf(spec.theme),
-    idpProviders: [],
+    idpProviders: spec.idps.map((idp) => idpMessage(idp, issuerUrlOf(hostOf(spec), issuerPort))),
     ...(status.state === "Failed" && status.failureReason !== null && { failureReason: status.failureReason }),
     ...(spec.customDomain !== null && { customDomain: spec.customDomain }),
     smtp: { host, port, fromAddress, fromName },
@@ -97,4 +99,10 @@ export function clientMessage(client: ClientSpec, secret?: string): AuthClient {
     requirePkce,
     ...(secret !== undefined && { clientSecret: secret }),
   });
+}
+
+/** Without what it is signed in to with. */
+export function idpMessage({ provider, issuerUrl, clientId, scopes }: IdpSpec, ownUrl: string): AuthIdpProvider {
+  const callbackUrl = `${ownUrl}/callback/${provider}`;
+  return create(AuthIdpProviderSchema, { provider, issuerUrl, clientId, scopes: [...scopes], callbackUrl });
 }

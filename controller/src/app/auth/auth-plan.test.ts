@@ -43,6 +43,7 @@ function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[
       sealedSecret: "sealed",
       keys,
       clients: [],
+      idps: [],
     },
     status: {
       state: "ProvisioningSchema",
@@ -51,26 +52,37 @@ function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[
       progressAt: 0,
       schemaVersion: null,
       failureReason: null,
+      erasedOver: null,
+      mailTrouble: null,
       health: { reason: null, since: 0 },
       ...status,
     },
   };
 }
 
-const there: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: true }, hasName: true };
+const data = "service/defaultdb/#1";
+const there: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: true, data }, hasName: true };
 const schemaVersion = authSchemaVersions.length;
 
 test("steps come in their order, each once what is before it is there", () => {
-  const nothing: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: false }, hasName: false };
+  const nothing: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
   const stepOf = (done: readonly AuthStep[], seen: ObservedAuth) =>
-    planAuth(authOf({ done, schemaVersion: done.includes("schema") ? schemaVersion : null }), seen);
+    planAuth(
+      authOf({
+        done,
+        schemaVersion: done.includes("schema") ? schemaVersion : null,
+        erasedOver: done.includes("erasures") ? data : null,
+      }),
+      seen,
+    );
   expect(stepOf([], nothing)).toEqual({ kind: "step", step: "access" });
-  const admitted = { ...nothing, service: { isRunning: true, grantsAccess: true } };
+  const admitted = { ...nothing, service: { isRunning: true, grantsAccess: true, data } };
   expect(stepOf([], admitted)).toEqual({ kind: "step", step: "schema" });
-  expect(stepOf(["schema"], admitted)).toEqual({ kind: "step", step: "mail" });
-  expect(stepOf(["schema", "mail"], admitted)).toEqual({ kind: "step", step: "name" });
-  expect(stepOf(["schema", "mail"], there)).toEqual({ kind: "step", step: "issuer" });
-  expect(stepOf(["schema", "mail", "issuer"], there)).toEqual({ kind: "provisioned" });
+  expect(stepOf(["schema"], admitted)).toEqual({ kind: "step", step: "erasures" });
+  expect(stepOf(["schema", "erasures"], admitted)).toEqual({ kind: "step", step: "mail" });
+  expect(stepOf(["schema", "erasures", "mail"], admitted)).toEqual({ kind: "step", step: "name" });
+  expect(stepOf(["schema", "erasures", "mail"], there)).toEqual({ kind: "step", step: "issuer" });
+  expect(stepOf(["schema", "erasures", "mail", "issuer"], there)).toEqual({ kind: "provisioned" });
 });
 
 test("what makes no progress for ten minutes fails, and says which step and what mends it", () => {
@@ -81,19 +93,29 @@ test("what makes no progress for ten minutes fails, and says which step and what
 });
 
 test("one that is Active stays so, tells of its trouble, and is migrated where the schema is older", () => {
-  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion } as const;
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
   expect(planAuth(authOf(active), there)).toEqual({ kind: "settled", lookAgainMs: undefined });
-  const stopped = { ...there, service: { isRunning: false, grantsAccess: true } };
+  const stopped = { ...there, service: { isRunning: false, grantsAccess: true, data } };
   expect(planAuth(authOf(active), stopped)).toMatchObject({ kind: "health", reason: expect.any(String) });
   expect(planAuth(authOf(active), { ...there, service: undefined })).toMatchObject({ kind: "health" });
   expect(planAuth(authOf({ ...active, schemaVersion: 0 }), there)).toEqual({ kind: "step", step: "schema" });
   expect(planAuth(authOf(active), { ...there, hasName: false })).toEqual({ kind: "step", step: "name" });
 });
 
+test("erasures are done again over other data, and trouble with mails is told", () => {
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
+  const other = { ...there, service: { isRunning: true, grantsAccess: true, data: "service/defaultdb/#2" } };
+  expect(planAuth(authOf(active), other)).toEqual({ kind: "step", step: "erasures" });
+  expect(planAuth(authOf({ ...active, mailTrouble: "It is away." }), there)).toEqual({
+    kind: "health",
+    reason: "Mails are not sent: It is away.",
+  });
+});
+
 test("one that is off leaves neither a name nor a way into the database", () => {
   for (const state of ["Disabled", "Failed"] as const) {
     expect(planAuth(authOf({ state }), there)).toEqual({ kind: "withdraw" });
-    const gone = { now: 1, service: { isRunning: true, grantsAccess: false }, hasName: false };
+    const gone = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
     expect(planAuth(authOf({ state }), gone)).toEqual({ kind: "settled", lookAgainMs: undefined });
     expect(planAuth(authOf({ state }), { now: 1, service: undefined, hasName: false })).toMatchObject({
       kind: "settled",
@@ -103,7 +125,7 @@ test("one that is off leaves neither a name nor a way into the database", () => 
 
 test("keys retire in every state, and are looked at again in time", () => {
   const retiring = { ...key, kid: "b", status: "retiring", retiresAt: 500 } as const;
-  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion } as const;
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
   expect(planAuth(authOf(active, [key, retiring]), there)).toEqual({ kind: "settled", lookAgainMs: 499 });
   expect(planAuth(authOf(active, [key, retiring]), { ...there, now: 500 })).toEqual({ kind: "retireKeys" });
   expect(planAuth(authOf({ state: "Disabled" }, [key, retiring]), { ...there, now: 500 })).toEqual({

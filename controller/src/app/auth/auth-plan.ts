@@ -6,7 +6,7 @@ import { nextRetirement } from "./signing-keys.ts";
 export interface ObservedAuth {
   readonly now: number;
   /** The service with the users; undefined when it is gone. */
-  readonly service: { readonly isRunning: boolean; readonly grantsAccess: boolean } | undefined;
+  readonly service: { readonly isRunning: boolean; readonly grantsAccess: boolean; readonly data: string } | undefined;
   /** Does the zone have the name? */
   readonly hasName: boolean;
 }
@@ -22,13 +22,14 @@ export type AuthPlan =
   | { readonly kind: "settled"; readonly lookAgainMs: number | undefined };
 
 /** In the order in which they are done. */
-const steps: readonly AuthStep[] = ["access", "schema", "mail", "name", "issuer"];
+const steps: readonly AuthStep[] = ["access", "schema", "erasures", "mail", "name", "issuer"];
 const stuckAfterMs = 10 * 60_000;
 
 /** Words for users: what is to be looked at when a step does not come to its end. */
 const mends: Readonly<Record<AuthStep, string>> = {
   access: "the service with the database must run",
   schema: "the database must exist and take the schema _mdb_auth",
+  erasures: "the history of the platform and the service must answer",
   mail: "the mail server must take the user name and password",
   name: "the name servers of the platform must answer",
   issuer: "the issuers must reach the database, and answer under their name",
@@ -43,11 +44,11 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
   if (!isOn(auth))
     return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", lookAgainMs };
 
-  const step = nextStep(auth, service?.grantsAccess === true, hasName);
+  const step = nextStep(auth, service, hasName);
   if (status.state === "Active") {
-    const reason = healthOf(service);
+    const reason = healthOf(service, status.mailTrouble);
     if (reason !== status.health.reason) return { kind: "health", reason };
-    if (step !== undefined && reason === null) return { kind: "step", step };
+    if (step !== undefined && service?.isRunning === true) return { kind: "step", step };
     return { kind: "settled", lookAgainMs };
   }
   if (step === undefined) return { kind: "provisioned" };
@@ -58,17 +59,19 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
 }
 
 /** One that is Active is held to what it needs, without asking its mail server and its issuers again. */
-function nextStep({ status }: AuthObject, grantsAccess: boolean, hasName: boolean): AuthStep | undefined {
+function nextStep({ status }: AuthObject, service: ObservedAuth["service"], hasName: boolean): AuthStep | undefined {
   const isDone = (step: AuthStep) => {
-    if (step === "access") return grantsAccess;
+    if (step === "access") return service?.grantsAccess === true;
     if (step === "schema") return status.done.includes(step) && status.schemaVersion === authSchemaVersions.length;
+    if (step === "erasures") return service !== undefined && status.erasedOver === service.data;
     if (step === "name") return hasName;
     return status.state === "Active" || status.done.includes(step);
   };
   return steps.find((step) => !isDone(step));
 }
 
-function healthOf(service: ObservedAuth["service"]): string | null {
+function healthOf(service: ObservedAuth["service"], mailTrouble: string | null): string | null {
   if (service === undefined) return "The service with the users is gone.";
-  return service.isRunning ? null : "The service with the users does not run.";
+  if (!service.isRunning) return "The service with the users does not run.";
+  return mailTrouble === null ? null : `Mails are not sent: ${mailTrouble}`;
 }

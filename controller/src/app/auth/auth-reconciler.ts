@@ -24,6 +24,9 @@ import {
   serviceOfAuth,
 } from "./auth.ts";
 import { authEvent } from "./auth-events.ts";
+import { dataOf } from "./auth-data.ts";
+import { eraseAgain } from "./erase-again.ts";
+import type { Erasures } from "./erasures.ts";
 import type { AuthEvent } from "./auth-lifecycle.ts";
 import { issuerUrlOf } from "./auth-message.ts";
 import { planAuth } from "./auth-plan.ts";
@@ -39,6 +42,7 @@ export interface AuthWorkDeps {
   readonly zone: ZoneRecords;
   readonly tasks: EngineTasks;
   readonly secrets: AuthSecrets;
+  readonly erasures: Pick<Erasures, "since">;
   readonly egress: Pick<EgressClient, "connect">;
   readonly issuers: IssuerPlaces;
   /** Networks that issuers come from. */
@@ -68,6 +72,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
       service: service && {
         isRunning: service.object.status.state === "Running",
         grantsAccess: grantsAccess(service.object, auth.object, issuersFrom),
+        data: dataOf(service.object, auth.object),
       },
       hasName: records.some(({ metadata }) => metadata.id === auth.object.spec.fallbackDomain),
     });
@@ -116,6 +121,12 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
           const value = create(PrepareAuthSchemaSchema, { database: spec.databaseName, role: spec.role, verifier });
           const { version } = await tasks.run(service.object, { case: "prepareAuthSchema", value }, signal);
           return await done(auth, name, signal, { schemaVersion: version });
+        }
+        case "erasures": {
+          const data = dataOf(service.object, auth.object);
+          const counts = await eraseAgain(deps, auth.object, service.object, data, signal);
+          if (counts.erased + counts.revoked > 0) log.info("erasures done again", { app: metadata.id, ...counts });
+          return await done(auth, name, signal, { erasedOver: data });
         }
         case "mail": {
           const server = mailServerOf(metadata.id, spec.smtp, secrets);

@@ -2,7 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { EraseAuthUserSchema, RevokeAuthSessionSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import {
+  EraseAuthUserSchema,
+  ReadAuthRowsSchema,
+  RevokeAuthSessionSchema,
+} from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -12,6 +16,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { appKind } from "../app/app.ts";
+import type { Erasures } from "./erasures.ts";
 import {
   type AuthRequestObject,
   authRequestKind,
@@ -25,6 +30,7 @@ interface Deps {
   readonly requests: Collection<AuthRequestObject>;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly tasks: EngineTasks;
+  readonly erasures: Pick<Erasures, "keep">;
   readonly sealer: Sealer;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -34,22 +40,49 @@ interface Deps {
 const retryMs = 3_000;
 
 /** Has each request done by the primary of its database, and tells of erasures. Key: id of the request. */
-export function createAuthRequestWork({ requests, services, tasks, sealer, begin, clock, log }: Deps): ControlLoop {
-  async function done(id: string, spec: AuthRequestSpec, signal: AbortSignal): Promise<boolean> {
-    const service = services.get(spec.serviceId)?.object;
-    // Its data are gone, and with them whoever was in there.
-    if (service === undefined) return false;
+export function createAuthRequestWork(deps: Deps): ControlLoop {
+  const { requests, services, tasks, erasures, sealer, begin, clock, log } = deps;
+  const emailOf = (id: string, { sealedEmail }: { readonly sealedEmail: string }) =>
+    sealer.open(sealedEmail, keyOf(authRequestKind, id));
+
+  /** Who is meant: known before anything is done, so that what is done twice is told of once, as what it was. */
+  async function subjectOf(
+    id: string,
+    spec: AuthRequestSpec,
+    service: ManagedServiceObject,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    if (spec.what === "revoke") return spec.sessionId;
+    const who = "userId" in spec ? { userId: spec.userId, email: "" } : { userId: "", email: emailOf(id, spec) };
+    const value = create(ReadAuthRowsSchema, { ...who, database: spec.databaseName, table: "users", limit: 1 });
+    const { rows } = await tasks.run(service, { case: "readAuthRows", value }, signal);
+    return rows[0] === undefined ? null : (JSON.parse(rows[0]) as { id: string }).id;
+  }
+
+  /** Was there anything of the kind? It is kept that it is gone, for data of before. */
+  async function done(
+    { metadata, spec, status }: AuthRequestObject,
+    service: ManagedServiceObject,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const database = spec.databaseName;
+    const { id, organizationId } = metadata;
     if (spec.what === "revoke") {
       const value = create(RevokeAuthSessionSchema, { database, sessionId: spec.sessionId });
-      return (await tasks.run(service, { case: "revokeAuthSession", value }, signal)).existed;
+      const { existed } = await tasks.run(service, { case: "revokeAuthSession", value }, signal);
+      await erasures.keep(organizationId, { kind: "session", subject: spec.sessionId }, clock.now());
+      return existed;
     }
+    const known = status.subject ?? ("userId" in spec ? spec.userId : undefined);
     const user =
-      "userId" in spec
-        ? ({ case: "userId", value: spec.userId } as const)
-        : ({ case: "email", value: sealer.open(spec.sealedEmail, keyOf(authRequestKind, id)) } as const);
+      known !== undefined || "userId" in spec
+        ? ({ case: "userId", value: known ?? "" } as const)
+        : ({ case: "email", value: emailOf(id, spec) } as const);
     const value = create(EraseAuthUserSchema, { database, user });
-    return (await tasks.run(service, { case: "eraseAuthUser", value }, signal)).erased;
+    const { erased, userId } = await tasks.run(service, { case: "eraseAuthUser", value }, signal);
+    const subject = known ?? (userId === "" ? undefined : userId);
+    if (subject !== undefined) await erasures.keep(organizationId, { kind: "user", subject }, clock.now());
+    return erased || typeof status.subject === "string";
   }
 
   async function end(
@@ -63,7 +96,7 @@ export function createAuthRequestWork({ requests, services, tasks, sealer, begin
     unit.update(authRequestKind, stored, {
       metadata: { ...metadata, updatedAt: now },
       spec: "sealedEmail" in spec ? { ...spec, sealedEmail: "" } : spec,
-      status: { ...outcome, endedAt: now },
+      status: { ...stored.object.status, ...outcome, endedAt: now },
     });
     if (spec.what === "erase" && outcome.found)
       unit.event({
@@ -92,7 +125,17 @@ export function createAuthRequestWork({ requests, services, tasks, sealer, begin
       return settled;
     }
     try {
-      return await end(stored, { found: await done(id, spec, signal), error: null }, signal);
+      const service = services.get(spec.serviceId)?.object;
+      // Its data are gone, and with them whoever was in there.
+      if (service === undefined) return await end(stored, { found: false, error: null }, signal);
+      if (status.subject === undefined) {
+        const subject = await subjectOf(id, spec, service, signal);
+        const unit = begin();
+        unit.update(authRequestKind, stored, { ...stored.object, status: { ...status, subject } });
+        await requests.reached(await unit.commit(signal), 1_000);
+        return again(1, "it is known who is meant");
+      }
+      return await end(stored, { found: await done(stored.object, service, signal), error: null }, signal);
     } catch (error) {
       signal.throwIfAborted();
       const isRefused = error instanceof HoldfastError && error.key === "ENGINE_REFUSED";

@@ -40,6 +40,8 @@ export type AuthWork =
   | { readonly what: "erase"; readonly sealedEmail: string; readonly emailDigest: string };
 
 export interface AuthRequestStatus {
+  /** Id of the user or the session that was found; null where there was none, absent before anybody looked. */
+  readonly subject?: string | null;
   /** Null until it is over. */
   readonly endedAt: number | null;
   /** Of an erasure: was there such a user? Of a revocation: such a session? */

@@ -7,6 +7,7 @@ import { type AuthEffect, type AuthEvent, authLifecycle, type AuthState } from "
 export type AuthObject = Resource<AuthSpec, AuthStatus>;
 
 export const authKind = defineKind<AuthObject>("app-auth", {
+  parse: parseAuth,
   goesWithOrganization: true,
   indexes: [serviceOfAuth],
 });
@@ -41,6 +42,8 @@ export interface AuthSpec {
   /** Newest first. */
   readonly keys: readonly SigningKeySpec[];
   readonly clients: readonly ClientSpec[];
+  /** One of each name. */
+  readonly idps: readonly IdpSpec[];
 }
 
 export interface SmtpSpec {
@@ -85,8 +88,19 @@ export interface ClientSpec {
   readonly requirePkce: boolean;
 }
 
+/** Another provider that users may sign in with. */
+export interface IdpSpec {
+  readonly provider: "google" | "oidc";
+  readonly issuerUrl: string;
+  readonly clientId: string;
+  readonly sealedClientSecret: string;
+  readonly scopes: readonly string[];
+  /** PEM; empty for the public authorities. */
+  readonly caCertificate: string;
+}
+
 /** What has to be there before it is Active, in this order. */
-export type AuthStep = "access" | "schema" | "mail" | "name" | "issuer";
+export type AuthStep = "access" | "schema" | "erasures" | "mail" | "name" | "issuer";
 
 export interface AuthStatus {
   readonly state: AuthState;
@@ -98,6 +112,10 @@ export interface AuthStatus {
   /** Of the schema in the database; null before it is there. */
   readonly schemaVersion: number | null;
   readonly failureReason: string | null;
+  /** Of the data over which erasures were done again last, as `dataOf` names them; null: of none yet. */
+  readonly erasedOver: string | null;
+  /** Why issuers cannot send mails; null while they can. */
+  readonly mailTrouble: string | null;
   readonly health: AuthHealthStatus;
 }
 
@@ -143,4 +161,16 @@ export function afterEvent(
 /** With another spec. */
 export function changedAuth(auth: AuthObject, change: Partial<AuthSpec>, now: number): AuthObject {
   return { ...auth, metadata: nextMetadata(auth.metadata, now), spec: { ...auth.spec, ...change } };
+}
+
+/** What was kept before there were other providers, and before erasures were done again. */
+function parseAuth(value: string): AuthObject {
+  const auth = JSON.parse(value) as AuthObject;
+  const spec: Partial<AuthSpec> = auth.spec;
+  const status: Partial<AuthStatus> = auth.status;
+  return {
+    ...auth,
+    spec: { ...auth.spec, idps: spec.idps ?? [] },
+    status: { ...auth.status, erasedOver: status.erasedOver ?? null, mailTrouble: status.mailTrouble ?? null },
+  };
 }

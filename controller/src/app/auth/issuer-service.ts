@@ -18,6 +18,7 @@ import {
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
+import type { HearOfMails } from "./mail-health.ts";
 
 export interface IssuerServiceDeps {
   readonly installationId: string;
@@ -29,6 +30,8 @@ export interface IssuerServiceDeps {
   readonly own: () => Omit<OwnNetworks, "$typeName" | "$unknown">;
   readonly authority: Pick<Authority, "issueServer">;
   readonly membership: Pick<Membership, "members" | "subscribe">;
+  /** What issuers say of mails. */
+  readonly hearOfMails: HearOfMails;
   readonly now: () => number;
   readonly log: Log;
 }
@@ -60,7 +63,13 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     const over = new AbortController();
     call.on("cancelled", () => over.abort()).on("end", () => over.abort());
     const greeting = Promise.withResolvers<FollowRequest>();
-    call.on("data", (request: FollowRequest) => greeting.resolve(request));
+    call.on("data", (request: FollowRequest) => {
+      greeting.resolve(request);
+      if (request.mail === undefined) return;
+      deps
+        .hearOfMails(request.mail)
+        .catch((error: unknown) => log.warn("mails not heard of", { error: String(error) }));
+    });
     over.signal.addEventListener("abort", () => greeting.reject(new RpcFailure(Code.CANCELLED, "ended")), {
       once: true,
     });

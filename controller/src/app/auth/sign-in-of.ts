@@ -6,6 +6,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
 import { type AuthObject, hostOf, isServed } from "./auth.ts";
+import { dataOf, isSameButPrimary } from "./auth-data.ts";
 import { issuerUrlOf, themeOf } from "./auth-message.ts";
 import type { AuthSecrets } from "./auth-secrets.ts";
 
@@ -46,9 +47,15 @@ interface Primary {
 }
 
 /** Where the users are; undefined once their service is gone. */
-function primaryIn({ spec }: AuthObject, { services, machines }: SignInDeps): Primary | undefined {
+function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primary | undefined {
+  const { spec, status } = auth;
   const service = services.get(spec.serviceId)?.object;
   if (service === undefined) return undefined;
+  // Over data that came back, nobody signs in before those who were erased are so again.
+  if (
+    status.erasedOver === null ? status.state !== "Active" : !isSameButPrimary(status.erasedOver, dataOf(service, auth))
+  )
+    return undefined;
   const { id, hostname } = primaryOf(service);
   return { address: machines.get(id)?.object.status.address ?? "", port: service.spec.port, hostname };
 }
@@ -71,6 +78,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
     },
     smtp: { ...smtp, password: open(sealedPassword) },
     theme: themeOf(spec.theme),
+    mailTrouble: stored.object.status.mailTrouble !== null,
     signUpOpen: spec.signUp === "open",
     mailsPerHour: spec.mailsPerHour,
     secret: open(spec.sealedSecret),
@@ -82,6 +90,11 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
         publicJwk,
         privateKey: status === "active" ? open(sealedPrivateKey) : "",
       })),
+    idpProviders: spec.idps.map(({ sealedClientSecret, scopes, ...idp }) => ({
+      ...idp,
+      scopes: [...scopes],
+      clientSecret: open(sealedClientSecret),
+    })),
     clients: spec.clients.map(({ type, ...client }) => ({
       ...client,
       confidential: type === "confidential",

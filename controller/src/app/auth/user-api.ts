@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
@@ -6,7 +6,7 @@ import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AddAuthUserSchema, ReadAuthRowsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { type AppAuthService, AuthUserSchema } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -132,13 +132,14 @@ export function userHandlers(deps: Deps): UserHandlers {
       const email = normalizedAddress(checkedAddress("email", given));
       const service = deps.services.get(auth.spec.serviceId)?.object;
       if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users is gone.");
-      const userId = deps.newId();
+      const userId = userIdOf(call, sealer) ?? deps.newId();
       const value = create(AddAuthUserSchema, { database: auth.spec.databaseName, userId, email });
       const { added } = await tasks.run(service, { case: "addAuthUser", value }, call.signal);
       if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
       const unit = deps.begin();
       const answer = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
       unit.audit(auditOf(call, "app-auth.user.create", appKind.name, appId));
+      unit.answer(call, create(AuthUserSchema, answer));
       await commitAndSee(call, unit, []);
       return answer;
     },
@@ -193,6 +194,17 @@ export function userHandlers(deps: Deps): UserHandlers {
       };
     },
   };
+}
+
+/** Of a request with an Idempotency-Key: the same each time, so that one whose answer was lost finds its own user. */
+function userIdOf({ idempotency }: Call, sealer: Pick<Sealer, "keyedHash">): string | undefined {
+  if (idempotency === undefined) return undefined;
+  const { scope, key, bodyHash } = idempotency;
+  const hex = createHash("sha256")
+    .update(sealer.keyedHash("id of a user", `${scope}\n${key}\n${bodyHash}`))
+    .digest("hex");
+  // Version 8 is whatever its maker says (RFC 9562 section 5.8).
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 type Row = Readonly<Record<string, unknown>>;

@@ -129,6 +129,7 @@ test("several controllers that started together migrated once", async () => {
     "0008-exports.sql",
     "0009-inference-usage.sql",
     "0010-deployments.sql",
+    "0011-auth-erasures.sql",
   ]);
 });
 

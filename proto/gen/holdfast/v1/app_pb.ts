@@ -18,7 +18,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file holdfast/v1/app.proto.
  */
 export const file_holdfast_v1_app: GenFile = /*@__PURE__*/
-  fileDesc("ChVob2xkZmFzdC92MS9hcHAucHJvdG8SC2hvbGRmYXN0LnYxIqMCCgNBcHASCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZzdGF0dXMYAyABKA4yFi5ob2xkZmFzdC52MS5BcHBTdGF0dXMSKAoHaG9zdGluZxgEIAEoDjIXLmhvbGRmYXN0LnYxLkFwcEhvc3RpbmcSFQoIaG9tZV91cmwYBSABKAlIAIgBARIsCgthdHRhY2htZW50cxgGIAMoCzIXLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnQSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCwoJX2hvbWVfdXJsIpABCgpBdHRhY2htZW50EgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSEgoKc2VydmljZV9pZBgDIAEoCRIVCg1kYXRhYmFzZV9uYW1lGAQgASgJEi0KBnN0YXR1cxgFIAEoDjIdLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnRTdGF0dXMSDgoGYXBwX2lkGAYgASgJInoKEENyZWF0ZUFwcFJlcXVlc3QSNgoEbmFtZRgBIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCw2MX1bYS16MC05XSk/JBIhCghob21lX3VybBgCIAEoCUIKukgHcgUQARiABEgAiAEBQgsKCV9ob21lX3VybCJnCg9MaXN0QXBwc1JlcXVlc3QSHgoFbGltaXQYASABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAiABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJcChBMaXN0QXBwc1Jlc3BvbnNlEh4KBGFwcHMYASADKAsyEC5ob2xkZmFzdC52MS5BcHASGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKAoNR2V0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAikgEKEFVwZGF0ZUFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEicKCGhvbWVfdXJsGAIgASgJQhC6SAdyBRABGIAEsrsYAhgBSACIAQESLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgsKCV9ob21lX3VybCIrChBEZWxldGVBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCKKAQoXQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEh0KCnNlcnZpY2VfaWQYAiABKAlCCbpIBnIEEAEYQBIlCg1kYXRhYmFzZV9uYW1lGAMgASgJQgm6SAZyBBABGD9IAIgBAUIQCg5fZGF0YWJhc2VfbmFtZSJSChdEZWxldGVBdHRhY2htZW50UmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASHgoNYXR0YWNobWVudF9pZBgCIAEoCUIHukgEcgIYQCpNCglBcHBTdGF0dXMSGgoWQVBQX1NUQVRVU19VTlNQRUNJRklFRBAAEiQKEkFQUF9TVEFUVVNfUlVOTklORxABGgyyPgkKB1J1bm5pbmcqUgoKQXBwSG9zdGluZxIbChdBUFBfSE9TVElOR19VTlNQRUNJRklFRBAAEicKFEFQUF9IT1NUSU5HX0VYVEVSTkFMEAEaDbI+CgoIZXh0ZXJuYWwqkwEKEEF0dGFjaG1lbnRTdGF0dXMSIQodQVRUQUNITUVOVF9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChlBVFRBQ0hNRU5UX1NUQVRVU19IRUFMVEhZEAEaDLI+CQoHaGVhbHRoeRIvChtBVFRBQ0hNRU5UX1NUQVRVU19VTkhFQUxUSFkQAhoOsj4LCgl1bmhlYWx0aHkynQcKCkFwcFNlcnZpY2USfQoJQ3JlYXRlQXBwEh0uaG9sZGZhc3QudjEuQ3JlYXRlQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCI/qrsYIwjJARIKYXBwczp3cml0ZTISL2FwcC1zZXJ2aWNlcy97aWR9gtPkkwISOgEqIg0vYXBwLXNlcnZpY2VzEm8KCExpc3RBcHBzEhwuaG9sZGZhc3QudjEuTGlzdEFwcHNSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuTGlzdEFwcHNSZXNwb25zZSImqrsYDRIJYXBwczpyZWFkOAGC0+STAg8SDS9hcHAtc2VydmljZXMSZwoGR2V0QXBwEhouaG9sZGZhc3QudjEuR2V0QXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCIvqrsYDRIJYXBwczpyZWFkOAGC0+STAhgSFi9hcHAtc2VydmljZXMve2FwcF9pZH0SbwoJVXBkYXRlQXBwEh0uaG9sZGZhc3QudjEuVXBkYXRlQXBwUmVxdWVzdBoQLmhvbGRmYXN0LnYxLkFwcCIxqrsYDBIKYXBwczp3cml0ZYLT5JMCGzoBKjIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfRJ1CglEZWxldGVBcHASHS5ob2xkZmFzdC52MS5EZWxldGVBcHBSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IjGquxgPCMwBEgphcHBzOndyaXRlgtPkkwIYKhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9EqsBChBDcmVhdGVBdHRhY2htZW50EiQuaG9sZGZhc3QudjEuQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QaFy5ob2xkZmFzdC52MS5BdHRhY2htZW50IliquxgnCMkBEgphcHBzOndyaXRlMhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9gtPkkwInOgEqIiIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2F0dGFjaG1lbnRzEp8BChBEZWxldGVBdHRhY2htZW50EiQuaG9sZGZhc3QudjEuRGVsZXRlQXR0YWNobWVudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiTaq7GA8IzAESCmFwcHM6d3JpdGWC0+STAjQqMi9hcHAtc2VydmljZXMve2FwcF9pZH0vYXR0YWNobWVudHMve2F0dGFjaG1lbnRfaWR9YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("ChVob2xkZmFzdC92MS9hcHAucHJvdG8SC2hvbGRmYXN0LnYxIswCCgNBcHASCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRImCgZzdGF0dXMYAyABKA4yFi5ob2xkZmFzdC52MS5BcHBTdGF0dXMSKAoHaG9zdGluZxgEIAEoDjIXLmhvbGRmYXN0LnYxLkFwcEhvc3RpbmcSFQoIaG9tZV91cmwYBSABKAlIAIgBARIsCgthdHRhY2htZW50cxgGIAMoCzIXLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnQSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJwoHZG9tYWlucxgJIAMoCzIWLmhvbGRmYXN0LnYxLkFwcERvbWFpbkILCglfaG9tZV91cmwijQIKCUFwcERvbWFpbhIKCgJpZBgBIAEoCRIOCgZhcHBfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIsCgZzdGF0dXMYBCABKA4yHC5ob2xkZmFzdC52MS5BcHBEb21haW5TdGF0dXMSMgoMdmVyaWZpY2F0aW9uGAUgASgLMhwuaG9sZGZhc3QudjEuQXBwRG9tYWluUmVjb3JkEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKC3ZlcmlmaWVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQg4KDF92ZXJpZmllZF9hdCI8Cg9BcHBEb21haW5SZWNvcmQSDAoEdHlwZRgBIAEoCRIMCgRuYW1lGAIgASgJEg0KBXZhbHVlGAMgASgJIpABCgpBdHRhY2htZW50EgoKAmlkGAEgASgJEgwKBGtpbmQYAiABKAkSEgoKc2VydmljZV9pZBgDIAEoCRIVCg1kYXRhYmFzZV9uYW1lGAQgASgJEi0KBnN0YXR1cxgFIAEoDjIdLmhvbGRmYXN0LnYxLkF0dGFjaG1lbnRTdGF0dXMSDgoGYXBwX2lkGAYgASgJInoKEENyZWF0ZUFwcFJlcXVlc3QSNgoEbmFtZRgBIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCw2MX1bYS16MC05XSk/JBIhCghob21lX3VybBgCIAEoCUIKukgHcgUQARiABEgAiAEBQgsKCV9ob21lX3VybCJnCg9MaXN0QXBwc1JlcXVlc3QSHgoFbGltaXQYASABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAiABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJcChBMaXN0QXBwc1Jlc3BvbnNlEh4KBGFwcHMYASADKAsyEC5ob2xkZmFzdC52MS5BcHASGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKAoNR2V0QXBwUmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEAikgEKEFVwZGF0ZUFwcFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEicKCGhvbWVfdXJsGAIgASgJQhC6SAdyBRABGIAEsrsYAhgBSACIAQESLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgsKCV9ob21lX3VybCIrChBEZWxldGVBcHBSZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQCKKAQoXQ3JlYXRlQXR0YWNobWVudFJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEh0KCnNlcnZpY2VfaWQYAiABKAlCCbpIBnIEEAEYQBIlCg1kYXRhYmFzZV9uYW1lGAMgASgJQgm6SAZyBBABGD9IAIgBAUIQCg5fZGF0YWJhc2VfbmFtZSJSChdEZWxldGVBdHRhY2htZW50UmVxdWVzdBIXCgZhcHBfaWQYASABKAlCB7pIBHICGEASHgoNYXR0YWNobWVudF9pZBgCIAEoCUIHukgEcgIYQCJLChZDcmVhdGVBcHBEb21haW5SZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIYCgRuYW1lGAIgASgJQgq6SAdyBRADGP0BIk0KFlZlcmlmeUFwcERvbWFpblJlcXVlc3QSFwoGYXBwX2lkGAEgASgJQge6SARyAhhAEhoKCWRvbWFpbl9pZBgCIAEoCUIHukgEcgIYQCJNChZEZWxldGVBcHBEb21haW5SZXF1ZXN0EhcKBmFwcF9pZBgBIAEoCUIHukgEcgIYQBIaCglkb21haW5faWQYAiABKAlCB7pIBHICGEAqTQoJQXBwU3RhdHVzEhoKFkFQUF9TVEFUVVNfVU5TUEVDSUZJRUQQABIkChJBUFBfU1RBVFVTX1JVTk5JTkcQARoMsj4JCgdSdW5uaW5nKlIKCkFwcEhvc3RpbmcSGwoXQVBQX0hPU1RJTkdfVU5TUEVDSUZJRUQQABInChRBUFBfSE9TVElOR19FWFRFUk5BTBABGg2yPgoKCGV4dGVybmFsKpMBChBBdHRhY2htZW50U3RhdHVzEiEKHUFUVEFDSE1FTlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKwoZQVRUQUNITUVOVF9TVEFUVVNfSEVBTFRIWRABGgyyPgkKB2hlYWx0aHkSLwobQVRUQUNITUVOVF9TVEFUVVNfVU5IRUFMVEhZEAIaDrI+CwoJdW5oZWFsdGh5KpABCg9BcHBEb21haW5TdGF0dXMSIQodQVBQX0RPTUFJTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIrChlBUFBfRE9NQUlOX1NUQVRVU19QRU5ESU5HEAEaDLI+CQoHcGVuZGluZxItChpBUFBfRE9NQUlOX1NUQVRVU19WRVJJRklFRBACGg2yPgoKCHZlcmlmaWVkMvsKCgpBcHBTZXJ2aWNlEn0KCUNyZWF0ZUFwcBIdLmhvbGRmYXN0LnYxLkNyZWF0ZUFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiP6q7GCMIyQESCmFwcHM6d3JpdGUyEi9hcHAtc2VydmljZXMve2lkfYLT5JMCEjoBKiINL2FwcC1zZXJ2aWNlcxJvCghMaXN0QXBwcxIcLmhvbGRmYXN0LnYxLkxpc3RBcHBzUmVxdWVzdBodLmhvbGRmYXN0LnYxLkxpc3RBcHBzUmVzcG9uc2UiJqq7GA0SCWFwcHM6cmVhZDgBgtPkkwIPEg0vYXBwLXNlcnZpY2VzEmcKBkdldEFwcBIaLmhvbGRmYXN0LnYxLkdldEFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiL6q7GA0SCWFwcHM6cmVhZDgBgtPkkwIYEhYvYXBwLXNlcnZpY2VzL3thcHBfaWR9Em8KCVVwZGF0ZUFwcBIdLmhvbGRmYXN0LnYxLlVwZGF0ZUFwcFJlcXVlc3QaEC5ob2xkZmFzdC52MS5BcHAiMaq7GAwSCmFwcHM6d3JpdGWC0+STAhs6ASoyFi9hcHAtc2VydmljZXMve2FwcF9pZH0SdQoJRGVsZXRlQXBwEh0uaG9sZGZhc3QudjEuRGVsZXRlQXBwUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIxqrsYDwjMARIKYXBwczp3cml0ZYLT5JMCGCoWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfRKrAQoQQ3JlYXRlQXR0YWNobWVudBIkLmhvbGRmYXN0LnYxLkNyZWF0ZUF0dGFjaG1lbnRSZXF1ZXN0GhcuaG9sZGZhc3QudjEuQXR0YWNobWVudCJYqrsYJwjJARIKYXBwczp3cml0ZTIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfYLT5JMCJzoBKiIiL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9hdHRhY2htZW50cxKfAQoQRGVsZXRlQXR0YWNobWVudBIkLmhvbGRmYXN0LnYxLkRlbGV0ZUF0dGFjaG1lbnRSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ik2quxgPCMwBEgphcHBzOndyaXRlgtPkkwI0KjIvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2F0dGFjaG1lbnRzL3thdHRhY2htZW50X2lkfRKkAQoPQ3JlYXRlQXBwRG9tYWluEiMuaG9sZGZhc3QudjEuQ3JlYXRlQXBwRG9tYWluUmVxdWVzdBoWLmhvbGRmYXN0LnYxLkFwcERvbWFpbiJUqrsYJwjJARIKYXBwczp3cml0ZTIWL2FwcC1zZXJ2aWNlcy97YXBwX2lkfYLT5JMCIzoBKiIeL2FwcC1zZXJ2aWNlcy97YXBwX2lkfS9kb21haW5zEpwBCg9WZXJpZnlBcHBEb21haW4SIy5ob2xkZmFzdC52MS5WZXJpZnlBcHBEb21haW5SZXF1ZXN0GhYuaG9sZGZhc3QudjEuQXBwRG9tYWluIkyquxgMEgphcHBzOndyaXRlgtPkkwI2OgEqIjEvYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RvbWFpbnMve2RvbWFpbl9pZH0vdmVyaWZ5EpUBCg9EZWxldGVBcHBEb21haW4SIy5ob2xkZmFzdC52MS5EZWxldGVBcHBEb21haW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IkWquxgPCMwBEgphcHBzOndyaXRlgtPkkwIsKiovYXBwLXNlcnZpY2VzL3thcHBfaWR9L2RvbWFpbnMve2RvbWFpbl9pZH1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.v1.App
@@ -65,6 +65,11 @@ export type App = Message<"holdfast.v1.App"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated holdfast.v1.AppDomain domains = 9;
+   */
+  domains: AppDomain[];
 };
 
 /**
@@ -112,6 +117,11 @@ export type AppJson = {
    * @generated from field: google.protobuf.Timestamp updated_at = 8;
    */
   updatedAt?: TimestampJson;
+
+  /**
+   * @generated from field: repeated holdfast.v1.AppDomain domains = 9;
+   */
+  domains?: AppDomainJson[];
 };
 
 /**
@@ -120,6 +130,152 @@ export type AppJson = {
  */
 export const AppSchema: GenMessage<App, {jsonType: AppJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_app, 0);
+
+/**
+ * A domain of the app's owner.
+ *
+ * @generated from message holdfast.v1.AppDomain
+ */
+export type AppDomain = Message<"holdfast.v1.AppDomain"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string app_id = 2;
+   */
+  appId: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * @generated from field: holdfast.v1.AppDomainStatus status = 4;
+   */
+  status: AppDomainStatus;
+
+  /**
+   * @generated from field: holdfast.v1.AppDomainRecord verification = 5;
+   */
+  verification?: AppDomainRecord | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp verified_at = 7;
+   */
+  verifiedAt?: Timestamp | undefined;
+};
+
+/**
+ * A domain of the app's owner.
+ *
+ * @generated from message holdfast.v1.AppDomain
+ */
+export type AppDomainJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string app_id = 2;
+   */
+  appId?: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: holdfast.v1.AppDomainStatus status = 4;
+   */
+  status?: AppDomainStatusJson;
+
+  /**
+   * @generated from field: holdfast.v1.AppDomainRecord verification = 5;
+   */
+  verification?: AppDomainRecordJson;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: TimestampJson;
+
+  /**
+   * @generated from field: optional google.protobuf.Timestamp verified_at = 7;
+   */
+  verifiedAt?: TimestampJson;
+};
+
+/**
+ * Describes the message holdfast.v1.AppDomain.
+ * Use `create(AppDomainSchema)` to create a new message.
+ */
+export const AppDomainSchema: GenMessage<AppDomain, {jsonType: AppDomainJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 1);
+
+/**
+ * The record that shows whose a domain is.
+ *
+ * @generated from message holdfast.v1.AppDomainRecord
+ */
+export type AppDomainRecord = Message<"holdfast.v1.AppDomainRecord"> & {
+  /**
+   * TXT.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string value = 3;
+   */
+  value: string;
+};
+
+/**
+ * The record that shows whose a domain is.
+ *
+ * @generated from message holdfast.v1.AppDomainRecord
+ */
+export type AppDomainRecordJson = {
+  /**
+   * TXT.
+   *
+   * @generated from field: string type = 1;
+   */
+  type?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string value = 3;
+   */
+  value?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.AppDomainRecord.
+ * Use `create(AppDomainRecordSchema)` to create a new message.
+ */
+export const AppDomainRecordSchema: GenMessage<AppDomainRecord, {jsonType: AppDomainRecordJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 2);
 
 /**
  * A database that an app uses.
@@ -204,7 +360,7 @@ export type AttachmentJson = {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment, {jsonType: AttachmentJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 1);
+  messageDesc(file_holdfast_v1_app, 3);
 
 /**
  * An app to be made.
@@ -253,7 +409,7 @@ export type CreateAppRequestJson = {
  * Use `create(CreateAppRequestSchema)` to create a new message.
  */
 export const CreateAppRequestSchema: GenMessage<CreateAppRequest, {jsonType: CreateAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 2);
+  messageDesc(file_holdfast_v1_app, 4);
 
 /**
  * @generated from message holdfast.v1.ListAppsRequest
@@ -290,7 +446,7 @@ export type ListAppsRequestJson = {
  * Use `create(ListAppsRequestSchema)` to create a new message.
  */
 export const ListAppsRequestSchema: GenMessage<ListAppsRequest, {jsonType: ListAppsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 3);
+  messageDesc(file_holdfast_v1_app, 5);
 
 /**
  * @generated from message holdfast.v1.ListAppsResponse
@@ -327,7 +483,7 @@ export type ListAppsResponseJson = {
  * Use `create(ListAppsResponseSchema)` to create a new message.
  */
 export const ListAppsResponseSchema: GenMessage<ListAppsResponse, {jsonType: ListAppsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 4);
+  messageDesc(file_holdfast_v1_app, 6);
 
 /**
  * @generated from message holdfast.v1.GetAppRequest
@@ -354,7 +510,7 @@ export type GetAppRequestJson = {
  * Use `create(GetAppRequestSchema)` to create a new message.
  */
 export const GetAppRequestSchema: GenMessage<GetAppRequest, {jsonType: GetAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 5);
+  messageDesc(file_holdfast_v1_app, 7);
 
 /**
  * @generated from message holdfast.v1.UpdateAppRequest
@@ -401,7 +557,7 @@ export type UpdateAppRequestJson = {
  * Use `create(UpdateAppRequestSchema)` to create a new message.
  */
 export const UpdateAppRequestSchema: GenMessage<UpdateAppRequest, {jsonType: UpdateAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 6);
+  messageDesc(file_holdfast_v1_app, 8);
 
 /**
  * @generated from message holdfast.v1.DeleteAppRequest
@@ -428,7 +584,7 @@ export type DeleteAppRequestJson = {
  * Use `create(DeleteAppRequestSchema)` to create a new message.
  */
 export const DeleteAppRequestSchema: GenMessage<DeleteAppRequest, {jsonType: DeleteAppRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 7);
+  messageDesc(file_holdfast_v1_app, 9);
 
 /**
  * A database to be attached.
@@ -483,7 +639,7 @@ export type CreateAttachmentRequestJson = {
  * Use `create(CreateAttachmentRequestSchema)` to create a new message.
  */
 export const CreateAttachmentRequestSchema: GenMessage<CreateAttachmentRequest, {jsonType: CreateAttachmentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 8);
+  messageDesc(file_holdfast_v1_app, 10);
 
 /**
  * @generated from message holdfast.v1.DeleteAttachmentRequest
@@ -520,7 +676,126 @@ export type DeleteAttachmentRequestJson = {
  * Use `create(DeleteAttachmentRequestSchema)` to create a new message.
  */
 export const DeleteAttachmentRequestSchema: GenMessage<DeleteAttachmentRequest, {jsonType: DeleteAttachmentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_v1_app, 9);
+  messageDesc(file_holdfast_v1_app, 11);
+
+/**
+ * A domain to be verified.
+ *
+ * @generated from message holdfast.v1.CreateAppDomainRequest
+ */
+export type CreateAppDomainRequest = Message<"holdfast.v1.CreateAppDomainRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Such as login.shop.example.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * A domain to be verified.
+ *
+ * @generated from message holdfast.v1.CreateAppDomainRequest
+ */
+export type CreateAppDomainRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+
+  /**
+   * Such as login.shop.example.
+   *
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.CreateAppDomainRequest.
+ * Use `create(CreateAppDomainRequestSchema)` to create a new message.
+ */
+export const CreateAppDomainRequestSchema: GenMessage<CreateAppDomainRequest, {jsonType: CreateAppDomainRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 12);
+
+/**
+ * @generated from message holdfast.v1.VerifyAppDomainRequest
+ */
+export type VerifyAppDomainRequest = Message<"holdfast.v1.VerifyAppDomainRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * @generated from field: string domain_id = 2;
+   */
+  domainId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.VerifyAppDomainRequest
+ */
+export type VerifyAppDomainRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+
+  /**
+   * @generated from field: string domain_id = 2;
+   */
+  domainId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.VerifyAppDomainRequest.
+ * Use `create(VerifyAppDomainRequestSchema)` to create a new message.
+ */
+export const VerifyAppDomainRequestSchema: GenMessage<VerifyAppDomainRequest, {jsonType: VerifyAppDomainRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 13);
+
+/**
+ * @generated from message holdfast.v1.DeleteAppDomainRequest
+ */
+export type DeleteAppDomainRequest = Message<"holdfast.v1.DeleteAppDomainRequest"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * @generated from field: string domain_id = 2;
+   */
+  domainId: string;
+};
+
+/**
+ * @generated from message holdfast.v1.DeleteAppDomainRequest
+ */
+export type DeleteAppDomainRequestJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+
+  /**
+   * @generated from field: string domain_id = 2;
+   */
+  domainId?: string;
+};
+
+/**
+ * Describes the message holdfast.v1.DeleteAppDomainRequest.
+ * Use `create(DeleteAppDomainRequestSchema)` to create a new message.
+ */
+export const DeleteAppDomainRequestSchema: GenMessage<DeleteAppDomainRequest, {jsonType: DeleteAppDomainRequestJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_v1_app, 14);
 
 /**
  * @generated from enum holdfast.v1.AppStatus
@@ -623,6 +898,42 @@ export const AttachmentStatusSchema: GenEnum<AttachmentStatus, AttachmentStatusJ
   enumDesc(file_holdfast_v1_app, 2);
 
 /**
+ * @generated from enum holdfast.v1.AppDomainStatus
+ */
+export const AppDomainStatus = {
+  /**
+   * @generated from enum value: APP_DOMAIN_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: APP_DOMAIN_STATUS_PENDING = 1;
+   */
+  PENDING: 1,
+
+  /**
+   * @generated from enum value: APP_DOMAIN_STATUS_VERIFIED = 2;
+   */
+  VERIFIED: 2,
+} as const;
+
+/**
+ * @generated from enum holdfast.v1.AppDomainStatus
+ */
+export type AppDomainStatus = (typeof AppDomainStatus)[keyof typeof AppDomainStatus] | UnknownEnum;
+
+/**
+ * @generated from enum holdfast.v1.AppDomainStatus
+ */
+export type AppDomainStatusJson = "APP_DOMAIN_STATUS_UNSPECIFIED" | "pending" | "verified";
+
+/**
+ * Describes the enum holdfast.v1.AppDomainStatus.
+ */
+export const AppDomainStatusSchema: GenEnum<AppDomainStatus, AppDomainStatusJson> = /*@__PURE__*/
+  enumDesc(file_holdfast_v1_app, 3);
+
+/**
  * @generated from service holdfast.v1.AppService
  */
 export const AppService: GenService<{
@@ -688,6 +999,37 @@ export const AppService: GenService<{
   deleteAttachment: {
     methodKind: "unary";
     input: typeof DeleteAttachmentRequestSchema;
+    output: typeof EmptySchema;
+  },
+  /**
+   * Names a domain of the owner's; it counts once it is verified. 409 name_taken when the app has it already.
+   *
+   * @generated from rpc holdfast.v1.AppService.CreateAppDomain
+   */
+  createAppDomain: {
+    methodKind: "unary";
+    input: typeof CreateAppDomainRequestSchema;
+    output: typeof AppDomainSchema;
+  },
+  /**
+   * Looks for the TXT record of `verification`. 422 custom_domain_not_verified when DNS does not have it, 409 name_taken
+   * when another app has verified the domain.
+   *
+   * @generated from rpc holdfast.v1.AppService.VerifyAppDomain
+   */
+  verifyAppDomain: {
+    methodKind: "unary";
+    input: typeof VerifyAppDomainRequestSchema;
+    output: typeof AppDomainSchema;
+  },
+  /**
+   * 409 wrong_state while the app's issuer is under it.
+   *
+   * @generated from rpc holdfast.v1.AppService.DeleteAppDomain
+   */
+  deleteAppDomain: {
+    methodKind: "unary";
+    input: typeof DeleteAppDomainRequestSchema;
     output: typeof EmptySchema;
   },
 }> = /*@__PURE__*/

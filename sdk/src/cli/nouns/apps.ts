@@ -1,3 +1,4 @@
+import type { AppDomain } from "../../index.ts";
 import { appOf } from "../app-of.ts";
 import type { CliCommand } from "../command.ts";
 import { given, take } from "../flag-values.ts";
@@ -69,4 +70,50 @@ export function addApps(apps: CliCommand): void {
       await context.client.apps.detach(id, attachment);
       context.output.say(`${attachment} is detached`);
     });
+
+  addDomains(apps.command("domains").description("domains that its issuer may be under"));
+}
+
+const domainColumns = ["name", "id", "status", "verification"];
+
+function addDomains(domains: CliCommand): void {
+  domains
+    .command("list <app>")
+    .description("all of them, with the records that show whose they are")
+    .example("apps domains list shop")
+    .does(async (context, app: string) => context.output.list((await appOf(context, app)).domains, domainColumns));
+
+  domains
+    .command("add <app> <domain>")
+    .description("name one; the answer has the TXT record that it needs")
+    .example("apps domains add shop login.shop.example")
+    .does(async (context, app: string, name: string) => {
+      const { id } = await appOf(context, app);
+      context.output.show(await context.client.apps.addDomain(id, { name }), domainColumns);
+    });
+
+  domains
+    .command("verify <app> <domain>")
+    .description("look for the TXT record")
+    .example("apps domains verify shop login.shop.example")
+    .does(async (context, app: string, domain: string) => {
+      const { id, domains: known } = await appOf(context, app);
+      context.output.show(await context.client.apps.verifyDomain(id, domainId(known, domain)), domainColumns);
+    });
+
+  domains
+    .command("delete <app> <domain>")
+    .description("end one")
+    .option("--yes", "do not ask")
+    .example("apps domains delete shop login.shop.example")
+    .does(async (context, app: string, domain: string, { yes }: { yes?: boolean }) => {
+      const { id, domains: known } = await appOf(context, app);
+      await context.confirm(`Delete the domain ${domain} of ${app}?`, yes);
+      await context.client.apps.deleteDomain(id, domainId(known, domain));
+      context.output.say(`${domain} is deleted`);
+    });
+}
+
+function domainId(domains: readonly AppDomain[], nameOrId: string): string {
+  return domains.find(({ id, name }) => id === nameOrId || name === nameOrId)?.id ?? nameOrId;
 }

@@ -22,6 +22,7 @@ interface SmtpFlags {
 
 interface EnableFlags extends SmtpFlags {
   readonly redirect?: readonly string[];
+  readonly domain?: string;
   readonly displayName?: string;
   readonly brandColor?: string;
   readonly wait: boolean;
@@ -30,6 +31,10 @@ interface EnableFlags extends SmtpFlags {
 export function addAuth(auth: CliCommand): void {
   withSmtp(auth.command("enable <app>").description("give it an issuer, with its users in its attached database"))
     .option("--redirect <url>", "where sign-ins return to; may be repeated", several)
+    .option(
+      "--domain <domain>",
+      "a verified domain of the app that the issuer is under; the platform's unless it is given",
+    )
     .option("--display-name <name>", "what its pages and mails are headed with")
     .option("--brand-color <color>", "#rrggbb")
     .option("--no-wait", "answer as soon as it is written down")
@@ -45,6 +50,7 @@ export function addAuth(auth: CliCommand): void {
         smtp: await smtpOf(context, flags),
         ...(Object.keys(theme).length > 0 && { theme }),
         ...given({ redirect_uris: flags.redirect }),
+        ...(flags.domain !== undefined && { issuer_domain_choice: "custom", custom_domain: flags.domain }),
       });
       context.output.show(flags.wait ? await untilActive(context, id) : made, columns);
     });
@@ -110,8 +116,60 @@ export function addAuth(auth: CliCommand): void {
       context.output.show(await context.client.auth.testSmtp((await appOf(context, app)).id, to)),
     );
 
+  addProviders(auth.command("providers").description("others that its users may sign in with"));
   addClients(auth.command("clients").description("programs that sign its users in"));
   addUsers(auth.command("users").description("its end users"));
+}
+
+const providerColumns = ["provider", "issuer_url", "client_id", "scopes", "callback_url"];
+
+function addProviders(providers: CliCommand): void {
+  providers
+    .command("list <app>")
+    .description("all of them, without their secrets")
+    .example("auth providers list shop")
+    .does(async (context, app: string) => {
+      const found = await context.client.auth.get((await appOf(context, app)).id);
+      context.output.list(found.idp_providers, providerColumns);
+    });
+
+  providers
+    .command("set <app> <provider>")
+    .description("let users sign in with google, or with another by oidc; its secret is asked for")
+    .option("--client-id <id>", "what the provider calls the app")
+    .option("--issuer <url>", "of oidc: where its discovery begins")
+    .option("--scope <scope>", "what to ask for besides openid and email; may be repeated", several)
+    .option("--ca <path>", "PEM of the authority of its certificate, when that is not public")
+    .example("auth providers set shop google --client-id 1234.apps.example")
+    .does(async (context, app: string, provider: string, flags: ProviderFlags) => {
+      if (flags.clientId === undefined) throw new UsageError("name the client by --client-id");
+      const { id } = await appOf(context, app);
+      const put = await context.client.auth.putProvider(id, provider, {
+        client_id: flags.clientId,
+        client_secret: await context.terminal.askSecret(`Secret of ${flags.clientId} at ${provider}`),
+        ...given({ issuer_url: flags.issuer, scopes: flags.scope }),
+        ...(flags.ca !== undefined && { ca_certificate: await readFile(flags.ca, "utf8") }),
+      });
+      context.output.show(put, providerColumns);
+    });
+
+  providers
+    .command("delete <app> <provider>")
+    .description("end one; its users sign in by mail from then on")
+    .option("--yes", "do not ask")
+    .example("auth providers delete shop google")
+    .does(async (context, app: string, provider: string, { yes }: { yes?: boolean }) => {
+      await context.confirm(`Delete the provider ${provider} of ${app}?`, yes);
+      await context.client.auth.deleteProvider((await appOf(context, app)).id, provider);
+      context.output.say(`${provider} is deleted`);
+    });
+}
+
+interface ProviderFlags {
+  readonly clientId?: string;
+  readonly issuer?: string;
+  readonly scope?: readonly string[];
+  readonly ca?: string;
 }
 
 function addClients(clients: CliCommand): void {

@@ -4,19 +4,24 @@ import { EngineRefused } from "../../engine-errors.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 import { refusalOf } from "../refusal.ts";
 import { addUser } from "./add-user.ts";
-import { eraseUser } from "./erase-user.ts";
+import { eraseAgain, eraseUser } from "./erase-user.ts";
 import { prepareSchema } from "./prepare-schema.ts";
 import { readRows } from "./read-rows.ts";
-import { revokeSession } from "./revoke-session.ts";
+import { revokeSessions } from "./revoke-session.ts";
 
 /** End users of apps, in the schema `_mdb_auth` of a database of their owner. */
 export const identity: IdentityFacet = {
   prepare: (instance, wanted, signal) =>
     inDatabase(instance, wanted.database, signal, (session) => prepareSchema(session, wanted)),
   revoke: (instance, database, sessionId, signal) =>
-    inDatabase(instance, database, signal, (session) => revokeSession(session, sessionId)),
+    inDatabase(instance, database, signal, async (session) => (await revokeSessions(session, [sessionId])) > 0),
   erase: (instance, database, user, signal) =>
     inDatabase(instance, database, signal, (session) => eraseUser(session, user)),
+  replay: (instance, database, { userIds, sessionIds }, signal) =>
+    inDatabase(instance, database, signal, async (session) => ({
+      erased: userIds.length === 0 ? 0 : await eraseAgain(session, userIds),
+      revoked: sessionIds.length === 0 ? 0 : await revokeSessions(session, sessionIds),
+    })),
   add: (instance, database, user, signal) =>
     inDatabase(instance, database, signal, (session) => addUser(session, user)),
   read: (instance, database, asked, signal) =>

@@ -9,6 +9,8 @@ import { refuseForeign } from "./refuse-foreign.ts";
 
 /** Sessions of all issuers together. */
 const connectionLimit = 32;
+/** Of PostgreSQL: whoever is in it may take `reserved_connections`. */
+const reserve = "pg_use_reserved_connections";
 const mark = "Users of an app, kept by the platform. Version ";
 
 /**
@@ -64,14 +66,17 @@ async function putOwner(session: Session): Promise<void> {
 async function putRole(session: Session, role: string, verifier: string): Promise<void> {
   const [found] = await session.rows<{ may: boolean; has_members: boolean; is_ours: boolean }>(
     `SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls AS may,
-       EXISTS (SELECT FROM pg_auth_members m WHERE m.roleid = r.oid OR m.member = r.oid) AS has_members,
+       EXISTS (SELECT FROM pg_auth_members m WHERE m.roleid = r.oid OR m.member = r.oid AND m.roleid <> $3::regrole)
+         AS has_members,
        rolpassword = $2 AND rolcanlogin AS is_ours
      FROM pg_authid r WHERE rolname = $1`,
-    [role, verifier],
+    [role, verifier, reserve],
   );
   if (found?.may === true || found?.has_members === true)
     throw new EngineRefused(`The role ${role} is not the platform's; drop or rename it.`);
   if (found === undefined) await session.rows(`CREATE ROLE ${identifier(role)} NOINHERIT`);
+  // An app that took all connections does not keep its users out.
+  await session.rows(`GRANT ${reserve} TO ${identifier(role)} WITH INHERIT TRUE, SET FALSE`);
   if (found?.is_ours === true) return;
   await session.rows(
     `ALTER ROLE ${identifier(role)} LOGIN CONNECTION LIMIT ${connectionLimit} PASSWORD ${literal(verifier)}`,

@@ -1,7 +1,7 @@
 import { addressesOf } from "../../engine-addresses.ts";
 import { effectiveParameters } from "../../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../../engine-driver.ts";
-import { platform, platformRoles, poolerKeyFile, poolerRole, reservedSlots } from "../layout.ts";
+import { issuerSlots, platform, platformRoles, poolerKeyFile, poolerRole, reservedSlots } from "../layout.ts";
 import { secretFunction } from "./role.ts";
 
 /** Clients that may wait for each session that the engine has. */
@@ -24,7 +24,7 @@ export function poolerFiles(instance: Instance): ConfigFile[] {
 function settings(instance: Instance, { mode, port }: { readonly mode: string; readonly port: number }): string {
   const { spec, paths } = instance;
   const all = Number(effectiveParameters(instance).get("max_connections") ?? 0);
-  const sessions = Math.max(all - reservedSlots - askers, 1);
+  const sessions = Math.max(all - reservedSlots - issuerSlots - askers, 1);
   const values: [string, string | number][] = [
     ["listen_addr", addressesOf(spec).join(",")],
     ["listen_port", port],

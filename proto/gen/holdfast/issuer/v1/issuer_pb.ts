@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/issuer/v1/issuer.proto.
  */
 export const file_holdfast_issuer_v1_issuer: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9pc3N1ZXIvdjEvaXNzdWVyLnByb3RvEhJob2xkZmFzdC5pc3N1ZXIudjEiWwoNRm9sbG93UmVxdWVzdBIbChNjZXJ0aWZpY2F0ZV9yZXF1ZXN0GAEgASgMEi0KBnNlcnZlZBgCIAMoCzIdLmhvbGRmYXN0Lmlzc3Vlci52MS5TZXJ2ZWRBcHAiLAoJU2VydmVkQXBwEg4KBmFwcF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDIqcBCghBcHBCYXRjaBINCgVyZXNldBgBIAEoCBIOCgZzeW5jZWQYAiABKAgSKwoEYXBwcxgDIAMoCzIdLmhvbGRmYXN0Lmlzc3Vlci52MS5BcHBTaWduSW4SDAoEZ29uZRgEIAMoCRITCgtjb250cm9sbGVycxgFIAMoCRIsCgNvd24YBiABKAsyHy5ob2xkZmFzdC5pc3N1ZXIudjEuT3duTmV0d29ya3MiZAoLT3duTmV0d29ya3MSEQoJbGlzdGVuZXJzGAEgAygJEhYKDmxvb3BiYWNrX2Jsb2NrGAIgASgJEhkKEW1hY2hpbmVfYWRkcmVzc2VzGAMgAygJEg8KB2FsbG93ZWQYBCADKAkiwwMKCUFwcFNpZ25JbhIOCgZhcHBfaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoAxISCgppc3N1ZXJfdXJsGAMgASgJEgwKBGhvc3QYBCABKAkSEwoLY2VydGlmaWNhdGUYBSABKAkSLgoIZGF0YWJhc2UYBiABKAsyHC5ob2xkZmFzdC5pc3N1ZXIudjEuRGF0YWJhc2USJgoEc210cBgHIAEoCzIYLmhvbGRmYXN0Lmlzc3Vlci52MS5TbXRwEigKBXRoZW1lGAggASgLMhkuaG9sZGZhc3QuaXNzdWVyLnYxLlRoZW1lEhQKDHNpZ25fdXBfb3BlbhgJIAEoCBIWCg5tYWlsc19wZXJfaG91chgKIAEoBRIWCgZzZWNyZXQYCyABKAlCBrK7GAIIARIsCgRrZXlzGAwgAygLMh4uaG9sZGZhc3QuaXNzdWVyLnYxLlNpZ25pbmdLZXkSKwoHY2xpZW50cxgNIAMoCzIaLmhvbGRmYXN0Lmlzc3Vlci52MS5DbGllbnQSOwoNaWRwX3Byb3ZpZGVycxgOIAMoCzIkLmhvbGRmYXN0Lmlzc3Vlci52MS5JZGVudGl0eVByb3ZpZGVyInEKCERhdGFiYXNlEgwKBG5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCghwYXNzd29yZBgDIAEoCUIGsrsYAggBEg8KB2FkZHJlc3MYBCABKAkSDAoEcG9ydBgFIAEoBRIQCghob3N0bmFtZRgGIAEoCSKPAQoEU210cBIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKAUSEAoIdXNlcm5hbWUYAyABKAkSGAoIcGFzc3dvcmQYBCABKAlCBrK7GAIIARIUCgxmcm9tX2FkZHJlc3MYBSABKAkSEQoJZnJvbV9uYW1lGAYgASgJEhYKDmNhX2NlcnRpZmljYXRlGAcgASgJIkQKBVRoZW1lEhQKDGRpc3BsYXlfbmFtZRgBIAEoCRITCgticmFuZF9jb2xvchgCIAEoCRIQCghsb2dvX3VybBgDIAEoCSJaCgpTaWduaW5nS2V5EgsKA2tpZBgBIAEoCRIOCgZzdGF0dXMYAiABKAkSGwoLcHJpdmF0ZV9rZXkYAyABKAlCBrK7GAIIARISCgpwdWJsaWNfandrGAQgASgJIsUBCgZDbGllbnQSEQoJY2xpZW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFAoMY29uZmlkZW50aWFsGAMgASgIEhsKC3NlY3JldF9oYXNoGAQgASgJQgayuxgCCAESFQoNcmVkaXJlY3RfdXJpcxgFIAMoCRIhChlwb3N0X2xvZ291dF9yZWRpcmVjdF91cmlzGAYgAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgHIAMoCRIUCgxyZXF1aXJlX3BrY2UYCCABKAgiegoQSWRlbnRpdHlQcm92aWRlchIQCghwcm92aWRlchgBIAEoCRISCgppc3N1ZXJfdXJsGAIgASgJEhEKCWNsaWVudF9pZBgDIAEoCRIdCg1jbGllbnRfc2VjcmV0GAQgASgJQgayuxgCCAESDgoGc2NvcGVzGAUgAygJMl4KDUlzc3VlclNlcnZpY2USTQoGRm9sbG93EiEuaG9sZGZhc3QuaXNzdWVyLnYxLkZvbGxvd1JlcXVlc3QaHC5ob2xkZmFzdC5pc3N1ZXIudjEuQXBwQmF0Y2goATABYgZwcm90bzM", [file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC9pc3N1ZXIvdjEvaXNzdWVyLnByb3RvEhJob2xkZmFzdC5pc3N1ZXIudjEiiQEKDUZvbGxvd1JlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDBItCgZzZXJ2ZWQYAiADKAsyHS5ob2xkZmFzdC5pc3N1ZXIudjEuU2VydmVkQXBwEiwKBG1haWwYAyABKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuTWFpbFJlcG9ydCJQCgpNYWlsUmVwb3J0EjEKCHRyb3VibGVzGAEgAygLMh8uaG9sZGZhc3QuaXNzdWVyLnYxLk1haWxUcm91YmxlEg8KB3dvcmtpbmcYAiADKAkiLQoLTWFpbFRyb3VibGUSDgoGYXBwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSIsCglTZXJ2ZWRBcHASDgoGYXBwX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMipwEKCEFwcEJhdGNoEg0KBXJlc2V0GAEgASgIEg4KBnN5bmNlZBgCIAEoCBIrCgRhcHBzGAMgAygLMh0uaG9sZGZhc3QuaXNzdWVyLnYxLkFwcFNpZ25JbhIMCgRnb25lGAQgAygJEhMKC2NvbnRyb2xsZXJzGAUgAygJEiwKA293bhgGIAEoCzIfLmhvbGRmYXN0Lmlzc3Vlci52MS5Pd25OZXR3b3JrcyJkCgtPd25OZXR3b3JrcxIRCglsaXN0ZW5lcnMYASADKAkSFgoObG9vcGJhY2tfYmxvY2sYAiABKAkSGQoRbWFjaGluZV9hZGRyZXNzZXMYAyADKAkSDwoHYWxsb3dlZBgEIAMoCSLZAwoJQXBwU2lnbkluEg4KBmFwcF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEhIKCmlzc3Vlcl91cmwYAyABKAkSDAoEaG9zdBgEIAEoCRITCgtjZXJ0aWZpY2F0ZRgFIAEoCRIuCghkYXRhYmFzZRgGIAEoCzIcLmhvbGRmYXN0Lmlzc3Vlci52MS5EYXRhYmFzZRImCgRzbXRwGAcgASgLMhguaG9sZGZhc3QuaXNzdWVyLnYxLlNtdHASKAoFdGhlbWUYCCABKAsyGS5ob2xkZmFzdC5pc3N1ZXIudjEuVGhlbWUSFAoMc2lnbl91cF9vcGVuGAkgASgIEhYKDm1haWxzX3Blcl9ob3VyGAogASgFEhYKBnNlY3JldBgLIAEoCUIGsrsYAggBEiwKBGtleXMYDCADKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuU2lnbmluZ0tleRIrCgdjbGllbnRzGA0gAygLMhouaG9sZGZhc3QuaXNzdWVyLnYxLkNsaWVudBI7Cg1pZHBfcHJvdmlkZXJzGA4gAygLMiQuaG9sZGZhc3QuaXNzdWVyLnYxLklkZW50aXR5UHJvdmlkZXISFAoMbWFpbF90cm91YmxlGA8gASgIInEKCERhdGFiYXNlEgwKBG5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCghwYXNzd29yZBgDIAEoCUIGsrsYAggBEg8KB2FkZHJlc3MYBCABKAkSDAoEcG9ydBgFIAEoBRIQCghob3N0bmFtZRgGIAEoCSKPAQoEU210cBIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKAUSEAoIdXNlcm5hbWUYAyABKAkSGAoIcGFzc3dvcmQYBCABKAlCBrK7GAIIARIUCgxmcm9tX2FkZHJlc3MYBSABKAkSEQoJZnJvbV9uYW1lGAYgASgJEhYKDmNhX2NlcnRpZmljYXRlGAcgASgJIkQKBVRoZW1lEhQKDGRpc3BsYXlfbmFtZRgBIAEoCRITCgticmFuZF9jb2xvchgCIAEoCRIQCghsb2dvX3VybBgDIAEoCSJaCgpTaWduaW5nS2V5EgsKA2tpZBgBIAEoCRIOCgZzdGF0dXMYAiABKAkSGwoLcHJpdmF0ZV9rZXkYAyABKAlCBrK7GAIIARISCgpwdWJsaWNfandrGAQgASgJIsUBCgZDbGllbnQSEQoJY2xpZW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFAoMY29uZmlkZW50aWFsGAMgASgIEhsKC3NlY3JldF9oYXNoGAQgASgJQgayuxgCCAESFQoNcmVkaXJlY3RfdXJpcxgFIAMoCRIhChlwb3N0X2xvZ291dF9yZWRpcmVjdF91cmlzGAYgAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgHIAMoCRIUCgxyZXF1aXJlX3BrY2UYCCABKAgikgEKEElkZW50aXR5UHJvdmlkZXISEAoIcHJvdmlkZXIYASABKAkSEgoKaXNzdWVyX3VybBgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSHQoNY2xpZW50X3NlY3JldBgEIAEoCUIGsrsYAggBEg4KBnNjb3BlcxgFIAMoCRIWCg5jYV9jZXJ0aWZpY2F0ZRgGIAEoCTJeCg1Jc3N1ZXJTZXJ2aWNlEk0KBkZvbGxvdxIhLmhvbGRmYXN0Lmlzc3Vlci52MS5Gb2xsb3dSZXF1ZXN0GhwuaG9sZGZhc3QuaXNzdWVyLnYxLkFwcEJhdGNoKAEwAWIGcHJvdG8z", [file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.issuer.v1.FollowRequest
@@ -32,6 +32,13 @@ export type FollowRequest = Message<"holdfast.issuer.v1.FollowRequest"> & {
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served: ServedApp[];
+
+  /**
+   * What became of mails since the message before.
+   *
+   * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
+   */
+  mail?: MailReport | undefined;
 };
 
 /**
@@ -51,6 +58,13 @@ export type FollowRequestJson = {
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served?: ServedAppJson[];
+
+  /**
+   * What became of mails since the message before.
+   *
+   * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
+   */
+  mail?: MailReportJson;
 };
 
 /**
@@ -59,6 +73,92 @@ export type FollowRequestJson = {
  */
 export const FollowRequestSchema: GenMessage<FollowRequest, {jsonType: FollowRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_issuer_v1_issuer, 0);
+
+/**
+ * @generated from message holdfast.issuer.v1.MailReport
+ */
+export type MailReport = Message<"holdfast.issuer.v1.MailReport"> & {
+  /**
+   * @generated from field: repeated holdfast.issuer.v1.MailTrouble troubles = 1;
+   */
+  troubles: MailTrouble[];
+
+  /**
+   * Apps that were in trouble, and whose mail server took a mail.
+   *
+   * @generated from field: repeated string working = 2;
+   */
+  working: string[];
+};
+
+/**
+ * @generated from message holdfast.issuer.v1.MailReport
+ */
+export type MailReportJson = {
+  /**
+   * @generated from field: repeated holdfast.issuer.v1.MailTrouble troubles = 1;
+   */
+  troubles?: MailTroubleJson[];
+
+  /**
+   * Apps that were in trouble, and whose mail server took a mail.
+   *
+   * @generated from field: repeated string working = 2;
+   */
+  working?: string[];
+};
+
+/**
+ * Describes the message holdfast.issuer.v1.MailReport.
+ * Use `create(MailReportSchema)` to create a new message.
+ */
+export const MailReportSchema: GenMessage<MailReport, {jsonType: MailReportJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_issuer_v1_issuer, 1);
+
+/**
+ * The mail server of an app takes no mails.
+ *
+ * @generated from message holdfast.issuer.v1.MailTrouble
+ */
+export type MailTrouble = Message<"holdfast.issuer.v1.MailTrouble"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * In words for the app's owner, without addresses.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * The mail server of an app takes no mails.
+ *
+ * @generated from message holdfast.issuer.v1.MailTrouble
+ */
+export type MailTroubleJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+
+  /**
+   * In words for the app's owner, without addresses.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message holdfast.issuer.v1.MailTrouble.
+ * Use `create(MailTroubleSchema)` to create a new message.
+ */
+export const MailTroubleSchema: GenMessage<MailTrouble, {jsonType: MailTroubleJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_issuer_v1_issuer, 2);
 
 /**
  * @generated from message holdfast.issuer.v1.ServedApp
@@ -95,7 +195,7 @@ export type ServedAppJson = {
  * Use `create(ServedAppSchema)` to create a new message.
  */
 export const ServedAppSchema: GenMessage<ServedApp, {jsonType: ServedAppJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 1);
+  messageDesc(file_holdfast_issuer_v1_issuer, 3);
 
 /**
  * @generated from message holdfast.issuer.v1.AppBatch
@@ -188,7 +288,7 @@ export type AppBatchJson = {
  * Use `create(AppBatchSchema)` to create a new message.
  */
 export const AppBatchSchema: GenMessage<AppBatch, {jsonType: AppBatchJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 2);
+  messageDesc(file_holdfast_issuer_v1_issuer, 4);
 
 /**
  * @generated from message holdfast.issuer.v1.OwnNetworks
@@ -253,7 +353,7 @@ export type OwnNetworksJson = {
  * Use `create(OwnNetworksSchema)` to create a new message.
  */
 export const OwnNetworksSchema: GenMessage<OwnNetworks, {jsonType: OwnNetworksJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 3);
+  messageDesc(file_holdfast_issuer_v1_issuer, 5);
 
 /**
  * All that an issuer needs to sign the users of one app in.
@@ -338,6 +438,13 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
    * @generated from field: repeated holdfast.issuer.v1.IdentityProvider idp_providers = 14;
    */
   idpProviders: IdentityProvider[];
+
+  /**
+   * Controllers know that mails are not sent.
+   *
+   * @generated from field: bool mail_trouble = 15;
+   */
+  mailTrouble: boolean;
 };
 
 /**
@@ -423,6 +530,13 @@ export type AppSignInJson = {
    * @generated from field: repeated holdfast.issuer.v1.IdentityProvider idp_providers = 14;
    */
   idpProviders?: IdentityProviderJson[];
+
+  /**
+   * Controllers know that mails are not sent.
+   *
+   * @generated from field: bool mail_trouble = 15;
+   */
+  mailTrouble?: boolean;
 };
 
 /**
@@ -430,7 +544,7 @@ export type AppSignInJson = {
  * Use `create(AppSignInSchema)` to create a new message.
  */
 export const AppSignInSchema: GenMessage<AppSignIn, {jsonType: AppSignInJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 4);
+  messageDesc(file_holdfast_issuer_v1_issuer, 6);
 
 /**
  * @generated from message holdfast.issuer.v1.Database
@@ -511,7 +625,7 @@ export type DatabaseJson = {
  * Use `create(DatabaseSchema)` to create a new message.
  */
 export const DatabaseSchema: GenMessage<Database, {jsonType: DatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 5);
+  messageDesc(file_holdfast_issuer_v1_issuer, 7);
 
 /**
  * @generated from message holdfast.issuer.v1.Smtp
@@ -598,7 +712,7 @@ export type SmtpJson = {
  * Use `create(SmtpSchema)` to create a new message.
  */
 export const SmtpSchema: GenMessage<Smtp, {jsonType: SmtpJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 6);
+  messageDesc(file_holdfast_issuer_v1_issuer, 8);
 
 /**
  * @generated from message holdfast.issuer.v1.Theme
@@ -645,7 +759,7 @@ export type ThemeJson = {
  * Use `create(ThemeSchema)` to create a new message.
  */
 export const ThemeSchema: GenMessage<Theme, {jsonType: ThemeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 7);
+  messageDesc(file_holdfast_issuer_v1_issuer, 9);
 
 /**
  * In the order in which they are published; the first active one signs.
@@ -718,7 +832,7 @@ export type SigningKeyJson = {
  * Use `create(SigningKeySchema)` to create a new message.
  */
 export const SigningKeySchema: GenMessage<SigningKey, {jsonType: SigningKeyJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 8);
+  messageDesc(file_holdfast_issuer_v1_issuer, 10);
 
 /**
  * @generated from message holdfast.issuer.v1.Client
@@ -819,7 +933,7 @@ export type ClientJson = {
  * Use `create(ClientSchema)` to create a new message.
  */
 export const ClientSchema: GenMessage<Client, {jsonType: ClientJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 9);
+  messageDesc(file_holdfast_issuer_v1_issuer, 11);
 
 /**
  * @generated from message holdfast.issuer.v1.IdentityProvider
@@ -849,6 +963,13 @@ export type IdentityProvider = Message<"holdfast.issuer.v1.IdentityProvider"> & 
    * @generated from field: repeated string scopes = 5;
    */
   scopes: string[];
+
+  /**
+   * PEM; empty for the public authorities.
+   *
+   * @generated from field: string ca_certificate = 6;
+   */
+  caCertificate: string;
 };
 
 /**
@@ -879,6 +1000,13 @@ export type IdentityProviderJson = {
    * @generated from field: repeated string scopes = 5;
    */
   scopes?: string[];
+
+  /**
+   * PEM; empty for the public authorities.
+   *
+   * @generated from field: string ca_certificate = 6;
+   */
+  caCertificate?: string;
 };
 
 /**
@@ -886,7 +1014,7 @@ export type IdentityProviderJson = {
  * Use `create(IdentityProviderSchema)` to create a new message.
  */
 export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: IdentityProviderJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 10);
+  messageDesc(file_holdfast_issuer_v1_issuer, 12);
 
 /**
  * @generated from service holdfast.issuer.v1.IssuerService

@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import type { Call, Handlers } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import type { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { type AppObject, type DomainSpec, domainsMax, hasVerified } from "./app.ts";
+import type { AppAccess } from "./app-access.ts";
+import { domainMessage } from "./app-message.ts";
+import type { ChangeApp } from "./change-app.ts";
+import { domainNameOf, type FindTexts, recordOf } from "./domain-record.ts";
+
+type DomainHandlers = Pick<Handlers<typeof AppService>, "createAppDomain" | "verifyAppDomain" | "deleteAppDomain">;
+
+export interface DomainApiDeps {
+  readonly apps: Pick<Collection<AppObject>, "values">;
+  readonly access: AppAccess;
+  readonly change: ChangeApp;
+  readonly findTexts: FindTexts;
+  /** Is the app's issuer under this name? */
+  readonly isIssuer: (appId: string, domain: string) => boolean;
+  /** The platform's own, which is nobody else's. */
+  readonly domain: string;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+const lookMs = 8_000;
+
+/** The RPCs of domains that owners of apps have. */
+export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
+  const { apps, access, change, clock } = deps;
+
+  function domainOf({ spec }: AppObject, domainId: string): DomainSpec {
+    const domain = spec.domains.find(({ id }) => id === domainId);
+    if (domain === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The app has no such domain.");
+    return domain;
+  }
+
+  async function requireRecord(domain: DomainSpec, call: Call): Promise<void> {
+    const { name, value } = recordOf(domain);
+    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(lookMs)]);
+    const found = await deps.findTexts(name, signal).catch(() => undefined);
+    call.signal.throwIfAborted();
+    if (found === undefined)
+      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `The name servers of ${name} do not answer.`);
+    if (!found.includes(value))
+      throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `${name} has no TXT record that says ${value}.`);
+  }
+
+  return {
+    async createAppDomain({ appId, name: given }, call) {
+      access.require(appId, call);
+      const name = domainNameOf(given, deps.domain);
+      if (name === undefined)
+        throw invalid({
+          field: "name",
+          code: "invalid_value",
+          detail: "must be a domain of yours, as login.shop.example",
+        });
+      const domain: DomainSpec = {
+        id: deps.newId(),
+        name,
+        token: randomBytes(18).toString("base64url"),
+        createdAt: clock.now(),
+        verifiedAt: null,
+      };
+      const answer = domainMessage(appId, domain);
+      await change(
+        appId,
+        call,
+        { action: "app.domain.create", detail: name },
+        ({ spec }) => {
+          if (spec.domains.length >= domainsMax)
+            throw new HoldfastError("WRONG_STATE", `The app has ${domainsMax} domains already.`);
+          if (spec.domains.some((each) => each.name === name))
+            throw new HoldfastError("NAME_TAKEN", `The app has the domain ${name} already.`);
+          return { ...spec, domains: [...spec.domains, domain] };
+        },
+        answer,
+      );
+      return answer;
+    },
+
+    async verifyAppDomain({ appId, domainId }, call) {
+      const before = domainOf(access.require(appId, call).object, domainId);
+      if (before.verifiedAt === null) await requireRecord(before, call);
+      const now = clock.now();
+      const { spec } = await change(appId, call, { action: "app.domain.verify", detail: before.name }, (app) => {
+        domainOf(app, domainId);
+        const others = [...apps.values()].filter(({ object }) => object.metadata.id !== appId);
+        if (others.some(({ object }) => hasVerified(object, before.name)))
+          throw new HoldfastError("NAME_TAKEN", `${before.name} is verified by another app.`);
+        const domains = app.spec.domains.map((each) =>
+          each.id === domainId ? { ...each, verifiedAt: each.verifiedAt ?? now } : each,
+        );
+        return { ...app.spec, domains };
+      });
+      return domainMessage(appId, spec.domains.find(({ id }) => id === domainId) ?? before);
+    },
+
+    async deleteAppDomain({ appId, domainId }, call) {
+      const { name } = domainOf(access.require(appId, call).object, domainId);
+      await change(appId, call, { action: "app.domain.delete", detail: name }, (app) => {
+        domainOf(app, domainId);
+        if (deps.isIssuer(appId, name))
+          throw new HoldfastError("WRONG_STATE", `The app's issuer is under ${name}. POST auth/disable first.`);
+        return { ...app.spec, domains: app.spec.domains.filter(({ id }) => id !== domainId) };
+      });
+      return {};
+    },
+  };
+}

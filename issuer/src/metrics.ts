@@ -1,0 +1,62 @@
+import { rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** What an issuer tells of itself. Nothing of it names an app or a user. */
+export interface Metrics {
+  /** `route` is one of a few words. */
+  answered(route: string, status: number, seconds: number): void;
+  mail(outcome: "sent" | "failed"): void;
+  text(): Promise<string>;
+}
+
+interface Gauges {
+  readonly apps: () => number;
+  readonly isConnected: () => boolean;
+}
+
+export function createMetrics(read: Gauges): Metrics {
+  const registry = new Registry();
+  const named = (name: string, help: string) => ({ name: `holdfast_issuer_${name}`, help, registers: [registry] });
+  const seconds = new Histogram({
+    ...named("request_seconds", "From a request to its answer"),
+    labelNames: ["route", "status"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+  const mails = new Counter({ ...named("mails_total", "Mails that were tried"), labelNames: ["outcome"] });
+  const gauge = (name: string, help: string, value: () => number) =>
+    void new Gauge({
+      ...named(name, help),
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge("apps", "Apps that are served", read.apps);
+  gauge("controller_connected", "1 while it follows a controller", () => (read.isConnected() ? 1 : 0));
+  return {
+    answered: (route, status, taken) => seconds.observe({ route, status: String(status) }, taken),
+    mail: (outcome) => mails.inc({ outcome }),
+    text: () => registry.metrics(),
+  };
+}
+
+/** Serves /metrics at a socket of the file system or at host:port, for operators alone. */
+export async function serveMetrics(at: string, metrics: Pick<Metrics, "text">): Promise<Server> {
+  const server = createServer((request, response) => {
+    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+    metrics.text().then(
+      (text) => response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  const isPath = at.includes("/");
+  if (isPath) await rm(at, { force: true });
+  const [endpoint] = isPath ? [] : endpointsOf([at]);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    if (endpoint === undefined) server.listen(at, resolve);
+    else server.listen(endpoint.port, endpoint.host, resolve);
+  });
+  return server;
+}

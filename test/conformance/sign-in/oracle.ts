@@ -1,0 +1,168 @@
+import { createHash, generateKeyPairSync } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { createLog } from "@holdfast/common/log.ts";
+import { AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import Provider from "oidc-provider";
+import type { App } from "../../../issuer/src/app.ts";
+import { createDerivedKeys } from "../../../issuer/src/derived-keys.ts";
+import { type Answer, type Asked, Refused } from "../../../issuer/src/http/exchange.ts";
+import { authorize } from "../../../issuer/src/protocol/authorize.ts";
+import { token } from "../../../issuer/src/protocol/token.ts";
+import { createTokenKeys } from "../../../issuer/src/protocol/token-keys.ts";
+
+export const clientId = "shop";
+export const confidentialId = "web";
+export const secret = "secret-of-the-confidential-client";
+export const redirectUri = "https://shop.example/callback";
+const issuerUrl = "https://issuer.example";
+
+/** oidc-provider on loopback, and our own rules, with the same clients and without users. */
+export interface Oracle {
+  /** What each makes of a request: a page, an error that the client is told, or the sign-in of a user. */
+  authorize(parameters: URLSearchParams): Promise<{ readonly ours: string; readonly theirs: string }>;
+  token(
+    form: URLSearchParams,
+    authorization: string | undefined,
+  ): Promise<{ readonly ours: string; readonly theirs: string }>;
+  close(): Promise<void>;
+}
+
+export async function startOracle(): Promise<Oracle> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server.on("request", theirProvider(issuer).callback());
+  const app = ourApp();
+  return {
+    async authorize(parameters) {
+      const path = `/auth?${parameters.toString()}`;
+      const [answer, theirs] = await Promise.all([
+        answered(() => authorize(app, asked({ query: parameters }))),
+        fetch(`${issuer}${path}`, { redirect: "manual" }),
+      ]);
+      await theirs.arrayBuffer();
+      const [location] = [answer.headers["location"] ?? ""].flat();
+      return {
+        ours: outcomeOf(answer.status, location, "/sign-in/"),
+        theirs: outcomeOf(theirs.status, theirs.headers.get("location") ?? "", "/interaction/"),
+      };
+    },
+    async token(form, authorization) {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const [answer, theirs] = await Promise.all([
+        answered(() => token(app, asked({ method: "POST", form, authorization }))),
+        fetch(`${issuer}/token`, { method: "POST", body: form, headers }),
+      ]);
+      const errorOf = (text: string) => (JSON.parse(text) as { error?: string }).error ?? "none";
+      return {
+        ours: `${answer.status} ${errorOf(answer.body)}`,
+        theirs: `${theirs.status} ${errorOf(await theirs.text())}`,
+      };
+    },
+    close: () => closed(server),
+  };
+}
+
+function theirProvider(issuer: string): Provider {
+  const provider = new Provider(issuer, {
+    clients: [
+      { client_id: clientId, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" },
+      { client_id: confidentialId, client_secret: secret, redirect_uris: [redirectUri] },
+    ],
+    scopes: ["openid", "email", "offline_access"],
+    features: { devInteractions: { enabled: false } },
+    responseTypes: ["code"],
+    pkce: { required: (_ctx, { clientAuthMethod }) => clientAuthMethod === "none" },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    cookies: { keys: ["of a test"] },
+    findAccount: () => undefined,
+  });
+  // Its warnings are for those who run it.
+  provider.on("server_error", (_ctx, error) => console.error(error));
+  return provider;
+}
+
+function ourApp(): App {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const key = {
+    kid: "key",
+    status: "active",
+    privateKey: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    publicJwk: JSON.stringify({ ...publicKey.export({ format: "jwk" }), kid: "key", alg: "RS256", use: "sig" }),
+  };
+  const config = create(AppSignInSchema, {
+    appId: clientId,
+    issuerUrl,
+    host: "issuer.example",
+    keys: [key],
+    clients: [
+      { clientId, redirectUris: [redirectUri], requirePkce: true },
+      {
+        clientId: confidentialId,
+        confidential: true,
+        secretHash: createHash("sha256").update(secret).digest("hex"),
+        redirectUris: [redirectUri],
+      },
+    ],
+  });
+  const nobody = async () => {
+    throw new Error("nothing leaves");
+  };
+  return {
+    config,
+    keys: createDerivedKeys(Buffer.alloc(32, 7).toString("base64url")),
+    tokens: createTokenKeys(config.keys, issuerUrl, Date.now),
+    // Nobody has a code yet, nor a session.
+    database: {
+      rows: async () => [],
+      transaction: (work) => work(async () => []),
+      moveTo: () => undefined,
+      close: async () => undefined,
+    },
+    egress: { connect: nobody, request: nobody },
+    now: Date.now,
+    log: createLog("oracle"),
+  };
+}
+
+function asked(more: Partial<Asked>): Asked {
+  return {
+    method: "GET",
+    path: "/",
+    query: new URLSearchParams(),
+    form: new URLSearchParams(),
+    cookies: new Map(),
+    authorization: undefined,
+    origin: undefined,
+    fetchSite: undefined,
+    source: "192.0.2.1",
+    userAgent: "",
+    ...more,
+  };
+}
+
+async function answered(work: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Refused) return error.answer;
+    throw error;
+  }
+}
+
+function outcomeOf(status: number, location: string, interaction: string): string {
+  if (status >= 400) return "a page";
+  if (location.startsWith(interaction)) return "the user is asked";
+  const { origin, pathname, searchParams, hash } = new URL(location);
+  if (`${origin}${pathname}` !== redirectUri) return `sent to ${origin}${pathname}`;
+  return searchParams.get("error") ?? new URLSearchParams(hash.slice(1)).get("error") ?? "an answer";
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,295 @@
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as client from "openid-client";
+import { Agent, fetch as undiciFetch, request } from "undici";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import { platformAgent } from "../support/network/browser.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+interface ClientJson {
+  readonly client_id: string;
+  readonly client_secret: string;
+}
+
+const secondIssuer = "127.0.0.3";
+
+/** What a process was started with. */
+function environmentOf(pid: number): Record<string, string> {
+  const entries = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+  return Object.fromEntries(
+    entries.flatMap((entry) => (entry.includes("=") ? [entry.split(/=(.*)/s).slice(0, 2)] : [])),
+  );
+}
+
+describe("the protocol of an app's issuer", () => {
+  const its = createSignInUnderTest();
+  let issuer = "";
+  let directory = "";
+  let replica: ReturnType<typeof spawn> | undefined;
+
+  beforeAll(async () => {
+    await its.start();
+    ({ issuer_url: issuer } = await its.enable());
+  });
+  afterAll(async () => {
+    replica?.kill("SIGKILL");
+    await its.remove();
+    if (directory !== "") rmSync(directory, { recursive: true, force: true });
+  });
+
+  const there = (names: Record<string, string> = {}) => platformAgent(its.platform, { names });
+  const at = (address: string) => ({ names: { [new URL(issuer).hostname]: address } });
+
+  async function post(path: string, form: Record<string, string>, names: Record<string, string> = {}) {
+    const dispatcher = there(names);
+    const answer = await request(`${issuer}${path}`, {
+      dispatcher,
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams(form).toString(),
+    });
+    const text = await answer.body.text();
+    await dispatcher.close();
+    return { status: answer.statusCode, json: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
+  }
+
+  it("lets one of 50 at once in by the link of a mail", async () => {
+    const config = await its.discover();
+    const browser = its.browser();
+    const begun = await its.begin(browser, config);
+    await browser.submit(begun.page, { email: "quinn@example.com" });
+    const { link } = await its.mailTo("quinn@example.com");
+    const shown = await browser.get(link);
+    const tries = await Promise.all(
+      Array.from({ length: 50 }, () => browser.submit(shown, {}, { stopAt: its.callback })),
+    );
+    expect(tries.filter(({ url }) => url.startsWith(its.callback))).toHaveLength(1);
+  });
+
+  it("ends refresh tokens by revocation, and sessions by logout, which sends nobody where the app did not say", async () => {
+    const config = await its.discover();
+    const browser = its.browser();
+    const first = await its.signIn("rosa@example.com", {}, browser);
+    await client.tokenRevocation(config, first.refresh_token ?? "");
+    await expect(client.refreshTokenGrant(config, first.refresh_token ?? "")).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+    expect((await post("/revoke", { client_id: its.appId, token: "nobody-has-this" })).status).toBe(200);
+    // The session is there still.
+    const silent = await its.begin(browser, config, { prompt: "none" });
+    const again = await its.tokensOf(config, silent, silent.page);
+    const evil = client.buildEndSessionUrl(config, {
+      id_token_hint: again.id_token ?? "",
+      post_logout_redirect_uri: "https://evil.example/",
+    });
+    expect((await browser.get(evil.href)).status).toBe(400);
+    const asked = await browser.get(`${issuer}/logout`);
+    expect(asked.text).toContain("Sign out?");
+    const out = client.buildEndSessionUrl(config, {
+      id_token_hint: again.id_token ?? "",
+      post_logout_redirect_uri: "https://shop.example",
+      state: "state",
+    });
+    expect((await browser.get(out.href, { stopAt: "https://shop.example" })).url).toBe(
+      "https://shop.example/?state=state",
+    );
+    const gone = await its.begin(browser, config, { prompt: "none" });
+    expect(new URL(gone.page.url).searchParams.get("error")).toBe("login_required");
+    await expect(client.refreshTokenGrant(config, again.refresh_token ?? "")).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+    await expect(client.fetchUserInfo(config, again.access_token, again.claims()?.sub ?? "")).rejects.toThrow();
+  });
+
+  it("takes a confidential client by Basic and by post, without PKCE only with a nonce, and not with an old secret", async () => {
+    const { rest } = its.platform;
+    const callback = "https://web.example/cb";
+    const web = expectStatus(
+      await rest.post<ClientJson>(its.path("/clients"), {
+        name: "web",
+        type: "confidential",
+        redirect_uris: [callback],
+        require_pkce: false,
+        allowed_origins: ["https://web.example"],
+      }),
+      201,
+    ).json;
+    const browser = its.browser();
+    const discovered = await its.discover();
+    const configOf = (secret: string, way: typeof client.ClientSecretBasic) => {
+      const config = new client.Configuration(discovered.serverMetadata(), web.client_id, secret, way(secret));
+      const dispatcher = there();
+      config[client.customFetch] = (url, init) =>
+        undiciFetch(url, { ...(init as object), dispatcher }) as unknown as Promise<Response>;
+      return config;
+    };
+    await waitUntil("the issuer knows the client", async () => {
+      const page = await browser.get(`${issuer}/authorize?client_id=${web.client_id}`);
+      return page.text.includes("address that it did not register");
+    });
+    const begin = async (more: Record<string, string>, stopAt = callback) => {
+      const asked = {
+        client_id: web.client_id,
+        redirect_uri: callback,
+        response_type: "code",
+        scope: "openid",
+        ...more,
+      };
+      return browser.get(`${issuer}/authorize?${new URLSearchParams(asked).toString()}`, { stopAt });
+    };
+    const bare = await begin({ state: "s" });
+    expect(new URL(bare.url).searchParams.get("error")).toBe("invalid_request");
+    const page = await begin({ state: "s", nonce: "n" });
+    const asked = await browser.submit(page, { email: "sara@example.com" });
+    const { code } = await its.mailTo("sara@example.com");
+    const back = await browser.submit(asked, { code }, { stopAt: callback });
+    const checks = { expectedNonce: "n", expectedState: "s", idTokenExpected: true };
+    const tokens = await client.authorizationCodeGrant(
+      configOf(web.client_secret, client.ClientSecretBasic),
+      new URL(back.url),
+      checks,
+    );
+    expect(tokens.claims()).toMatchObject({ aud: web.client_id, nonce: "n" });
+    expect(tokens.refresh_token).toBeUndefined();
+    const silent = await begin({ state: "s", nonce: "n", prompt: "none" });
+    const { json } = await rest.post<ClientJson>(its.path(`/clients/${web.client_id}/rotate-secret`), {});
+    await waitUntil("the new secret counts", async () => {
+      const wrong = { client_id: web.client_id, client_secret: json.client_secret, grant_type: "refresh_token" };
+      return (await post("/token", wrong)).json["error"] === "invalid_grant";
+    });
+    const old = configOf(web.client_secret, client.ClientSecretPost);
+    await expect(client.authorizationCodeGrant(old, new URL(silent.url), checks)).rejects.toMatchObject({
+      error: "invalid_client",
+    });
+    const fresh = configOf(json.client_secret, client.ClientSecretPost);
+    expect((await client.authorizationCodeGrant(fresh, new URL(silent.url), checks)).claims()?.sub).toBe(
+      tokens.claims()?.sub,
+    );
+  });
+
+  it("answers scripts of the app's origins, of any origin its metadata, and of no other", async () => {
+    const dispatcher = there();
+    const allowedOf = async (path: string, origin: string, method: "GET" | "OPTIONS" = "OPTIONS") => {
+      const answer = await request(`${issuer}${path}`, { dispatcher, method, headers: { origin } });
+      await answer.body.dump();
+      return answer.headers["access-control-allow-origin"];
+    };
+    expect(await allowedOf("/jwks.json", "https://any.example", "GET")).toBe("*");
+    expect(await allowedOf("/token", "https://shop.example")).toBe("https://shop.example");
+    expect(await allowedOf("/token", "https://evil.example")).toBeUndefined();
+    expect(await allowedOf("/userinfo", "https://evil.example")).toBeUndefined();
+    expect(await allowedOf("/authorize", "https://shop.example")).toBeUndefined();
+    await dispatcher.close();
+  });
+
+  it("goes on at any replica with what another began, and counts failures over all of them", async () => {
+    directory = mkdtempSync(join(tmpdir(), "issuer-"));
+    const ofFirst = environmentOf(its.platform.processes().issuer ?? 0);
+    cpSync(ofFirst["HOLDFAST_ISSUER_IDENTITY_DIR"] ?? "", join(directory, "identity"), { recursive: true });
+    const port = new URL(issuer).port;
+    replica = spawn(process.execPath, [join(import.meta.dirname, "../../issuer/src/main.ts")], {
+      env: {
+        ...ofFirst,
+        HOLDFAST_ISSUER_LISTEN: `${secondIssuer}:${port}`,
+        HOLDFAST_ISSUER_DIR: directory,
+        HOLDFAST_ISSUER_IDENTITY_DIR: join(directory, "identity"),
+        HOLDFAST_ISSUER_METRICS: join(directory, "metrics.sock"),
+      },
+      stdio: "ignore",
+    });
+    const second = await waitUntil("the second replica serves", () =>
+      its.discover(at(secondIssuer)).catch(() => undefined),
+    );
+    const first = await its.discover();
+    // The cookies go with the browser; the name leads to the other replica now.
+    const browser = its.browser(at(secondIssuer));
+    const asked = await its.begin(browser, second);
+    const page = await browser.submit(asked.page, { email: "tina@example.com" });
+    const { code } = await its.mailTo("tina@example.com");
+    const elsewhere = its.browser();
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const back = await elsewhere.submit(page, { code }, { stopAt: its.callback });
+    const tokens = await its.tokensOf(second, asked, back);
+    const next = await client.refreshTokenGrant(first, tokens.refresh_token ?? "");
+    expect((await client.refreshTokenGrant(second, next.refresh_token ?? "")).claims()?.sub).toBe(tokens.claims()?.sub);
+
+    const guess = { client_id: its.appId, grant_type: "authorization_code", code: "guessed" };
+    const host = new URL(issuer).hostname;
+    for (let times = 0; times < 25; times += 1)
+      for (const address of ["127.0.0.1", secondIssuer]) await post("/token", guess, { [host]: address });
+    const refused = await Promise.all(
+      ["127.0.0.1", secondIssuer].map(async (address) => {
+        await post("/token", guess, { [host]: address });
+        return (await post("/token", guess, { [host]: address })).status;
+      }),
+    );
+    expect(refused).toEqual([429, 429]);
+    const metrics = await request("http://metrics/metrics", {
+      dispatcher: new Agent({ connect: { socketPath: join(directory, "metrics.sock") } }),
+    });
+    expect(await metrics.body.text()).toMatch(
+      /holdfast_issuer_request_seconds_count\{route="\/token",status="429"\} \d+/,
+    );
+  });
+
+  it("signs in while the app holds every connection that it can get", async () => {
+    const login = { password: its.users.password };
+    const held: Awaited<ReturnType<typeof openPostgresql>>[] = [];
+    try {
+      for (;;) held.push(await openPostgresql(its.platform, its.users.connection, login));
+    } catch (error) {
+      expect(String(error)).toMatch(/remaining connection slots|too many/);
+    }
+    expect(held.length).toBeGreaterThan(5);
+    const signedIn = await its.signIn("uma@example.com");
+    expect(signedIn.claims()?.["email"]).toBe("uma@example.com");
+    await Promise.all(held.map((each) => each.end()));
+  });
+
+  it("makes a user once for one Idempotency-Key, and says so of another", async () => {
+    const { rest } = its.platform;
+    const make = (key: string) =>
+      rest.post<{ id: string }>(
+        its.path("/users"),
+        { email: "vera@example.com" },
+        { headers: { "idempotency-key": key } },
+      );
+    const first = expectStatus(await make("one"), 201).json;
+    expect(expectStatus(await make("one"), 201).json.id).toBe(first.id);
+    expect((await make("two")).json).toMatchObject({ code: "user_exists" });
+  });
+
+  it("tells of a mail server that takes no mails, and that it does again", async () => {
+    const { rest } = its.platform;
+    const password = String(its.smtp["password"]);
+    await rest.patch(its.path(), { smtp: { ...its.smtp, password: "wrong" } });
+    const health = async () =>
+      (await rest.get<AuthJson & { health: { status: string; reason?: string } }>(its.path())).json.health;
+    /** Has a mail asked for each time that it looks. */
+    const untilMails = (what: string, prefix: string, isSo: (now: { status: string; reason?: string }) => boolean) => {
+      let count = 0;
+      return waitUntil(
+        what,
+        async () => {
+          const browser = its.browser();
+          const { page } = await its.begin(browser, await its.discover());
+          await browser.submit(page, { email: `${prefix}${(count += 1)}@example.com` });
+          return isSo(await health());
+        },
+        { everyMs: 1_000, withinMs: 30_000 },
+      );
+    };
+    await untilMails("the mail server is known to refuse", "w", ({ reason = "" }) =>
+      reason.includes("refused the user name"),
+    );
+    const { json } = await rest.get<{ events: object[] }>("/events?type=auth.mail_failing");
+    expect(json.events).toHaveLength(1);
+    await rest.patch(its.path(), { smtp: { ...its.smtp, password } });
+    await untilMails("mails are sent again", "x", ({ status }) => status === "healthy");
+  });
+});

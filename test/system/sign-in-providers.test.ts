@@ -1,0 +1,168 @@
+import * as client from "openid-client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
+import { startTestDnsServer, type TestDnsServer } from "../support/network/dns-zone.ts";
+import type { Browser } from "../support/network/browser.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { type IdentityProvider, startIdentityProvider } from "../support/servers/identity-provider.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+interface DomainJson {
+  readonly id: string;
+  readonly name: string;
+  readonly status: string;
+  readonly verification: { readonly type: string; readonly name: string; readonly value: string };
+}
+
+const domain = "login.shop.example";
+
+describe("providers and domains of an app's own", () => {
+  const its = createSignInUnderTest();
+  const texts = new Map<string, string>();
+  let dns: TestDnsServer;
+  let provider: IdentityProvider;
+
+  beforeAll(async () => {
+    dns = await startTestDnsServer((name) => {
+      const text = texts.get(name);
+      return text === undefined ? [] : [{ type: "TXT", name, data: [text] }];
+    });
+    await its.start({ HOLDFAST_DOMAIN_SERVERS: dns.address });
+    const { issuer_url: issuer } = await its.enable();
+    provider = await startIdentityProvider(String(its.smtp["host"]), [
+      `${issuer}/callback/oidc`,
+      `https://${domain}:${new URL(issuer).port}/callback/oidc`,
+    ]);
+  });
+  afterAll(async () => {
+    await provider?.close();
+    await its.remove();
+    await dns?.close();
+  });
+
+  const elsewhere = () => ({ authorities: [provider.ca], names: { [domain]: "127.0.0.1" } });
+  const linkOf = (text: string) => /href="([^"]*with-oidc)"/.exec(text)?.[1] ?? "";
+
+  /** Signs in with the other provider; the page that it ends at. */
+  async function through(browser: Browser, config: client.Configuration, more: Record<string, string> = {}) {
+    const begun = await its.begin(browser, config, more);
+    const link = new URL(linkOf(begun.page.text), begun.page.url).href;
+    return { begun, back: await browser.get(link, { stopAt: its.callback }) };
+  }
+
+  it("takes a provider with all that it needs, keeps its secret, and calls nobody that apps may not reach", async () => {
+    const { rest } = its.platform;
+    const put = (name: string, body: object) => rest.call("PUT", its.path(`/idp-providers/${name}`), { body });
+    const oidc = { client_id: provider.clientId, client_secret: provider.clientSecret, issuer_url: provider.issuer };
+    expect((await put("github", oidc)).status).toBe(400);
+    expect((await put("oidc", { ...oidc, issuer_url: "http://login.example.com" })).status).toBe(400);
+    expect((await put("oidc", { ...oidc, client_secret: undefined })).status).toBe(400);
+    expect((await put("google", oidc)).status).toBe(400);
+    const metadata = await put("oidc", { ...oidc, issuer_url: "https://169.254.169.254" });
+    expect(metadata.json["code"]).toBe("target_not_allowed");
+    const google = expectStatus(await put("google", { client_id: "x", client_secret: "y" }), 200).json;
+    expect(google).toMatchObject({ provider: "google", issuer_url: "https://accounts.google.com" });
+    expect(expectStatus(await rest.call("DELETE", its.path("/idp-providers/google")), 204).status).toBe(204);
+    expect((await rest.call("DELETE", its.path("/idp-providers/google"))).json["code"]).toBe("object_not_found");
+    const answer = expectStatus(await put("oidc", { ...oidc, ca_certificate: provider.ca }), 200).json;
+    const { json: auth } = await rest.get<AuthJson>(its.path());
+    expect(answer).toMatchObject({ scopes: ["openid", "email"], callback_url: `${auth.issuer_url}/callback/oidc` });
+    expect(JSON.stringify([answer, auth])).not.toContain(provider.clientSecret);
+  });
+
+  it("signs in by another provider, and knows a person again by its subject", async () => {
+    const config = await its.discover();
+    const browser = its.browser(elsewhere());
+    await waitUntil("the issuer offers it", async () => linkOf((await its.begin(browser, config)).page.text) !== "");
+    provider.person = { sub: "person-1", email: "Mia@example.com", email_verified: true };
+    const first = await through(browser, config);
+    const tokens = await its.tokensOf(config, first.begun, first.back);
+    expect(tokens.claims()).toMatchObject({ email: "mia@example.com", email_verified: true, amr: ["fed"] });
+    // Another address there, the same person here.
+    provider.person = { sub: "person-1", email: "other@example.com", email_verified: true };
+    const again = await through(its.browser(elsewhere()), config, { prompt: "login" });
+    expect((await its.tokensOf(config, again.begun, again.back)).claims()).toMatchObject({
+      sub: tokens.claims()?.sub,
+      email: "mia@example.com",
+    });
+    // By mail it is the same user too: both sides have verified the address.
+    expect((await its.signIn("mia@example.com")).claims()?.sub).toBe(tokens.claims()?.sub);
+  });
+
+  it("links by address only what both sides have verified, and takes no answer of another sign-in", async () => {
+    const config = await its.discover();
+    provider.person = { sub: "person-2", email: "mia@example.com", email_verified: false };
+    const unverified = await through(its.browser(elsewhere()), config);
+    expect(unverified.back).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("has not verified your address"),
+    });
+    expectStatus(await its.platform.rest.post(its.path("/users"), { email: "nils@example.com" }), 201);
+    provider.person = { sub: "person-3", email: "nils@example.com", email_verified: true };
+    const early = await through(its.browser(elsewhere()), config);
+    expect(early.back).toMatchObject({ status: 403, text: expect.stringContaining("Sign in by mail once") });
+    const byMail = await its.signIn("nils@example.com");
+    const linked = await through(its.browser(elsewhere()), config);
+    const tokens = await its.tokensOf(config, linked.begun, linked.back);
+    expect(tokens.claims()?.sub).toBe(byMail.claims()?.sub);
+    provider.person = undefined;
+    const refused = await through(its.browser(elsewhere()), config);
+    expect(refused.back).toMatchObject({ status: 400, text: expect.stringContaining("did not sign you in") });
+
+    provider.person = { sub: "person-4", email: "eve@example.com", email_verified: true };
+    const { issuer_url: issuer } = (await its.platform.rest.get<AuthJson>(its.path())).json;
+    const eves = its.browser(elsewhere());
+    const begun = await its.begin(eves, config);
+    const link = new URL(linkOf(begun.page.text), begun.page.url).href;
+    const code = await eves.get(link, { stopAt: `${issuer}/callback/oidc` });
+    // Eve sends her own answer to somebody else: that browser never asked for it.
+    const victim = await its.browser(elsewhere()).get(code.url);
+    expect(victim).toMatchObject({ status: 400, text: expect.stringContaining("over") });
+    await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "closed" } });
+    await waitUntil("sign-up is closed", async () => {
+      const { back } = await through(its.browser(elsewhere()), config);
+      return back.status === 403;
+    });
+    await its.platform.rest.call("PATCH", its.path(), { body: { sign_up: "open" } });
+    const sql = await openPostgresql(its.platform, its.users.connection, { password: its.users.password });
+    const { rows } = await sql.query("SELECT subject FROM _mdb_auth.identities ORDER BY subject");
+    expect(rows.map(({ subject }) => subject)).toEqual(["person-1", "person-3"]);
+    await sql.end();
+  });
+
+  it("puts the issuer under a domain once its TXT record is there", async () => {
+    const { rest } = its.platform;
+    const path = `/app-services/${its.appId}/domains`;
+    expect((await rest.post(path, { name: "no domain" })).status).toBe(400);
+    expect((await rest.post(path, { name: "x.local.holdfast.test" })).status).toBe(400);
+    const made = expectStatus(await rest.post<DomainJson>(path, { name: "Login.Shop.Example." }), 201).json;
+    expect(made).toMatchObject({
+      name: domain,
+      status: "pending",
+      verification: { type: "TXT", name: `_holdfast.${domain}` },
+    });
+    expect((await rest.post(path, { name: domain })).json["code"]).toBe("name_taken");
+    const verify = () => rest.post<DomainJson>(`${path}/${made.id}/verify`, {});
+    expect((await verify()).json).toMatchObject({ code: "custom_domain_not_verified" });
+    texts.set(made.verification.name, "holdfast-domain=another");
+    expect((await verify()).status).toBe(422);
+    const custom = { attachment_id: its.attachmentId, smtp: its.smtp, issuer_domain_choice: "custom" };
+    const early = await rest.post(its.path("/enable"), custom);
+    expect(early.json["code"]).toBe("custom_domain_not_verified");
+    texts.set(made.verification.name, made.verification.value);
+    expect(expectStatus(await verify(), 200).json.status).toBe("verified");
+    const before = await its.signIn("olga@example.com");
+    await rest.post(its.path("/disable"), {});
+    const { issuer_url: issuer } = await its.enable({ issuer_domain_choice: "custom", custom_domain: domain });
+    expect(new URL(issuer).hostname).toBe(domain);
+    expect((await rest.call("DELETE", `${path}/${made.id}`)).json["code"]).toBe("wrong_state");
+    const config = await its.discover(elsewhere());
+    provider.person = { sub: "person-5", email: "olga@example.com", email_verified: true };
+    const there = await through(its.browser(elsewhere()), config);
+    const claims = (await its.tokensOf(config, there.begun, there.back)).claims();
+    expect(claims).toMatchObject({ iss: issuer, sub: before.claims()?.sub });
+    const { json: app } = await rest.get<{ domains: DomainJson[] }>(`/app-services/${its.appId}`);
+    expect(app.domains).toMatchObject([{ name: domain, status: "verified" }]);
+  });
+});
