@@ -42,11 +42,12 @@ describe("the protocol of an app's issuer", () => {
     if (directory !== "") rmSync(directory, { recursive: true, force: true });
   });
 
-  const there = (names: Record<string, string> = {}) => platformAgent(its.platform, { names });
+  const there = (names: Record<string, string> = {}, from = "127.0.0.1") =>
+    platformAgent(its.platform, { names, from });
   const at = (address: string) => ({ names: { [new URL(issuer).hostname]: address } });
 
-  async function post(path: string, form: Record<string, string>, names: Record<string, string> = {}) {
-    const dispatcher = there(names);
+  async function post(path: string, form: Record<string, string>, names: Record<string, string> = {}, from?: string) {
+    const dispatcher = there(names, from);
     const answer = await request(`${issuer}${path}`, {
       dispatcher,
       method: "POST",
@@ -218,14 +219,15 @@ describe("the protocol of an app's issuer", () => {
     const next = await client.refreshTokenGrant(first, tokens.refresh_token ?? "");
     expect((await client.refreshTokenGrant(second, next.refresh_token ?? "")).claims()?.sub).toBe(tokens.claims()?.sub);
 
+    const guesser = "127.0.0.22";
     const guess = { client_id: its.appId, grant_type: "authorization_code", code: "guessed" };
     const host = new URL(issuer).hostname;
     for (let times = 0; times < 25; times += 1)
-      for (const address of ["127.0.0.1", secondIssuer]) await post("/token", guess, { [host]: address });
+      for (const address of ["127.0.0.1", secondIssuer]) await post("/token", guess, { [host]: address }, guesser);
     const refused = await Promise.all(
       ["127.0.0.1", secondIssuer].map(async (address) => {
-        await post("/token", guess, { [host]: address });
-        return (await post("/token", guess, { [host]: address })).status;
+        await post("/token", guess, { [host]: address }, guesser);
+        return (await post("/token", guess, { [host]: address }, guesser)).status;
       }),
     );
     expect(refused).toEqual([429, 429]);

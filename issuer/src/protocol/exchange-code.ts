@@ -83,6 +83,7 @@ interface UsedCode {
 /** grant_type authorization_code (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Throws Refused `invalid_grant`. */
 export async function exchangeCode(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
   const code = form.get("code") ?? "";
+  if (code === "") throw new Refused(tokenError("invalid_request", "code is missing"));
   const verifier = form.get("code_verifier");
   if (verifier !== null && !/^[A-Za-z0-9._~-]{43,128}$/.test(verifier))
     throw new Refused(tokenError("invalid_request", "code_verifier is none"));

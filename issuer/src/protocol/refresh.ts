@@ -60,7 +60,9 @@ interface Family {
 export async function refresh(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
   const { database, keys } = app;
   const { clientId } = client;
-  const token = readRefreshToken(form.get("refresh_token") ?? "", keys);
+  const given = form.get("refresh_token") ?? "";
+  if (given === "") throw new Refused(tokenError("invalid_request", "refresh_token is missing"));
+  const token = readRefreshToken(given, keys);
   const invalid = () => new Refused(tokenError("invalid_grant", "the refresh token is over, was used, or is none"));
   if (token === undefined) throw invalid();
   const which = [token.family, token.generation, clientId];

@@ -17,12 +17,13 @@ async function granted(app: App, asked: Asked): Promise<Answer> {
   if (new Set(names).size < names.length)
     throw new Refused(tokenError("invalid_request", "a parameter is given twice"));
   const client = authenticatedClient(asked, (id) => clientOf(app, id));
-  switch (asked.form.get("grant_type")) {
+  // What is sent without a value is not sent (RFC 6749 section 3.2).
+  switch (asked.form.get("grant_type") ?? "") {
     case "authorization_code":
       return exchangeCode(app, asked, client);
     case "refresh_token":
       return refresh(app, asked, client);
-    case null:
+    case "":
       return tokenError("invalid_request", "grant_type is missing");
     default:
       return tokenError("unsupported_grant_type", "only authorization_code and refresh_token are supported");

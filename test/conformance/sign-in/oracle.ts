@@ -50,7 +50,7 @@ export async function startOracle(): Promise<Oracle> {
       };
     },
     async token(form, authorization) {
-      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const headers = new Headers(authorization === undefined ? {} : { authorization });
       const [answer, theirs] = await Promise.all([
         answered(() => token(app, asked({ method: "POST", form, authorization }))),
         fetch(`${issuer}/token`, { method: "POST", body: form, headers }),
@@ -66,10 +66,11 @@ export async function startOracle(): Promise<Oracle> {
 }
 
 function theirProvider(issuer: string): Provider {
+  const both = { redirect_uris: [redirectUri], grant_types: ["authorization_code", "refresh_token"] };
   const provider = new Provider(issuer, {
     clients: [
-      { client_id: clientId, redirect_uris: [redirectUri], token_endpoint_auth_method: "none" },
-      { client_id: confidentialId, client_secret: secret, redirect_uris: [redirectUri] },
+      { ...both, client_id: clientId, token_endpoint_auth_method: "none" },
+      { ...both, client_id: confidentialId, client_secret: secret },
     ],
     scopes: ["openid", "email", "offline_access"],
     features: { devInteractions: { enabled: false } },

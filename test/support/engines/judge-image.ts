@@ -32,6 +32,8 @@ const packagesOf = {
   ],
   metrics: ["util-linux", "mount", "prometheus", "victoria-metrics"],
   models: ["util-linux", "mount", "llama.cpp-tools"],
+  pages: ["util-linux", "mount", "chromium-headless-shell", "fonts-dejavu-core"],
+  signIn: ["util-linux", "mount", "apache2", "libapache2-mod-auth-openidc", "python3-authlib", "python3-requests"],
   failovers: ["util-linux", "mount", "bind9-dnsutils", "python3-psycopg2"],
 } as const;
 

@@ -33,14 +33,17 @@ export interface Elsewhere {
   readonly authorities?: readonly string[];
   /** Addresses of names, before the platform's name server is asked. */
   readonly names?: Readonly<Record<string, string>>;
+  /** Address that it comes from. */
+  readonly from?: string;
 }
 
 /** Connections that trust the platform's authority and ask its name server. */
 export function platformAgent(
   platform: Pick<Platform, "ca" | "admin">,
-  { authorities = [], names = {} }: Elsewhere = {},
+  { authorities = [], names = {}, from }: Elsewhere = {},
 ): Agent {
   return new Agent({
+    ...(from !== undefined && { localAddress: from }),
     connect: {
       ca: [platform.ca, ...authorities],
       lookup(host, options, callback) {

@@ -1,0 +1,181 @@
+import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
+import { Secret, TOTP } from "otpauth";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Chromium, startChromium } from "../support/servers/chromium.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const oidcClient = readFileSync(require.resolve("oidc-client-ts/dist/browser/oidc-client-ts.min.js"), "utf8");
+const longMs = 300_000;
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+}
+
+/** Looks that people have a page in. */
+// biome-ignore format: a table, aligned so that it reads as one
+const looks = [
+  { name: "light",           colorScheme: "light", width: 1_280 },
+  { name: "dark and narrow", colorScheme: "dark",  width: 320 },
+] as const;
+
+describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () => {
+  const its = createSignInUnderTest();
+  let chromium: Chromium | string;
+  let issuer = "";
+  const contexts: BrowserContext[] = [];
+
+  beforeAll(async () => {
+    await its.start();
+    ({ issuer_url: issuer } = await its.enable({ theme: { display_name: "The Shop", brand_color: "#f5d90a" } }));
+    await its.platform.rest.call("PUT", its.path("/idp-providers/google"), {
+      body: { client_id: "x", client_secret: "y" },
+    });
+    chromium = await startChromium([new URL(issuer).hostname]);
+    if (typeof chromium === "string") console.warn(`no Chromium here: ${chromium}`);
+  }, longMs);
+  afterAll(async () => {
+    for (const context of contexts) await context.close();
+    if (typeof chromium === "object") await chromium.close();
+    await its.remove();
+  }, longMs);
+
+  async function open(options: { colorScheme?: "light" | "dark"; width?: number } = {}): Promise<Page> {
+    if (typeof chromium === "string") throw new Error(chromium);
+    const { colorScheme = "light", width = 1_280 } = options;
+    const viewport = { width, height: 800 };
+    const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, colorScheme, viewport });
+    contexts.push(context);
+    return context.newPage();
+  }
+
+  /** No fault that axe finds, no scrolling to the side, no style or script that the policy forbids. */
+  async function expectGood(page: Page, name: string): Promise<void> {
+    await page.evaluate(axe);
+    const found = (await page.evaluate(
+      "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+    )) as AxeResult;
+    const faults = found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    expect(faults, name).toEqual([]);
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+    expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
+  }
+
+  const authorizeUrl = async (more: Record<string, string> = {}) => {
+    const config = await its.discover();
+    return `${config.serverMetadata().authorization_endpoint}?${new URLSearchParams({
+      client_id: its.appId,
+      redirect_uri: its.callback,
+      response_type: "code",
+      scope: "openid email",
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbvaTyXoqqqU",
+      code_challenge_method: "S256",
+      state: "state",
+      ...more,
+    }).toString()}`;
+  };
+
+  it.each(looks)("have no fault that axe finds, $name", async ({ name, colorScheme, width }) => {
+    const page = await open({ colorScheme, width });
+    const email = `${colorScheme}@example.com`;
+    await page.route("https://shop.example/**", (route) => route.fulfill({ body: "back at the shop" }));
+    await page.goto(await authorizeUrl());
+    await expectGood(page, `${name}: address`);
+    await page.fill("#email", "not an address@x");
+    await page.evaluate("document.querySelector('form').noValidate = true");
+    await page.click("button");
+    await expectGood(page, `${name}: a wrong address`);
+    await page.fill("#email", email);
+    // By keyboard alone.
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#code");
+    await expectGood(page, `${name}: code`);
+    const { code, link } = await its.mailTo(email);
+    await page.fill("#code", code === "000000" ? "000001" : "000000");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("[role=alert]");
+    await expectGood(page, `${name}: a wrong code`);
+    const elsewhere = await open({ colorScheme, width });
+    await elsewhere.goto(link);
+    await expectGood(elsewhere, `${name}: a link in another browser`);
+    await page.goto(link);
+    await expectGood(page, `${name}: the link`);
+    await page.click("button");
+    await page.waitForURL("https://shop.example/**");
+
+    await page.goto(`${issuer}/account`);
+    await expectGood(page, `${name}: account`);
+    await page.click("text=Set it up");
+    await page.waitForSelector(".picture");
+    await expectGood(page, `${name}: a second factor`);
+    const secret = await page.textContent("p code");
+    const totp = new TOTP({ secret: Secret.fromBase32(secret ?? "") });
+    await page.fill("#code", totp.generate());
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("text=I have kept them");
+    await expectGood(page, `${name}: recovery codes`);
+    await page.goto(`${issuer}/logout`);
+    await expectGood(page, `${name}: logout`);
+    await page.click("button");
+    await expectGood(page, `${name}: signed out`);
+    await page.goto(`${issuer}/authorize?client_id=nobody`);
+    await expectGood(page, `${name}: a problem`);
+  });
+
+  it("can be read with any brand colour", async () => {
+    const page = await open();
+    for (const color of ["#000000", "#ffffff", "#808080", "#ff0000", "#0000ff", "#767676"]) {
+      await its.platform.rest.patch(its.path(), { theme: { brand_color: color } });
+      await waitUntil(`the pages are ${color}`, async () => {
+        const answer = await page.request.get(`${issuer}/style.css`);
+        return (await answer.text()).includes(`--brand: ${color}`);
+      });
+      await page.goto(await authorizeUrl());
+      await page.reload();
+      await expectGood(page, color);
+    }
+  });
+
+  it("serve oidc-client-ts in a page of the app, which refreshes and signs out by itself", async () => {
+    const page = await open();
+    await page.route("https://shop.example/**", (route) =>
+      route.request().url().endsWith("/client.js")
+        ? route.fulfill({ body: oidcClient, contentType: "text/javascript" })
+        : route.fulfill({ body: "<!doctype html><script src='/client.js'></script>", contentType: "text/html" }),
+    );
+    const settings = JSON.stringify({
+      authority: issuer,
+      client_id: its.appId,
+      redirect_uri: its.callback,
+      post_logout_redirect_uri: "https://shop.example",
+      scope: "openid email offline_access",
+    });
+    const manager = `const manager = new oidc.UserManager({ ...${settings}, userStore: new oidc.WebStorageStateStore({ store: localStorage }) });`;
+    await page.goto("https://shop.example/");
+    await page.evaluate(`(async () => { ${manager} await manager.signinRedirect(); })()`).catch(() => undefined);
+    await page.waitForSelector("#email");
+    await page.fill("#email", "script@example.com");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#code");
+    await page.fill("#code", (await its.mailTo("script@example.com")).code);
+    await page.keyboard.press("Enter");
+    await page.waitForURL("https://shop.example/**");
+    const user = await page.evaluate(
+      `(async () => { ${manager} const user = await manager.signinCallback(); return user.profile.email; })()`,
+    );
+    expect(user).toBe("script@example.com");
+    const refreshed = await page.evaluate(
+      `(async () => { ${manager} const before = (await manager.getUser()).access_token;
+        return (await manager.signinSilent()).access_token !== before; })()`,
+    );
+    expect(refreshed).toBe(true);
+    await page.evaluate(`(async () => { ${manager} await manager.signoutRedirect(); })()`).catch(() => undefined);
+    await page.waitForURL("https://shop.example/**");
+    await page.goto(await authorizeUrl({ prompt: "none" }));
+    await page.waitForURL(/error=login_required/);
+  });
+});
