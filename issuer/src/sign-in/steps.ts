@@ -69,7 +69,8 @@ export async function takeAddress(step: Step): Promise<Answer> {
   if (mail.kind === "tooMany")
     return addressPage(app, interaction, "Too many mails were asked for. Wait a while, then try again.", 429);
   if (mail.kind === "sent") send(mail.id);
-  const next: Interaction = { ...interaction, mail: { id: mail.id, email } };
+  const { elsewhere: _, ...here } = interaction;
+  const next: Interaction = { ...here, mail: { id: mail.id, email } };
   return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": keepInteraction(app, asked, next) });
 }
 

@@ -39,7 +39,9 @@ export async function beginElsewhere(providers: Providers, step: Step, name: str
     ...((request.prompt === "login" || request.maxAgeS !== undefined) && { prompt: "login" }),
     ...(request.loginHint !== undefined && { login_hint: request.loginHint }),
   });
-  const next = { ...interaction, elsewhere: { provider: name, state, nonce, verifier } };
+  // One way at a time: both together may be more than a cookie holds.
+  const { mail: _, ...withoutMail } = interaction;
+  const next = { ...withoutMail, elsewhere: { provider: name, state, nonce, verifier } };
   return seeOther(url.href, { "set-cookie": keepInteraction(app, asked, next) });
 }
 

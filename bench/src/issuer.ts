@@ -1,0 +1,122 @@
+import { execFileSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { parseArgs } from "node:util";
+import { Agent, request } from "undici";
+import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
+import { platformAgent } from "@holdfast/test/support/network/browser.ts";
+import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
+import { createSignInUnderTest } from "@holdfast/test/system/sign-in/sign-in-under-test.ts";
+import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
+import { cpuMsOf, printHost } from "./support/host.ts";
+import { pin, serverCore, startPeer } from "./support/peer-process.ts";
+
+// Refreshes of an app's issuer beside oidc-provider with a plain adapter on the same database, in turn, on one core: requests for a
+// second of CPU of the process, and what share of that the two signatures of each are, by `openssl speed` on the same core.
+const { values } = parseArgs({
+  options: {
+    pairs: { type: "string", default: "5" },
+    requests: { type: "string", default: "2000" },
+    users: { type: "string", default: "16" },
+  },
+});
+const [pairs, requests, users] = [Number(values.pairs), Number(values.requests), Number(values.users)];
+const signatures = 2;
+
+printHost();
+const its = createSignInUnderTest();
+try {
+  await its.start();
+  const { issuer_url: issuer } = await its.enable();
+  const ours: string[] = [];
+  for (let n = 0; n < users; n += 1) ours.push((await its.signIn(`user${n}@example.com`)).refresh_token ?? "");
+  const issuerPid = its.platform.processes().issuer ?? 0;
+  pin(issuerPid, serverCore);
+
+  const { cert, key } = await createTestCertificate(undefined, "127.0.0.1");
+  const [port = 0] = await freePorts(1);
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const { connection, password } = its.users;
+  const peer = await startPeer("oidc-provider", {
+    database: {
+      host: connection.host,
+      port: connection.port,
+      user: connection.user,
+      password,
+      database: connection.database,
+      ssl: { ca: its.platform.ca, rejectUnauthorized: false },
+    },
+    key,
+    cert,
+    port,
+    jwk: { ...privateKey.export({ format: "jwk" }), alg: "RS256", use: "sig", kid: "key" },
+    clientId: its.appId,
+  });
+  const theirs = await peer.ask<string[]>({ ask: "tokens", count: users });
+  const sides = {
+    ours: { url: `${issuer}/token`, pid: issuerPid, tokens: ours, dispatcher: platformAgent(its.platform) },
+    theirs: {
+      url: `https://127.0.0.1:${port}/token`,
+      pid: peer.pid,
+      tokens: theirs,
+      dispatcher: new Agent({ connect: { ca: cert } }),
+    },
+  };
+
+  /** Each user refreshes one after another, all users at once; requests a second of CPU, and how long each took. */
+  async function measure({ url, pid, tokens, dispatcher }: (typeof sides)["ours"]) {
+    const taken: number[] = [];
+    const began = cpuMsOf(pid);
+    await Promise.all(
+      tokens.map(async (_, user) => {
+        for (let n = 0; n < requests / users; n += 1) {
+          const begun = performance.now();
+          const answer = await request(url, {
+            dispatcher,
+            method: "POST",
+            headers: { "content-type": "application/x-www-form-urlencoded" },
+            body: new URLSearchParams({
+              client_id: its.appId,
+              grant_type: "refresh_token",
+              refresh_token: tokens[user] ?? "",
+            }).toString(),
+          });
+          const body = (await answer.body.json()) as Record<string, string>;
+          if (answer.statusCode !== 200 || body["id_token"] === undefined || body["access_token"]?.split(".").length !== 3)
+            throw new Error(`${url} answered ${answer.statusCode}: ${JSON.stringify(body)}`);
+          tokens[user] = body["refresh_token"] ?? "";
+          taken.push(performance.now() - begun);
+        }
+      }),
+    );
+    return { perCpuS: (taken.length * 1_000) / (cpuMsOf(pid) - began), taken };
+  }
+
+  await measure(sides.ours);
+  await measure(sides.theirs);
+  const found = { ours: [] as number[], theirs: [] as number[], shares: [] as number[], taken: [] as number[] };
+  for (let pair = 0; pair < pairs; pair += 1) {
+    const signsPerS = opensslSigns();
+    const { perCpuS, taken } = await measure(sides.ours);
+    found.ours.push(perCpuS);
+    found.taken.push(...taken);
+    found.theirs.push((await measure(sides.theirs)).perCpuS);
+    found.shares.push((perCpuS * signatures) / signsPerS);
+  }
+  const ratio = ratios(found.ours, found.theirs);
+  print("refreshes a second of CPU, ours", median(found.ours).toFixed(0));
+  print("refreshes a second of CPU, oidc-provider", median(found.theirs).toFixed(0));
+  print("  ratio; min to max", `${times(ratio.median)}; ${times(ratio.min)} to ${times(ratio.max)}`, ">= 1.5x");
+  print("  signatures of openssl speed rsa2048", median(found.shares).toFixed(2), ">= 0.80");
+  print("  p50; p99 with all users at once", `${ms(median(found.taken))}; ${ms(percentile(found.taken, 0.99))}`);
+  await peer.end();
+} finally {
+  await its.remove();
+}
+
+/** Signatures of a second, on the servers' core. */
+function opensslSigns(): number {
+  const speed = ["--cpu-list", String(serverCore), "openssl", "speed", "-seconds", "2", "rsa2048"];
+  const text = execFileSync("taskset", speed, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const line = /^rsa 2048 bits\s.*$/m.exec(text)?.[0] ?? "";
+  return Number(line.trim().split(/\s+/).find((word) => /^\d+\.\d$/.test(word)) ?? Number.NaN);
+}

@@ -1,0 +1,74 @@
+import { decodeJwt } from "jose";
+import * as client from "openid-client";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+const longMs = 600_000;
+const kills = 20;
+const people = 6;
+const victims = ["issuer", "controller", "agent", "engine"] as const;
+
+interface Person {
+  readonly sub: string;
+  token: string;
+  refreshes: number;
+  refused: string | undefined;
+}
+
+describe("users of an app, while its parts are killed", { timeout: longMs }, () => {
+  const its = createSignInUnderTest();
+  beforeAll(async () => {
+    await its.start();
+    await its.enable();
+  }, longMs);
+  afterAll(() => its.remove(), longMs);
+
+  function kill(victim: (typeof victims)[number]): void {
+    const { controllers, issuer, machines } = its.platform.processes();
+    const [machine] = machines;
+    const pids = { issuer: [issuer], controller: controllers, agent: [machine?.agent], engine: [machine?.engine] }[victim];
+    for (const pid of pids) if (pid !== undefined) killAtOnce(pid);
+  }
+
+  it(`stay signed in through ${kills} kills, and new ones come in`, async () => {
+    const config = await its.discover();
+    const all: Person[] = [];
+    for (let n = 0; n < people; n += 1) {
+      const signedIn = await its.signIn(`person${n}@example.com`);
+      const sub = signedIn.claims()?.sub ?? "";
+      all.push({ sub, token: signedIn.refresh_token ?? "", refreshes: 0, refused: undefined });
+    }
+    let isOver = false;
+    const using = all.map(async (person) => {
+      while (!isOver && person.refused === undefined) {
+        try {
+          const next = await client.refreshTokenGrant(config, person.token);
+          expect(decodeJwt(next.access_token).sub).toBe(person.sub);
+          person.token = next.refresh_token ?? "";
+          person.refreshes += 1;
+        } catch (error) {
+          // What was killed answers nothing, or 503; a refusal means that somebody was signed out.
+          if (error instanceof client.ResponseBodyError) person.refused = error.error;
+        }
+        await delay(50);
+      }
+    });
+    for (let n = 0; n < kills; n += 1) {
+      const victim = victims[n % victims.length] ?? "issuer";
+      const before = all.map(({ refreshes }) => refreshes);
+      kill(victim);
+      await waitUntil(
+        `all are served again after kill ${n + 1}, of the ${victim}`,
+        () => all.every(({ refreshes, refused }, at) => refused !== undefined || refreshes > (before[at] ?? 0) + 2),
+        { withinMs: 60_000 },
+      );
+      expect(all.map(({ refused }) => refused)).toEqual(all.map(() => undefined));
+    }
+    isOver = true;
+    await Promise.all(using);
+    expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
+  });
+});
