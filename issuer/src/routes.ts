@@ -66,7 +66,7 @@ function elsewhere(provider: string): StepRule {
 }
 
 /** What serves all apps. */
-export interface Served extends Pick<Step, "send" | "providers"> {
+interface Served extends Pick<Step, "send" | "providers"> {
   readonly pace: TokenPace;
 }
 

@@ -36,7 +36,7 @@ export interface PreparedSchema {
 }
 
 /** Ids of users that were erased, and of sessions that were ended. */
-export interface GoneBefore {
+interface GoneBefore {
   readonly userIds: readonly string[];
   readonly sessionIds: readonly string[];
 }

@@ -1,7 +1,7 @@
 import { createServer } from "node:https";
-import { answerQuestions } from "../support/questions.ts";
 import Provider, { type Adapter, type AdapterPayload } from "oidc-provider";
 import pg from "pg";
+import { answerQuestions } from "../support/questions.ts";
 
 // What a team would run: oidc-provider with a plain adapter, a row a document, on the database that the issuer's users are in;
 // access tokens are JWTs as ours are, so that a refresh is two signatures and one rotation.

@@ -11,7 +11,7 @@ import type { Provider, Providers } from "./provider.ts";
 import { providerName } from "./provider-name.ts";
 
 /** Where a provider sends browsers back to. */
-export function callbackUrl({ config }: App, provider: string): string {
+function callbackUrl({ config }: App, provider: string): string {
   return `${config.issuerUrl}/callback/${provider}`;
 }
 

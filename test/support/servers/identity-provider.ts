@@ -1,10 +1,10 @@
 import { createServer } from "node:https";
-import { freePorts } from "../platform/free-ports.ts";
 import Provider from "oidc-provider";
 import { createTestCertificate } from "../controller/test-certificate.ts";
+import { freePorts } from "../platform/free-ports.ts";
 
 /** Somebody whom the provider knows. */
-export interface KnownPerson {
+interface KnownPerson {
   readonly sub: string;
   readonly email?: string;
   readonly email_verified?: boolean;

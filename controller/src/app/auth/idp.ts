@@ -1,6 +1,6 @@
-import { browserUrlFaults } from "../app/checked-url.ts";
 import { type FieldFault, invalid, pointerOf } from "@holdfast/common/errors.ts";
 import type { PutAuthIdpProviderRequest } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import { browserUrlFaults } from "../app/checked-url.ts";
 import type { IdpSpec } from "./auth.ts";
 
 /** Issuers of providers that are known by their name. */
