@@ -81,7 +81,11 @@ try {
             }).toString(),
           });
           const body = (await answer.body.json()) as Record<string, string>;
-          if (answer.statusCode !== 200 || body["id_token"] === undefined || body["access_token"]?.split(".").length !== 3)
+          if (
+            answer.statusCode !== 200 ||
+            body["id_token"] === undefined ||
+            body["access_token"]?.split(".").length !== 3
+          )
             throw new Error(`${url} answered ${answer.statusCode}: ${JSON.stringify(body)}`);
           tokens[user] = body["refresh_token"] ?? "";
           taken.push(performance.now() - begun);
@@ -118,5 +122,10 @@ function opensslSigns(): number {
   const speed = ["--cpu-list", String(serverCore), "openssl", "speed", "-seconds", "2", "rsa2048"];
   const text = execFileSync("taskset", speed, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   const line = /^rsa 2048 bits\s.*$/m.exec(text)?.[0] ?? "";
-  return Number(line.trim().split(/\s+/).find((word) => /^\d+\.\d$/.test(word)) ?? Number.NaN);
+  return Number(
+    line
+      .trim()
+      .split(/\s+/)
+      .find((word) => /^\d+\.\d$/.test(word)) ?? Number.NaN,
+  );
 }

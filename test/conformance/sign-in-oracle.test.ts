@@ -20,7 +20,8 @@ const words = (request: ReadonlyMap<string, string>, name: string) => (request.g
 const atAuthorize: readonly Difference[] = [
   {
     name: "a scope without openid is the scope's fault",
-    reason: "The error for a scope that is not valid is invalid_scope (RFC 6749 4.1.2.1); theirs calls the whole request invalid.",
+    reason:
+      "The error for a scope that is not valid is invalid_scope (RFC 6749 4.1.2.1); theirs calls the whole request invalid.",
     holds: (request) => !words(request, "scope").includes("openid"),
     ours: "invalid_scope",
   },
@@ -192,14 +193,16 @@ const tokenRequest = fc.record({
 const atToken: readonly Difference[] = [
   {
     name: "who is nobody is not known",
-    reason: "A request without a client, or with a header that names none, is one of a client that is not known (RFC 6749 5.2).",
+    reason:
+      "A request without a client, or with a header that names none, is one of a client that is not known (RFC 6749 5.2).",
     holds: (request) => ["", "Basic ?"].includes(request.get("authorization") ?? ""),
     ours: "401 invalid_client",
     theirs: "400 invalid_request",
   },
   {
     name: "a verifier's form is looked at first",
-    reason: "What is no code_verifier (RFC 7636 4.1) is a malformed request, whatever the code is; theirs looks for the code first.",
+    reason:
+      "What is no code_verifier (RFC 7636 4.1) is a malformed request, whatever the code is; theirs looks for the code first.",
     holds: (request) => request.get("code_verifier") === "short",
     ours: "400 invalid_request",
     theirs: "400 invalid_grant",

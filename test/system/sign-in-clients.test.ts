@@ -109,7 +109,13 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     const { client_id: id, client_secret: secret } = await newClient(callback);
     const program = join(directory, "authlib_client.py");
     writeFileSync(program, authlib);
-    const env = { ISSUER: issuer, CLIENT_ID: id, CLIENT_SECRET: secret, CALLBACK: callback, REQUESTS_CA_BUNDLE: join(directory, "ca.pem") };
+    const env = {
+      ISSUER: issuer,
+      CLIENT_ID: id,
+      CLIENT_SECRET: secret,
+      CALLBACK: callback,
+      REQUESTS_CA_BUNDLE: join(directory, "ca.pem"),
+    };
     const judge = image;
     const python = (...args: string[]) =>
       judge.run(withName(directory, issuer, ["python3", program, ...args]), [directory], env);
@@ -128,7 +134,17 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
 function withName(directory: string, issuer: string, argv: readonly string[]): string[] {
   const hosts = join(directory, "hosts");
   writeFileSync(hosts, `127.0.0.1 localhost ${new URL(issuer).hostname}\n`);
-  return ["/usr/bin/unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && exec "$@"`, "sh", ...argv];
+  return [
+    "/usr/bin/unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+    "sh",
+    "-c",
+    `mount --bind ${hosts} /etc/hosts && exec "$@"`,
+    "sh",
+    ...argv,
+  ];
 }
 
 const authlib = `

@@ -29,7 +29,9 @@ describe("users of an app, while its parts are killed", { timeout: longMs }, () 
   function kill(victim: (typeof victims)[number]): void {
     const { controllers, issuer, machines } = its.platform.processes();
     const [machine] = machines;
-    const pids = { issuer: [issuer], controller: controllers, agent: [machine?.agent], engine: [machine?.engine] }[victim];
+    const pids = { issuer: [issuer], controller: controllers, agent: [machine?.agent], engine: [machine?.engine] }[
+      victim
+    ];
     for (const pid of pids) if (pid !== undefined) killAtOnce(pid);
   }
 

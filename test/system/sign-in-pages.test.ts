@@ -5,7 +5,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Chromium, startChromium } from "../support/servers/chromium.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");

@@ -160,7 +160,12 @@ describe("the protocol of an app's issuer", () => {
     const silent = await begin({ state: "s", nonce: "n", prompt: "none" });
     const { json } = await rest.post<ClientJson>(its.path(`/clients/${web.client_id}/rotate-secret`), {});
     await waitUntil("the new secret counts", async () => {
-      const asked = { client_id: web.client_id, client_secret: json.client_secret, grant_type: "refresh_token", refresh_token: "x" };
+      const asked = {
+        client_id: web.client_id,
+        client_secret: json.client_secret,
+        grant_type: "refresh_token",
+        refresh_token: "x",
+      };
       return (await post("/token", asked)).json["error"] === "invalid_grant";
     });
     const old = configOf(web.client_secret, client.ClientSecretPost);

@@ -43,7 +43,7 @@ export async function startOracle(): Promise<Oracle> {
         fetch(`${issuer}${path}`, { redirect: "manual" }),
       ]);
       await theirs.arrayBuffer();
-      const [location] = [answer.headers["location"] ?? ""].flat();
+      const location = [answer.headers["location"] ?? ""].flat()[0] ?? "";
       return {
         ours: outcomeOf(answer.status, location, "/sign-in/"),
         theirs: outcomeOf(theirs.status, theirs.headers.get("location") ?? "", "/interaction/"),

@@ -11,6 +11,9 @@ const cases = [
   ["another service",               "s/db/restore#3",       "t/db/restore#3", false],
 ] as const;
 
-test.each(cases)("erasures are all done again over other data, and the last day's after %s", (_name, over, data, is) => {
-  expect(isSameButPrimary(over, data)).toBe(is);
-});
+test.each(cases)(
+  "erasures are all done again over other data, and the last day's after %s",
+  (_name, over, data, is) => {
+    expect(isSameButPrimary(over, data)).toBe(is);
+  },
+);
