@@ -87,7 +87,8 @@ const provider = new Provider(`https://127.0.0.1:${port}`, {
     },
   },
 });
-const server = createServer({ key, cert }, provider.callback());
+const serve = provider.callback();
+const server = createServer({ key, cert }, (request, response) => void serve(request, response));
 await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
 
 answerQuestions({

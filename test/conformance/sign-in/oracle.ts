@@ -33,7 +33,8 @@ export async function startOracle(): Promise<Oracle> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  server.on("request", theirProvider(issuer).callback());
+  const serve = theirProvider(issuer).callback();
+  server.on("request", (request, response) => void serve(request, response));
   const app = ourApp();
   return {
     async authorize(parameters) {
