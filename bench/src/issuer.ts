@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
 import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { platformAgent } from "@holdfast/test/support/network/browser.ts";
+import { resolveName } from "@holdfast/test/support/network/dns-query.ts";
 import { freePorts } from "@holdfast/test/support/platform/free-ports.ts";
 import { createSignInUnderTest } from "@holdfast/test/system/sign-in/sign-in-under-test.ts";
 import { median, ms, percentile, print, ratios, times } from "./support/figures.ts";
@@ -36,9 +37,10 @@ try {
   const [port = 0] = await freePorts(1);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const { connection, password } = its.users;
+  const [address = ""] = await resolveName(its.platform.admin.dns_server, connection.host);
   const peer = await startPeer("oidc-provider", {
     database: {
-      host: connection.host,
+      host: address,
       port: connection.port,
       user: connection.user,
       password,

@@ -13,7 +13,6 @@ const words: Readonly<Record<string, string>> = {
   "^[a-z0-9_-]{1,128}$":                                     "must be 1 to 128 small letters, digits, _ and -",
   "^[\\x21-\\x7e]+$":                                         "must be characters of ASCII, without a space",
   "^#[0-9A-Fa-f]{6}$":                                       "must be a color such as #3366cc",
-  "^(google|oidc)$":                                         "must be google or oidc",
   "^[^:]+:.*$":                                              "must be a key and a value with a colon between, such as team:shop",
 };
 

@@ -382,7 +382,14 @@ const calls = {
   verifyAppDomain: (c) => c.apps.verifyDomain("i", "d"),
   deleteAppDomain: (c) => c.apps.deleteDomain("i", "d"),
   enableAuth: (c) =>
-    c.auth.enable("i", { attachment_id: "a", issuer_domain_choice: "fallback", smtp, theme, redirect_uris: ["u"] }),
+    c.auth.enable("i", {
+      attachment_id: "a",
+      issuer_domain_choice: "custom",
+      smtp,
+      theme,
+      redirect_uris: ["u"],
+      custom_domain: "d",
+    }),
   getAuth: (c) => c.auth.get("i"),
   updateAuth: (c) => c.auth.update("i", { smtp, theme, sign_up: "closed", mails_per_hour: 1 }),
   disableAuth: (c) => c.auth.disable("i"),
@@ -400,7 +407,14 @@ const calls = {
   updateAuthClient: (c) => c.auth.updateClient("i", "c", { name: "n", require_pkce: true, ...uris }),
   deleteAuthClient: (c) => c.auth.deleteClient("i", "c"),
   rotateAuthClientSecret: (c) => c.auth.rotateClientSecret("i", "c"),
-  putAuthIdpProvider: (c) => c.auth.putProvider("i", "google", { client_id: "c", client_secret: "s" }),
+  putAuthIdpProvider: (c) =>
+    c.auth.putProvider("i", "oidc", {
+      client_id: "c",
+      client_secret: "s",
+      issuer_url: "u",
+      scopes: ["profile"],
+      ca_certificate: "p",
+    }),
   deleteAuthIdpProvider: (c) => c.auth.deleteProvider("i", "google"),
   testAuthSmtp: (c) => c.auth.testSmtp("i", "e"),
   createWebhook: (c) => c.webhooks.create({ url: "u", events: [], retry_policy: "standard" }),

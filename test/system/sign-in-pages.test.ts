@@ -1,5 +1,6 @@
-import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +10,11 @@ import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
 
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const oidcClient = readFileSync(require.resolve("oidc-client-ts/dist/browser/oidc-client-ts.min.js"), "utf8");
+// The bundle for pages is no export of the package.
+const oidcClient = readFileSync(
+  join(import.meta.dirname, "../node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"),
+  "utf8",
+);
 const longMs = 300_000;
 
 interface AxeResult {

@@ -13,7 +13,9 @@ export function idpSpecOf(
   before: IdpSpec | undefined,
   seal: (plain: string) => string,
 ): IdpSpec {
-  const provider = request.provider === "google" ? "google" : "oidc";
+  const { provider } = request;
+  if (provider !== "google" && provider !== "oidc")
+    throw invalid({ field: "provider", code: "invalid_value", detail: "must be google or oidc" });
   const known = knownIssuers[provider];
   const { clientId, clientSecret, issuerUrl: given, caCertificate = "" } = request;
   const faults = [
