@@ -54,7 +54,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     writeFileSync(join(pages, "private", "index.html"), "for signed-in users only\n");
     if (process.getuid?.() === 0) chownSync(run, testUid, testUid);
     const discovered = (await its.discover()).serverMetadata();
-    const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "dir", "mime", "unixd", "auth_openidc"];
+    const modules = ["mpm_event", "authn_core", "authz_core", "authz_user", "dir", "mime", "auth_openidc"];
     writeFileSync(
       join(directory, "apache.conf"),
       [

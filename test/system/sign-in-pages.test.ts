@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 // The bundle for pages is no export of the package.
 const oidcClient = readFileSync(
-  join(import.meta.dirname, "../node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js"),
+  join(dirname(require.resolve("oidc-client-ts")), "../browser/oidc-client-ts.min.js"),
   "utf8",
 );
 const longMs = 300_000;
