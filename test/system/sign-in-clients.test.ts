@@ -64,7 +64,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
         `DefaultRuntimeDir ${run}`,
         `ServerName 127.0.0.1`,
         `Listen 127.0.0.1:${port}`,
-        `ErrorLog /dev/stderr`,
+        `ErrorLog "|/bin/cat"`,
         `LogLevel notice`,
         `TypesConfig /etc/mime.types`,
         `DocumentRoot ${pages}`,
