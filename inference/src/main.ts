@@ -8,6 +8,7 @@ import { readConfig } from "@holdfast/common/config.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { parseAccount } from "@holdfast/common/inference/accounts.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
@@ -22,7 +23,7 @@ import { createHoldBook } from "./hold/hold-book.ts";
 import { createHandler } from "./http/handler.ts";
 import { createBodyRoom } from "./http/read-body.ts";
 import { openJournal } from "./journal/journal.ts";
-import { createMetrics, serveMetrics } from "./metrics.ts";
+import { createMetrics } from "./metrics.ts";
 import { createSealedFile, sealingKey } from "./sealed-file.ts";
 
 const config = readConfig(inferenceSettings, process.env);

@@ -1,13 +1,14 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createAppFeed } from "./app-feed.ts";
 import { issuerSettings } from "./config.ts";
 import { openHostKey } from "./host-key.ts";
 import { startIssuerServer } from "./issuer-server.ts";
-import { createMetrics, serveMetrics } from "./metrics.ts";
+import { createMetrics } from "./metrics.ts";
 import { openStateFile } from "./state-file.ts";
 
 const config = readConfig(issuerSettings, process.env);

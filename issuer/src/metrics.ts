@@ -1,6 +1,3 @@
-import { rm } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
-import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /** What an issuer tells of itself. Nothing of it names an app or a user. */
@@ -39,24 +36,4 @@ export function createMetrics(read: Gauges): Metrics {
     mail: (outcome) => mails.inc({ outcome }),
     text: () => registry.metrics(),
   };
-}
-
-/** Serves /metrics at a socket of the file system or at host:port, for operators alone. */
-export async function serveMetrics(at: string, metrics: Pick<Metrics, "text">): Promise<Server> {
-  const server = createServer((request, response) => {
-    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
-    metrics.text().then(
-      (text) => response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(text),
-      () => response.writeHead(500).end(),
-    );
-  });
-  const isPath = at.includes("/");
-  if (isPath) await rm(at, { force: true });
-  const [endpoint] = isPath ? [] : endpointsOf([at]);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    if (endpoint === undefined) server.listen(at, resolve);
-    else server.listen(endpoint.port, endpoint.host, resolve);
-  });
-  return server;
 }
