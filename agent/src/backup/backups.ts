@@ -67,6 +67,14 @@ export function createBackups({ component, stateDir, now, onChange }: BackupsDep
   /** The backup that was asked to end: the end of its component, however early, is a cancellation and no failure. */
   let cancelled = "";
   let beginning = Promise.resolve();
+  let keeping = Promise.resolve();
+
+  /** One write after another: the last one has the newest. What is told of one that ended may come while the next one begins. */
+  function keep(): Promise<void> {
+    const kept = keeping.then(() => writeDurably(file, JSON.stringify(current)));
+    keeping = kept.catch(() => undefined);
+    return kept;
+  }
 
   async function tell(report: Report): Promise<void> {
     if (current === undefined || isOver(current.told.report.state)) return;
@@ -74,7 +82,7 @@ export function createBackups({ component, stateDir, now, onChange }: BackupsDep
     const isNews = told.report.state !== report.state;
     const merged = { ...told.report, ...report, backupId, attempt };
     current = { ...current, told: { report: merged, sinceMs: isNews ? now() : told.sinceMs } };
-    if (isNews) await writeDurably(file, JSON.stringify(current));
+    if (isNews) await keep();
     onChange(isNews);
   }
 
@@ -105,7 +113,7 @@ export function createBackups({ component, stateDir, now, onChange }: BackupsDep
     }
     const report: Report = { state: "running", backupId: id, attempt: place.attempt };
     current = { id, attempt: place.attempt, kind: work.kind, told: { report, sinceMs: now() } };
-    await writeDurably(file, JSON.stringify(current));
+    await keep();
     const spec = Buffer.from(toBinary(InstanceSpecSchema, withoutSecrets(instance))).toString("base64");
     const given = { place, key: { id: key.id, secret: key.secret }, spec, paths: instance.paths };
     await component.start(
