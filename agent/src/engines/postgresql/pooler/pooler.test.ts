@@ -113,7 +113,7 @@ function serves(version: string): void {
         (await direct.query("SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'")).rows[0]
           ?.count,
       );
-    await waitUntil("its pools are full", async () => (await count()) === 16);
+    await waitUntil("its pools are full", async () => (await count()) === 12);
     const other = await connectPostgresql(machine, { user: "app_user", password: "secret" });
     await other.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'");
     for (const client of busy) client.connection.stream.destroy();
