@@ -1,19 +1,24 @@
 import type { CliCommand } from "./command.ts";
+import type { CliDeps } from "./context.ts";
 import { nouns } from "./nouns.ts";
 import { addVerbs, createRoot } from "./program.ts";
 
+const silent = { write: () => undefined };
+const nobody = () => Promise.reject(new Error("nobody is asked"));
+
+/** Of a command that is looked at, and tells nobody anything. */
+export const silentDeps: CliDeps = {
+  environment: {},
+  defaultDirectory: "",
+  signal: new AbortController().signal,
+  stdout: silent,
+  stderr: silent,
+  terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
+};
+
 /** The command with all that it can, to be looked at and not to be run. */
 export async function everyCommand(): Promise<CliCommand> {
-  const silent = { write: () => undefined };
-  const nobody = () => Promise.reject(new Error("nobody is asked"));
-  const root = createRoot({
-    environment: {},
-    defaultDirectory: "",
-    signal: new AbortController().signal,
-    stdout: silent,
-    stderr: silent,
-    terminal: { isInteractive: false, ask: nobody, askSecret: nobody, confirm: async () => false },
-  });
+  const root = createRoot(silentDeps);
   for (const { name } of nouns) await addVerbs(root, name);
   return root;
 }

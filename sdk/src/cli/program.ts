@@ -3,6 +3,7 @@ import { Option } from "commander";
 import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
 import { exitCodes } from "./exit-code.ts";
+import { offerFlags } from "./flags-of-all.ts";
 import { nounGroups } from "./nouns.ts";
 import { formats } from "./output.ts";
 
@@ -46,10 +47,13 @@ export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
  * The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read.
  */
 export async function createProgram(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<CliCommand> {
-  // Before its verb is known, a flag of the verb would be taken for one of every command.
-  const [first, second] = createRoot(deps, groups).parseOptions([...args]).operands;
   const root = createRoot(deps, groups);
+  // Looked at by another one: what it finds stays with it.
+  const [first, second] = createRoot(deps, groups)
+    .enablePositionalOptions()
+    .parseOptions([...args]).operands;
   await addVerbs(root, first === "help" ? second : first, groups);
+  offerFlags(root);
   return root;
 }
 

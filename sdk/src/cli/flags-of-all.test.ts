@@ -1,17 +1,20 @@
 import { describe, expect, test } from "vitest";
-import { everyCommand, leavesOf } from "./every-command.ts";
+import { everyCommand, leavesOf, silentDeps } from "./every-command.ts";
 import type { CliCommand } from "./command.ts";
+import { givenFlags } from "./flags-of-all.ts";
+import { createProgram } from "./program.ts";
 
 const verb = ["inference", "providers", "set", "provider_c"];
 
 /** What a line gives to its verb, and what to every command. */
-async function given(args: readonly string[]): Promise<{ own: unknown; all: unknown }> {
-  const root = await everyCommand();
+async function given(args: readonly string[]): Promise<{ own: unknown; all: unknown; output: string }> {
+  const root = await createProgram(args, silentDeps);
   const set = leavesOf(root).find((each) => each.name() === "set" && each.parent?.name() === "providers");
   if (set === undefined) throw new Error("there is no such command");
   set.action(() => undefined);
   await root.parseAsync([...args], { from: "user" });
-  return { own: set.opts()["baseUrl"], all: root.opts()["baseUrl"] };
+  const { baseUrl: all, output } = givenFlags(set);
+  return { own: set.opts()["baseUrl"], all, output };
 }
 
 describe("a flag that a verb has of its own", () => {
@@ -21,7 +24,7 @@ describe("a flag that a verb has of its own", () => {
     ["before the verb is every command's", ["--base-url", "https://h", ...verb], undefined, "https://h"],
     [
       "may be given twice, once for each",
-      ["--base-url", "https://h", ...verb, "--base-url", "https://m", "--output", "json"],
+      ["--base-url", "https://h", ...verb, "--base-url", "https://m"],
       "https://m",
       "https://h",
     ],
@@ -32,7 +35,7 @@ describe("a flag that a verb has of its own", () => {
       undefined,
     ],
   ])("%s", async (_, args, own, all) => {
-    expect(await given(args)).toEqual({ own, all });
+    expect(await given(args)).toEqual({ own, all, output: "table" });
   });
 
   test("is rare", async () => {
@@ -44,5 +47,24 @@ describe("a flag that a verb has of its own", () => {
         .filter(isShared)
         .map((command) => command.name()),
     ).toEqual(["set"]);
+  });
+});
+
+describe("a flag of every command", () => {
+  test.each([
+    ["before the noun", ["--output", "json", ...verb]],
+    ["behind the noun", ["inference", "--output", "json", "providers", "set", "provider_c"]],
+    ["behind the verb", [...verb, "--output", "json"]],
+    ["twice, the last one counts", ["--output", "yaml", ...verb, "--output", "json"]],
+  ])("may stand %s", async (_, args) => {
+    expect(await given(args)).toMatchObject({ output: "json" });
+  });
+
+  test("has its values wherever it stands", async () => {
+    await expect(given([...verb, "--output", "xml"])).rejects.toThrow(/Allowed choices are/);
+  });
+
+  test("is not --version: what a verb does not know is refused, and nothing is told instead of done", async () => {
+    await expect(given([...verb, "--version", "16"])).rejects.toThrow(/unknown option '--version'/);
   });
 });
