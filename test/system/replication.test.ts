@@ -5,11 +5,16 @@ import { replicaCases } from "./replication/replicas.ts";
 import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
 import { switchoverCases } from "./replication/switchover.ts";
 import { synchronousCases } from "./replication/synchronous.ts";
+import { createSynchronousUnderTest } from "./replication/synchronous-under-test.ts";
 
 /** One platform for all that services of several nodes do within a moment; what takes longer has files of its own. */
 describe("a PostgreSQL of several nodes", () => {
   const its = createReplicationUnderTest();
-  beforeAll(() => its.start());
+  const orders = createSynchronousUnderTest(its);
+  beforeAll(async () => {
+    await its.start();
+    orders.begin();
+  });
   afterAll(its.remove);
 
   fromTheStartCases(its);
@@ -21,5 +26,5 @@ describe("a PostgreSQL of several nodes", () => {
   });
 
   failingPrimaryCases(its);
-  synchronousCases(its);
+  synchronousCases(its, orders);
 });

@@ -23,7 +23,8 @@ describe("a PostgreSQL whose commits wait for a replica that is gone", () => {
   const { path, query, now, replicaNow, writesGoOn, isProtected, setMode } = its;
   beforeAll(async () => {
     platform = await startPlatform();
-    await its.start();
+    its.begin();
+    await its.started();
     await isProtected();
   });
   afterAll(async () => {

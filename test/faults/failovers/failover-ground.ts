@@ -5,11 +5,11 @@ import type { OperationJson } from "../../support/api/service-json.ts";
 import type { EtcdMembers } from "../../support/platform/etcd-members.ts";
 import type { Platform } from "../../support/platform/platform.ts";
 import { findBelow, killAtOnce, type MachineProcesses } from "../../support/platform/platform-processes.ts";
-import { createServices, expectStatus, type RunningService } from "../../support/platform/services.ts";
+import { createServices, type RunningService } from "../../support/platform/services.ts";
 import type { Random } from "../../support/random.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { type BothSides, countersOf, rowsOf, writeToAll } from "../../system/replication/both-sides.ts";
-import { createFailures } from "../../system/replication/failures.ts";
+import { createFailures, failing } from "../../system/replication/failures.ts";
 import { type AcknowledgedWriter, flushedAtOnce, writeRows, writeValues } from "../acknowledged-writer.ts";
 
 export type GroundKind = "async" | "sync" | "valkey";
@@ -72,8 +72,6 @@ export async function createFailoverGround(
   const { service, connection, password } = main;
   const stopping = new AbortController();
   const path = (rest: string) => `/managed-services/${service.id}${rest}`;
-  const statusOf = async (nodeId: string) =>
-    expectStatus(await platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`)), 200).json;
   const sidesOf = (hosts: readonly string[]) =>
     writeToAll(hosts, kind === "valkey" ? countersOf(platform, main) : rowsOf(platform, main));
 
@@ -82,7 +80,9 @@ export async function createFailoverGround(
   const writer = await (kind === "valkey" ? writeValues : writeRows)(platform, main, stopping.signal);
   const sides = sidesOf(service.nodes.map(({ hostname }) => hostname));
   const byName = sidesOf([service.hostname]);
-  const failures = createFailures({ platform, services, main, statusOf }, () => sides, []);
+  const own = failing({ platform, services }, main);
+  const { statusOf } = own;
+  const failures = createFailures(own, () => sides, []);
   const { roles, processesOf } = failures;
 
   function pidsOf(machineId: string, part: "agent" | "engine" | "machine"): readonly number[] {

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { queueMeanwhile } from "../../support/api/queue-meanwhile.ts";
+import { cutNetworkOf } from "./cut-network.ts";
 import { allEndedCases, createFailoverUnderTest } from "./failover-under-test.ts";
 import { figuresOfRolesCases } from "./figures-of-roles.ts";
+import { uncuttable } from "../../support/network/cut-users.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
+
+const why = uncuttable === undefined ? "" : ` (skipped: it takes ${uncuttable})`;
 
 /** Of a service without a replica. An asynchronous failover may lose rows: whoever counts them does so before. */
 export function failingPrimaryCases(its: ReplicationUnderTest): void {
@@ -19,6 +23,14 @@ export function failingPrimaryCases(its: ReplicationUnderTest): void {
     });
 
     figuresOfRolesCases(its, "after a failover that nobody asked for");
+
+    it.skipIf(uncuttable !== undefined)(
+      `fails over when its network is cut, though clients reach it all the while${why}`,
+      async () => {
+        const service = () => its.services.get(its.main.service.id);
+        await failsOver("network cut", cutNetworkOf(its.platform, service));
+      },
+    );
 
     outlivedCases(() => its.writer);
 

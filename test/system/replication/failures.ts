@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
+import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import type { OperationJson } from "../../support/api/service-json.ts";
 import { isCountedOn } from "../../support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
+import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import type { BothSides } from "./both-sides.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
@@ -19,6 +21,22 @@ export type Mend = () => Promise<void> | void;
 
 /** Does something to a machine; what comes back mends it. */
 export type Fault = (machineId: string) => Mend | void | Promise<Mend>;
+
+/** A service of these on its platform. */
+export function failing(
+  { platform, services }: Pick<ReplicationUnderTest, "platform" | "services">,
+  main: Failing["main"],
+): Failing {
+  return {
+    platform,
+    services,
+    main,
+    async statusOf(nodeId) {
+      const path = `/managed-services/${main.service.id}/nodes/${nodeId}/replication-status`;
+      return expectStatus(await platform.rest.get<ReplicationStatus>(path), 200).json;
+    },
+  };
+}
 
 /** Primaries of one service that fail, and what comes of it. `sides`: writes to all of its nodes, once that began. */
 export function createFailures(its: Failing, sides: () => BothSides | undefined, figures: string[]) {
@@ -124,6 +142,17 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     return stopAll([engine, ...findBelow(engine)]);
   }
 
+  /** Until it is mended, it is killed as soon as it is started again. */
+  function keepKilling(id: string): () => void {
+    const kill = () => {
+      const machine = its.platform.processes().machines.find((each) => each.id === id);
+      if (machine !== undefined) killAtOnce(machine.launcher);
+    };
+    kill();
+    const timer = setInterval(kill, 100);
+    return () => clearInterval(timer);
+  }
+
   /** To be called in a suite: a short pause changes nothing, and whatever is killed is there again. */
   function outlivedCases(writer: () => Pick<AcknowledgedWriter, "acknowledged">): void {
     it("does nothing about a pause of 3 s", async () => {
@@ -150,7 +179,17 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     });
   }
 
-  return { service, roles, processesOf, untilReplicaCounts, failsOver, outlivedCases, pauseMachine, pauseEngine };
+  return {
+    service,
+    roles,
+    processesOf,
+    untilReplicaCounts,
+    failsOver,
+    outlivedCases,
+    pauseMachine,
+    pauseEngine,
+    keepKilling,
+  };
 }
 
 function stopAll(pids: readonly number[]): () => void {

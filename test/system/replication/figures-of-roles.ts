@@ -23,7 +23,9 @@ export function figuresOfRolesCases(its: ReplicationUnderTest, when: string): vo
     await waitUntil("the newest figures have them", async () => {
       const told = parseExposition(await metricsText(its.platform, "/metrics"));
       const labels = (name: string) =>
-        told.filter((each) => each.name === `holdfast_${name}`).map((each) => each.labels);
+        told
+          .filter((each) => each.name === `holdfast_${name}` && each.labels["service_id"] === its.main.service.id)
+          .map((each) => each.labels);
       const seen = labels("health").map(({ node_id: node = "", role }) => [node, role] as const);
       expect(Object.fromEntries(seen)).toEqual(roles);
       const followers = labels("replication_lag_seconds").map(({ node_id: node }) => node);

@@ -20,7 +20,10 @@ export interface SynchronousUnderTest {
   /** Resolves when commits wait for the replica. */
   isProtected(): Promise<void>;
   setMode(mode: string): Promise<ServiceJson>;
-  start(): Promise<void>;
+  /** Begins to make it. */
+  begin(): void;
+  /** Resolves when it is there, and written to. */
+  started(): Promise<void>;
   /** Ends what writes; the platform's end is its owner's. */
   end(): void;
 }
@@ -31,6 +34,11 @@ export function createSynchronousUnderTest(on: {
 }): SynchronousUnderTest {
   const writing = new AbortController();
   let running: Pick<SynchronousUnderTest, "orders" | "writer"> | undefined;
+  let starting = Promise.resolve();
+  const run = async () => {
+    const orders = await on.services.createRunning("orders", { node_count: 2, replication_mode: "sync" });
+    running = { orders, writer: await writeRows(on.platform, orders, writing.signal) };
+  };
   const started = () => {
     if (running === undefined) throw new Error("the PostgreSQL was not started");
     return running;
@@ -66,10 +74,12 @@ export function createSynchronousUnderTest(on: {
     },
     setMode: async (mode) =>
       expectStatus(await on.platform.rest.patch<ServiceJson>(its.path(), { replication_mode: mode }), 200).json,
-    async start() {
-      const orders = await on.services.createRunning("orders", { node_count: 2, replication_mode: "sync" });
-      running = { orders, writer: await writeRows(on.platform, orders, writing.signal) };
+    begin() {
+      starting = run();
+      // Whoever waits for it is told.
+      starting.catch(() => undefined);
     },
+    started: () => starting,
     end: () => writing.abort(),
   };
   return its;

@@ -2,15 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationJson, ProblemJson } from "../../support/api/service-json.ts";
 import { expectStatus } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
+import { rowsOf, writeToAll } from "./both-sides.ts";
+import { createFailures, failing } from "./failures.ts";
 import type { ReplicationUnderTest } from "./replication-under-test.ts";
-import { createSynchronousUnderTest, type SynchronousUnderTest } from "./synchronous-under-test.ts";
+import type { SynchronousUnderTest } from "./synchronous-under-test.ts";
 
 /** A service of its own on the platform. */
-export function synchronousCases(on: ReplicationUnderTest): void {
+export function synchronousCases(on: ReplicationUnderTest, its: SynchronousUnderTest): void {
   describe("a PostgreSQL whose commits wait for a replica", () => {
-    const its = createSynchronousUnderTest(on);
     const { path, query, now, replicaNow, writesGoOn, isProtected } = its;
-    beforeAll(its.start);
+    beforeAll(its.started);
     afterAll(its.end);
 
     it("waits from the end of its creation on, and says for whom", async () => {
@@ -29,6 +30,25 @@ export function synchronousCases(on: ReplicationUnderTest): void {
       await on.services.settled(its.orders.service.id, "Running");
       expect((await now()).primary_node_id).toBe(replica.id);
       await writesGoOn();
+      await isProtected();
+      expect(await its.writer.missing()).toEqual([]);
+    });
+
+    it("loses none either when its machine is killed each time it is started", async () => {
+      const { nodes } = await now();
+      await query("CREATE TABLE sides (host text)");
+      const sides = writeToAll(
+        nodes.map(({ hostname }) => hostname),
+        rowsOf(on.platform, its.orders),
+      );
+      const figures: string[] = [];
+      const { failsOver, keepKilling } = createFailures(failing(on, its.orders), () => sides, figures);
+      try {
+        await failsOver("machine killed again and again, synchronous", keepKilling);
+      } finally {
+        await sides.stop();
+      }
+      console.log(figures.join("\n"));
       await isProtected();
       expect(await its.writer.missing()).toEqual([]);
     });
