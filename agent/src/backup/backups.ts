@@ -82,7 +82,8 @@ export function createBackups({ component, stateDir, now, onChange }: BackupsDep
     const isNews = told.report.state !== report.state;
     const merged = { ...told.report, ...report, backupId, attempt };
     current = { ...current, told: { report: merged, sinceMs: isNews ? now() : told.sinceMs } };
-    if (isNews) await keep();
+    // What a full disk does not take is told all the same; the next agent finds what the component left.
+    if (isNews) await keep().catch(() => undefined);
     onChange(isNews);
   }
 

@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createBackups } from "./backups.ts";
+import type { Report } from "./job.ts";
+import type { JobComponent } from "./job-component.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "holdfast-backups-"));
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Of a backup that an earlier agent began. */
+async function backupsOf(outcome: Report | undefined) {
+  await mkdir(join(directory, "instance"), { recursive: true });
+  const report: Report = { state: "running", backupId: "b-1", attempt: 1 };
+  const kept = { id: "b-1", attempt: 1, kind: "backup", told: { report, sinceMs: 0 } };
+  await writeFile(join(directory, "instance", "backup.json"), JSON.stringify(kept));
+  const component: JobComponent = {
+    isEmpty: false,
+    start: async () => undefined,
+    stop: async () => undefined,
+    send: () => undefined,
+    outcome: async () => outcome,
+    ended: () => new Promise(() => undefined),
+    begun: () => new Promise(() => undefined),
+    follow: async () => undefined,
+  };
+  const onChange = vi.fn();
+  const backups = createBackups({ component, stateDir: directory, now: () => 1_000, onChange });
+  await backups.load();
+  return { backups, onChange };
+}
+
+describe("backups of a machine whose disk takes nothing more", () => {
+  test("tell what becomes of one that is under way", async () => {
+    const { backups, onChange } = await backupsOf(undefined);
+    await rm(join(directory, "instance"), { recursive: true });
+    await writeFile(join(directory, "instance"), "");
+    backups.reported({ state: "stored" });
+    await vi.waitFor(() => expect(onChange).toHaveBeenCalledWith(true));
+    expect(backups.inspect("b-1")).toMatchObject({ backupId: "b-1" });
+  });
+});
