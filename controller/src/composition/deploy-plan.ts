@@ -33,8 +33,9 @@ const deployAction = "redeploy_app";
 export function planDeploy(
   current: CompositionObject | undefined,
   descriptor: Descriptor,
-  world: PlanWorld,
+  { kinds, ...seen }: PlanWorld,
 ): DeployPlan {
+  const world: PlannedWorld = { ...seen, kinds, linesOf: linesOnce(kinds) };
   const there = (current?.status.members ?? []).filter((member) => isThere(member, world));
   const entries = [
     ...descriptor.members.map((desired) =>
@@ -66,16 +67,30 @@ export function isThere(member: Member, { observe }: Pick<PlanWorld, "observe">)
   return member.step === "ready" && phase !== "absent" && phase !== "deleting";
 }
 
+/** Each spec is priced once. */
+interface PlannedWorld extends PlanWorld {
+  readonly linesOf: (kind: string, spec: ResourceSpec) => readonly CostLine[];
+}
+
+function linesOnce(kinds: ResourceKinds): PlannedWorld["linesOf"] {
+  const known = new Map<ResourceSpec, readonly CostLine[]>();
+  return (kind, spec) => {
+    const lines = known.get(spec) ?? costOf(kind, spec, kinds);
+    known.set(spec, lines);
+    return lines;
+  };
+}
+
 /** Pure: what a resource with this spec costs a month, line by line. */
 export function costOf(kind: string, spec: ResourceSpec, kinds: ResourceKinds): readonly CostLine[] {
   return kinds.of(kind).monthlyCost(spec);
 }
 
-function centsOf(kind: string, spec: ResourceSpec, { kinds }: PlanWorld): number {
-  return costOf(kind, spec, kinds).reduce((sum, { cents }) => sum + cents, 0);
+function centsOf(kind: string, spec: ResourceSpec, { linesOf }: PlannedWorld): number {
+  return linesOf(kind, spec).reduce((sum, { cents }) => sum + cents, 0);
 }
 
-function entryOf(desired: DesiredMember, member: Member | undefined, world: PlanWorld): PlanEntry {
+function entryOf(desired: DesiredMember, member: Member | undefined, world: PlannedWorld): PlanEntry {
   const { name, writtenKind: kind } = desired;
   const nothing = { name, kind, changes: [], pendingChanges: [], drift: [] };
   if (member === undefined)
@@ -103,7 +118,7 @@ function entryOf(desired: DesiredMember, member: Member | undefined, world: Plan
   };
 }
 
-function unmanagedEntry(member: Member, world: PlanWorld): PlanEntry {
+function unmanagedEntry(member: Member, world: PlannedWorld): PlanEntry {
   return {
     name: member.name,
     kind: member.kind,
@@ -131,11 +146,11 @@ export function shown({ path, before, after, isSecret }: Change): ShownChange {
   return { path, before: text(before), after: text(after) };
 }
 
-function warningsOf(entries: readonly PlanEntry[], descriptor: Descriptor, { kinds }: PlanWorld): readonly string[] {
+function warningsOf(entries: readonly PlanEntry[], descriptor: Descriptor, world: PlannedWorld): readonly string[] {
   const left = entries.filter(({ action }) => action === "unmanaged").map(({ name }) => name);
   const pending = entries.filter(({ pendingChanges }) => pendingChanges.length > 0).map(({ name }) => name);
   const ceilings = descriptor.members.filter(({ kind, spec }) =>
-    costOf(kind, spec, kinds).some((line) => line.isCeiling),
+    world.linesOf(kind, spec).some((line) => line.isCeiling),
   );
   return [
     ...(left.length > 0 ? [`Not in the descriptor any more, and still there: ${left.join(", ")}.`] : []),

@@ -13,7 +13,7 @@ import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { amountOf } from "#catalog/price.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
-import { compositionKind, type CompositionObject, nameKindOf } from "#composition/composition.ts";
+import { compositionKind, type CompositionObject, type Member, nameKindOf } from "#composition/composition.ts";
 import { newComposition, redeployed } from "#composition/deploy.ts";
 import { driftOf, planDeploy, shown } from "#composition/deploy-plan.ts";
 import {
@@ -30,6 +30,7 @@ import { notMade, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { findByName, quotaOf, requireByName, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
 import {
@@ -64,8 +65,12 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
 
   async function planOf(descriptor: Descriptor, current: CompositionObject | undefined, call: Call) {
     const seen = await observe(current, call);
-    const specOf = (member: CompositionObject["status"]["members"][number]) =>
-      seal.spec(current?.metadata.id ?? "", member.sealedSpec);
+    const opened = new Map<string, ResourceSpec>();
+    const specOf = ({ id, sealedSpec }: Member) => {
+      const spec = opened.get(id) ?? seal.spec(current?.metadata.id ?? "", sealedSpec);
+      opened.set(id, spec);
+      return spec;
+    };
     return { plan: planDeploy(current, descriptor, { kinds, specOf, observe: seen }), observe: seen, specOf };
   }
 

@@ -36,19 +36,19 @@ export interface Keyring {
  * the installation lives, since stored ones cannot be made again.
  */
 export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer = randomBytes): Sealer {
-  const sealing = new Map([...keyring.keys].map(([version, key]) => [version, subkey(key, "seal")]));
+  // KeyObjects: with the bytes themselves Node takes five times as long for each text and each hash.
+  const sealing = new Map([...keyring.keys].map(([version, key]) => [version, keyFor(key, "seal")]));
   const current = sealing.get(keyring.current);
   const first = keyring.keys.get([...keyring.keys.keys()].toSorted(byNumber)[0] ?? "");
   assert(current !== undefined && first !== undefined, "the keyring has its current key");
-  // A KeyObject: with the bytes themselves Node takes five times as long for each hash.
   const hashing = new Map<string, KeyObject>();
 
   // The nonce of a text that is sealed alike depends on all of it, so no two texts have the same one (as in RFC 5297).
   const master = keyring.keys.get(keyring.current) ?? first;
-  const alike = { seal: subkey(master, "seal alike"), nonce: createSecretKey(subkey(master, "nonce alike")) };
-  for (const [version, key] of keyring.keys) sealing.set(`${version}${alikeMark}`, subkey(key, "seal alike"));
+  const alike = { seal: keyFor(master, "seal alike"), nonce: keyFor(master, "nonce alike") };
+  for (const [version, key] of keyring.keys) sealing.set(`${version}${alikeMark}`, keyFor(key, "seal alike"));
 
-  function sealWith(key: Buffer, version: string, nonce: Buffer, plain: string, associatedData: string): string {
+  function sealWith(key: KeyObject, version: string, nonce: Buffer, plain: string, associatedData: string): string {
     const cipher = createCipheriv("aes-256-gcm", key, nonce);
     cipher.setAAD(Buffer.from(associatedData));
     const sealed = Buffer.concat([nonce, cipher.update(plain, "utf8"), cipher.final(), cipher.getAuthTag()]);
@@ -75,7 +75,7 @@ export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer
       return decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
     },
     keyedHash(purpose, value) {
-      const key = hashing.get(purpose) ?? createSecretKey(subkey(first, `hash ${purpose}`));
+      const key = hashing.get(purpose) ?? keyFor(first, `hash ${purpose}`);
       hashing.set(purpose, key);
       return createHmac("sha256", key).update(value).digest("hex");
     },
@@ -85,6 +85,10 @@ export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer
 /** 32 bytes for one purpose; HKDF of RFC 5869 without salt, the master key being random. */
 export function subkey(master: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", master, "", `holdfast ${purpose}`, 32));
+}
+
+function keyFor(master: Uint8Array, purpose: string): KeyObject {
+  return createSecretKey(subkey(master, purpose));
 }
 
 /** Behind the version of a key: its texts are sealed alike, under a key of their own. */
