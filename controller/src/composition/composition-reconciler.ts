@@ -12,7 +12,7 @@ import { compositionKind, type CompositionObject, type CompositionSeal, nameKind
 import { compositionEvent } from "./composition-events.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep, Observe } from "./composition-step.ts";
-import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
+import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { afterChange } from "./deployment-progress.ts";
 import type { Observer } from "./observer.ts";
 import { auditOf, namesOf, refusalOf } from "./resource-deed.ts";
@@ -221,8 +221,6 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   async function forget(composition: Stored<CompositionObject>, signal: AbortSignal): Promise<void> {
     const unit = begin();
     unit.remove(compositionKind, composition);
-    for (const record of deployments.by(compositionOfDeployment, composition.object.metadata.id))
-      unit.remove(deploymentKind, record);
     await seen(await unit.commit(signal));
   }
 

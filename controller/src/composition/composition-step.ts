@@ -21,7 +21,7 @@ export type CompositionStep =
   | { readonly kind: "undo"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "remove"; readonly member: Member; readonly isOrderly: boolean }
   | NoteStep
-  /** The composition is over, with its records. */
+  /** The composition is over; its records go after it. */
   | { readonly kind: "forget" }
   /** For so long at most: a resource that changes wakes it. */
   | { readonly kind: "wait"; readonly forMs: number | undefined };

@@ -88,6 +88,19 @@ test("records move out of etcd once another one follows, are found as before, an
   expect(JSON.stringify(await history.sql().query("select * from deployment"))).not.toContain("told-to-nobody");
 });
 
+test("records of a composition that is no more go, however many they are, and are not written anywhere", async () => {
+  const id = uuidv7();
+  const ended = record(id);
+  const records = [ended, { ...record(id), status: { ...ended.status, finishedAt: null } }];
+  const unit = store.begin();
+  for (const each of records) unit.create(deploymentKind, each);
+  await deployments.reached(await unit.commit(), 5_000);
+  const { reconciler } = createDeploymentMover({ compositions, deployments, archive, begin: store.begin });
+  for (const { metadata } of records) await reconciler.reconcile(metadata.id, signal);
+  for (const { metadata } of records) expect(await deployments.fresh(metadata.id)).toBeUndefined();
+  expect(await archive.list(id, { after: undefined, limit: 10 })).toEqual([]);
+});
+
 test("records are found by their type, and go after 400 days or with their composition", async () => {
   const [kept, gone] = [uuidv7(), uuidv7()];
   const now = Date.now();

@@ -15,7 +15,8 @@ export interface DeploymentMoverDeps {
 
 /**
  * Moves records that ended, and that another one followed, from etcd into the history. It is there before it is removed here, so
- * that a crash between the two repeats the first. Key: id of the record.
+ * that a crash between the two repeats the first. Records of a composition that is no more are removed, one by one: there may be
+ * more of them than a transaction takes. Key: id of the record.
  */
 export function createDeploymentMover({ compositions, deployments, archive, begin }: DeploymentMoverDeps): ControlLoop {
   return {
@@ -23,11 +24,13 @@ export function createDeploymentMover({ compositions, deployments, archive, begi
       name: "deployment",
       async reconcile(id, signal) {
         const record = await deployments.fresh(id, signal);
-        const finishedAt = record?.object.status.finishedAt ?? null;
-        if (record === undefined || finishedAt === null) return settled;
+        if (record === undefined) return settled;
         const composition = await compositions.fresh(record.object.spec.compositionId, signal);
-        if (composition?.object.status.deploymentId === id) return settled;
-        if (composition !== undefined) await archive.add(record.object, finishedAt);
+        if (composition !== undefined) {
+          const { finishedAt } = record.object.status;
+          if (finishedAt === null || composition.object.status.deploymentId === id) return settled;
+          await archive.add(record.object, finishedAt);
+        }
         const unit = begin();
         unit.remove(deploymentKind, record);
         await unit.commit(signal);
