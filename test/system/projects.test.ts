@@ -31,6 +31,7 @@ const oneCache = (plan: string) => ({
   description: "A Valkey.",
   resources: [{ logical_name: "cache", kind: "database", spec: valkeySpec(plan) }],
 });
+const modelsToo = { ...oneCache("tier-1"), requirements: { inference_provider: true } };
 const testPair = {
   title: "Test",
   description: "Databases that are there.",
@@ -49,6 +50,7 @@ describe("projects, stacks and pipelines", () => {
   beforeAll(async () => {
     ground = await startDeliveryGround((write) => {
       write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
+      write("stacks", "models-too", "1.0.0", modelsToo);
       write("pipelines", "test-pair", "1.0.0", testPair);
     });
     ({ cli } = ground);
@@ -99,6 +101,14 @@ describe("projects, stacks and pipelines", () => {
       const unavailable = await launch({ template_name: name, accepted_monthly_cost: 1 });
       expect([unavailable.status, unavailable.json.code]).toEqual([422, "template_unavailable"]);
     }
+    const modelless = { template_name: "models-too", accepted_monthly_cost: 1 };
+    expect((await launch(modelless)).json.code).toBe("inference_not_configured");
+    const organizations = createOrganizations(ground.platform);
+    const provider = { provider: "openai", api_key: "a-key", enabled: true };
+    const path = `/organizations/${await organizations.first()}/inference/providers`;
+    expectStatus(await rest.call("PUT", path, { body: provider }), 200);
+    organizations.close();
+    expect((await launch(modelless)).json.code).toBe("cost_drift");
 
     const offered = await printed("pipelines", "templates");
     for (const name of ["rag-pipeline", "recommendation-engine", "event-analytics"])

@@ -42,7 +42,7 @@ export function deleteComposition<M extends AnyMessage>(
     }
     unit.audit(auditOf(call, `${object.spec.face}.delete`, compositionKind.name, object.metadata.id));
     unit.answer(call, answer);
-    await commitAndSee(call, unit, [compositions]);
+    await commitAndSee(call, unit, [compositions, deployments]);
     return answer;
   });
 }

@@ -2,6 +2,7 @@ import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
+import { inferenceSettingsKind } from "#inference/settings/inference-settings.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
@@ -52,11 +53,14 @@ async function openDeliverySystem(
     readTemplates("stacks", directory),
     readTemplates("pipelines", directory),
   ]);
+  const inference = kernel.collections.open(inferenceSettingsKind);
+  const hasProvider = (organizationId: string) =>
+    Object.values(inference.get(organizationId)?.object.spec.providers ?? {}).some(({ enabled }) => enabled);
   return {
     name: "delivery",
     rpcs: [
       createProjectApi(all),
-      createStackApi({ ...all, templates: stacks }),
+      createStackApi({ ...all, templates: stacks, hasProvider }),
       createPipelineApi({ ...all, templates: pipelines }),
     ],
   };

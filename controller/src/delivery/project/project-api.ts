@@ -16,13 +16,7 @@ import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject, type Member, nameKindOf } from "#composition/composition.ts";
 import { newComposition, redeployed } from "#composition/deploy.ts";
 import { driftOf, planDeploy, shown } from "#composition/deploy-plan.ts";
-import {
-  compositionOfDeployment,
-  deploymentKind,
-  type DeploymentObject,
-  isEnded,
-  newDeployment,
-} from "#composition/deployment.ts";
+import { deploymentKind, type DeploymentObject, isEnded, newDeployment } from "#composition/deployment.ts";
 import { snapshotOf } from "#composition/deployment-progress.ts";
 import { descriptorSchema } from "#composition/descriptor-schema.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
@@ -101,9 +95,6 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
       unit.claimName(nameKindOf("project"), organizationId, name, id);
       // The one of before is shown no more.
       if (found !== undefined) unit.remove(compositionKind, found);
-      if (found !== undefined)
-        for (const old of deployments.by(compositionOfDeployment, found.object.metadata.id))
-          unit.remove(deploymentKind, old);
     } else unit.update(compositionKind, current, after);
     const amounts = { ...quotaOf(kinds, made), ...(fresh && { projects: 1 }) };
     if (Object.keys(amounts).length > 0) await quotas.claim(unit, organizationId, amounts);

@@ -29,6 +29,8 @@ import {
 export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
   readonly catalog: CatalogData;
   readonly templates: Templates;
+  /** Does the organization have a provider of models that is enabled? */
+  readonly hasProvider: (organizationId: string) => boolean;
 }
 
 /** The RPCs of stacks and of their templates. */
@@ -47,6 +49,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     newId,
     catalog,
     templates,
+    hasProvider,
   } = deps;
 
   const require = (id: string, call: Call) => requireById(compositions, "stack", id, call);
@@ -125,9 +128,11 @@ export function createStackApi(deps: StackApiDeps): ServedService {
       const { version, ...template } = templates.require(templateName);
       const descriptor = requireOffer({ version, ...template }, reader, name, { zone });
       requireKindScopes(kinds, descriptor.members, call);
+      const organizationId = organizationOf(call);
+      if (template.needsProvider && !hasProvider(organizationId))
+        throw new HoldfastError("INFERENCE_NOT_CONFIGURED", `${templateName} needs a provider of models.`);
       const monthlyCents = centsOf(descriptor);
       requireAccepted(acceptedMonthlyCost, monthlyCents);
-      const organizationId = organizationOf(call);
       const priced = { monthlyCents, acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100) };
       const asked = {
         face: "stack" as const,

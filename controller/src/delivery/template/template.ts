@@ -10,6 +10,8 @@ export interface Template {
   readonly description: string;
   readonly resources: readonly TemplateResource[];
   readonly dependencies: Readonly<Record<string, readonly string[]>>;
+  /** Whoever launches it has a provider of models. */
+  readonly needsProvider: boolean;
 }
 
 export interface TemplateResource {
@@ -25,6 +27,7 @@ export interface TemplateResource {
 interface WrittenTemplate {
   readonly title?: unknown;
   readonly description?: unknown;
+  readonly requirements?: { readonly inference_provider?: unknown };
   readonly resources?: unknown;
   readonly dependencies?: Readonly<Record<string, readonly string[]>>;
 }
@@ -50,8 +53,9 @@ export function parseTemplate(name: string, version: string, text: string): Temp
       throw fail("each resource has a logical_name and a kind");
     return { name: logicalName, kind, spec, extensions, ...(role !== undefined && { role }) };
   });
-  const { title, description, dependencies = {} } = written;
-  return { name, version, title, description, resources, dependencies };
+  const { title, description, dependencies = {}, requirements } = written;
+  const needsProvider = requirements?.inference_provider === true;
+  return { name, version, title, description, resources, dependencies, needsProvider };
 }
 
 /** Pure: as a descriptor that is named so; `added` are members of specs that the template does not have. */
