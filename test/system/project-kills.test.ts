@@ -1,15 +1,24 @@
 import { randomUUID } from "node:crypto";
+import { compositionKind } from "@holdfast/controller/composition/composition.ts";
+import { deploymentKind, isEnded } from "@holdfast/controller/composition/deployment.ts";
+import { machineKind } from "@holdfast/controller/fleet/machine/machine.ts";
+import type { Kind } from "@holdfast/controller/kernel/store/kind.ts";
+import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
+import { isOver, operationKind } from "@holdfast/controller/operation/operation.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Project, Stack, StackMigration } from "../../sdk/src/index.ts";
 import { type DeliveryGround, startDeliveryGround, valkeySpec } from "../support/composition/delivery-ground.ts";
-import { killAfterWrites } from "../support/composition/kill-after-write.ts";
+import { createDyingControllers } from "../support/composition/dying-controllers.ts";
+import { killAfterWrites, watchWrites } from "../support/composition/kill-after-write.ts";
+import { dumpEtcd } from "../support/platform/etcd-dump.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
-import { expectStatus } from "../support/platform/services.ts";
+import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// A controller is killed after each write of a deployment, of a later one, of a roll-back, a launch, an upgrade and a deletion: each
-// ends as if nobody had been killed, and the services that exist are those of records.
+// Each write of a composition, and each write that does something to a resource for it, is the last deed of the controller that makes
+// it: the answer of etcd is heard by nobody. Over the whole life of projects and of a stack everything ends as if nobody had died,
+// and the services, machines and operations that exist are those of records.
 
 const spec = { plan: "tier-1", storage_gb: 1 };
 const valkey = (name: string) => ({ logical_name: name, kind: "valkey", spec });
@@ -24,30 +33,50 @@ const oneCache = (plan: string) => ({
   resources: [{ logical_name: "cache", kind: "database", spec: valkeySpec(plan) }],
 });
 
-describe("controllers that are killed", () => {
+/**
+ * A project's life has some hundred writes of all that it consists of, and each death takes five seconds: every fifth of them, and at
+ * most twelve. With HOLDFAST_TEST_PROJECTS=all every single one.
+ */
+const sampled = process.env["HOLDFAST_TEST_PROJECTS"] === "all" ? { nth: 1 } : { nth: 5, most: 12 };
+const allKinds = ["composition", "deployment", "managed-service", "operation", "machine", "task", "database-user"];
+const longMs = 900_000;
+
+/** What is in one list alone, or more often than in the other. */
+function unmatched(some: readonly string[], others: readonly string[]): readonly string[] {
+  const count = (list: readonly string[], id: string) => list.filter((each) => each === id).length;
+  return [...new Set([...some, ...others])].filter((id) => count(some, id) !== count(others, id));
+}
+
+describe("controllers that die", () => {
   let ground: DeliveryGround;
+  let services: Services;
+  const dying = createDyingControllers();
 
   beforeAll(async () => {
-    ground = await startDeliveryGround((write) => write("stacks", "one-cache", "1.0.0", oneCache("tier-1")));
+    const prepare: Parameters<typeof startDeliveryGround>[0] = (write) =>
+      write("stacks", "one-cache", "1.0.0", oneCache("tier-1"));
+    ground = await startDeliveryGround(prepare, dying.environment);
+    services = createServices(ground.platform);
   });
-  afterAll(() => ground?.remove());
+  afterAll(async () => {
+    await ground?.remove();
+    dying.remove();
+  });
 
   const controllers = () => ground.platform.processes().controllers;
 
-  /** kill -9 of the controller after each write, with the next one running before the next kill. */
-  async function killing<T>(run: () => Promise<T>): Promise<{ readonly ended: T; readonly kills: number }> {
-    const writes = await killAfterWrites(ground.platform.directory, async () => {
-      const [controller] = controllers();
-      if (controller !== undefined) killAtOnce(controller);
-      await waitUntil("another controller is there", () => {
-        const [next] = controllers();
-        return next !== undefined && next !== controller;
-      });
-    });
+  /** Every write of a composition while `run` goes on is followed by the death of whoever wrote it: its states then, in order. */
+  async function dyingAtEach(run: () => Promise<unknown>): Promise<readonly string[]> {
+    const seen = await watchWrites(ground.platform.directory);
     try {
-      return { ended: await run(), kills: writes.count };
+      const { deaths } = await dying.during({ kinds: [compositionKind.name], nth: 1 }, run);
+      expect(deaths).toHaveLength(seen.count);
+      await expectNothingLeft();
+      return deaths.flatMap(({ writes }) =>
+        writes.map(({ value }) => (value === null ? "gone" : compositionKind.parse(value).status.state)),
+      );
     } finally {
-      await writes.stop();
+      await seen.stop();
     }
   }
 
@@ -59,6 +88,14 @@ describe("controllers that are killed", () => {
   };
   const deploy = async (descriptor: object) =>
     (await asked<{ deployment_id: string }>("POST", "/projects/deploy", 202, { descriptor })).deployment_id;
+  const projectNow = (name: string) => ground.answered<Project>(`/projects/${name}`);
+  const stackNow = (id: string) => ground.answered<Stack>(`/stacks/${id}`);
+
+  async function deleted(name: string): Promise<void> {
+    await asked("DELETE", `/projects/${name}`, 202);
+    const isDeleted = async () => (await projectNow(name)).status === "Deleted";
+    await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 300_000 });
+  }
 
   /** Was the abort accepted? It is not once the deployment is over. */
   async function aborts(deployment: string): Promise<boolean> {
@@ -68,81 +105,170 @@ describe("controllers that are killed", () => {
     return status === 202;
   }
 
-  async function expectNoOrphans(): Promise<void> {
+  /** Services that nobody composed. */
+  const own = new Set<string>();
+
+  /** Services are those of records, machines those of services, and no deployment and no operation is left without an end. */
+  async function expectNothingLeft(): Promise<void> {
+    await expect
+      .poll(leftovers, { timeout: 60_000, interval: 500 })
+      .toEqual({ services: [], machines: [], unended: [] });
+  }
+
+  async function leftovers() {
     const { projects } = await ground.answered<{ projects: Project[] }>("/projects?limit=200");
     const { stacks } = await ground.answered<{ stacks: Stack[] }>("/stacks?limit=200");
-    const { services } = await ground.answered<{ services: { id: string }[] }>("/managed-services?limit=200");
+    const { services: all } = await ground.answered<{ services: { id: string }[] }>("/managed-services?limit=200");
     const recorded = [
       ...projects.flatMap(({ resources }) => resources.flatMap(({ resource_id: id }) => id ?? [])),
       ...stacks.flatMap(({ resources }) => resources.flatMap(({ service_id: id }) => id ?? [])),
+      ...own,
     ];
-    expect(services.map(({ id }) => id).toSorted()).toEqual(recorded.toSorted());
+    const inEtcd = await dumpEtcd(ground.platform.directory);
+    const objects = <R>(kind: Kind<R>) =>
+      [...inEtcd].filter(([key]) => key.startsWith(prefixOf(kind))).map(([, value]) => kind.parse(value));
+    const there = all.map(({ id }) => id);
+    const owners = objects(machineKind).map(({ spec: { owner } }) => owner?.id ?? "nobody");
+    return {
+      services: unmatched(there, recorded),
+      machines: unmatched(owners, there),
+      unended: [
+        ...objects(deploymentKind).filter((record) => !isEnded(record)),
+        ...objects(operationKind).filter((operation) => !isOver(operation)),
+      ],
+    };
   }
 
-  it("after each write of a deployment, of a later one, and of the deletion, lose nothing", async () => {
-    const first = await killing(async () => ground.ended("shop", await deploy(project("shop"))));
-    expect(first.ended).toMatchObject({ status: "Completed", project_status: "Running" });
-    await expectNoOrphans();
-    const before = await ground.project("shop");
-    const later = await killing(async () => ground.ended("shop", await deploy(project("shop", ["a", "b", "c"]))));
-    expect(later.ended).toMatchObject({ status: "Completed", project_status: "Running" });
-    const after = await ground.answered<Project>("/projects/shop");
-    expect(after.resources.slice(0, 2)).toEqual(before.resources);
-    await expectNoOrphans();
-    const deleted = await killing(async () => {
-      await asked("DELETE", "/projects/shop", 202);
-      const isDeleted = async () => (await ground.answered<Project>("/projects/shop")).status === "Deleted";
-      await waitUntil("the project is deleted", isDeleted, { withinMs: 180_000 });
-    });
-    await expectNoOrphans();
-    // Created, begun, two made, two arrived, all running, wired; and so on.
-    expect([first.kills >= 6, later.kills >= 4, deleted.kills >= 3]).toEqual([true, true, true]);
-  }, 600_000);
+  it(
+    "at each write of a deployment and of a later one bring both about",
+    async () => {
+      const first = await dyingAtEach(async () => {
+        const record = await ground.ended("shop", await deploy(project("shop")));
+        expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
+      });
+      // Asked for, begun, two of them made, and arrived, all of it running, wired.
+      expect(first).toEqual([
+        "Pending",
+        ...Array.from({ length: first.length - 3 }, () => "Provisioning"),
+        "Wiring",
+        "Running",
+      ]);
+      expect(first.length).toBeGreaterThanOrEqual(8);
+      const before = await projectNow("shop");
+      const later = await dyingAtEach(async () => {
+        const record = await ground.ended("shop", await deploy(project("shop", ["a", "b", "c"])));
+        expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
+      });
+      expect([later[0], ...later.slice(-2)]).toEqual(["Pending", "Wiring", "Running"]);
+      expect((await projectNow("shop")).resources.slice(0, 2)).toEqual(before.resources);
+    },
+    longMs,
+  );
 
-  it("after each write of a roll-back leave nothing", async () => {
-    const id = await deploy(project("brief"));
-    const isMade = async () => (await ground.answered<Project>("/projects/brief")).resources[0]?.resource_id !== null;
-    await waitUntil("a resource is made", isMade);
-    const { ended, kills } = await killing(async () => {
-      await asked("POST", `/projects/brief/deployments/${id}/abort`, 202);
-      return ground.ended("brief", id);
-    });
-    expect(ended).toMatchObject({ status: "Aborted", project_status: "Failed" });
-    expect((await ground.answered<Project>("/projects/brief")).resources).toEqual([]);
-    await expectNoOrphans();
-    expect(kills).toBeGreaterThanOrEqual(2);
-  }, 300_000);
+  it(
+    "at each write of a later deployment that cannot come about touch nothing that runs",
+    async () => {
+      own.add((await services.createRunning("shop-d", { database_type: "valkey" })).service.id);
+      const before = await projectNow("shop");
+      const states = await dyingAtEach(async () => {
+        const record = await ground.ended("shop", await deploy(project("shop", ["a", "b", "c", "d"])));
+        expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
+      });
+      expect([states[0], states.at(-1)]).toEqual(["Pending", "Failed"]);
+      expect(await projectNow("shop")).toMatchObject({ status: "Failed", resources: before.resources });
+    },
+    longMs,
+  );
 
-  it("after each write of a launch and of an upgrade bring both about", async () => {
-    const stackOf = (id: string) => ground.answered<Stack>(`/stacks/${id}`);
-    const body = { name: "cached", template_name: "one-cache", accepted_monthly_cost: 15.2 };
-    ground.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
-    const { ended: id, kills: launching } = await killing(async () => {
-      const made = (await asked<Stack>("POST", "/stacks", 201, body)).id;
-      const isRunning = async () => (await stackOf(made)).status === "Running";
-      await waitUntil("the stack runs", isRunning, { withinMs: 180_000 });
-      return made;
-    });
-    await expectNoOrphans();
-    const { ended: migration, kills: upgrading } = await killing(async () => {
-      const path = `/stacks/${id}/upgrade`;
-      const begun = await asked<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
-      const now = () => ground.answered<StackMigration>(`/stacks/${id}/migrations/${begun.id}`);
-      return waitUntil(
-        "the migration is over",
-        async () => {
-          const seen = await now();
+  it(
+    "at each write of a first deployment that cannot come about leave nothing of it",
+    async () => {
+      own.add((await services.createRunning("brief-b", { database_type: "valkey" })).service.id);
+      const states = await dyingAtEach(async () => {
+        const record = await ground.ended("brief", await deploy(project("brief")));
+        expect(record).toMatchObject({ status: "Failed", project_status: "Failed" });
+      });
+      expect([...new Set(states)]).toEqual(["Pending", "Provisioning", "RollingBack", "Failed"]);
+      expect((await projectNow("brief")).resources).toEqual([]);
+    },
+    longMs,
+  );
+
+  it(
+    "at each write of an abort leave nothing of what was begun",
+    async () => {
+      const id = await deploy(project("stopped"));
+      const isMade = async () => (await projectNow("stopped")).resources[0]?.resource_id !== null;
+      await waitUntil("a resource is made", isMade);
+      const states = await dyingAtEach(async () => {
+        await asked("POST", `/projects/stopped/deployments/${id}/abort`, 202);
+        const record = await ground.ended("stopped", id);
+        expect(record).toMatchObject({ status: "Aborted", project_status: "Failed" });
+      });
+      expect(states.slice(-2)).toEqual(["RollingBack", "Failed"]);
+      expect((await projectNow("stopped")).resources).toEqual([]);
+    },
+    longMs,
+  );
+
+  it(
+    "at each write of a deletion remove all of it",
+    async () => {
+      const states = await dyingAtEach(() => deleted("shop"));
+      expect([...new Set(states)]).toEqual(["Deleting", "Deleted"]);
+      expect((await projectNow("shop")).resources).toEqual([]);
+    },
+    longMs,
+  );
+
+  it(
+    "at each write of a launch, an upgrade and a deletion bring each about",
+    async () => {
+      let id = "";
+      ground.writeTemplate("stacks", "one-cache", "2.0.0", oneCache("tier-2"));
+      const launched = await dyingAtEach(async () => {
+        // Whoever answers has not read the newer template; those after it have.
+        const body = { name: "cached", template_name: "one-cache", accepted_monthly_cost: 15.2 };
+        id = (await asked<Stack>("POST", "/stacks", 201, body)).id;
+        const isRunning = async () => (await stackNow(id)).status === "Running";
+        await waitUntil("the stack runs", isRunning, { withinMs: 300_000 });
+      });
+      expect([...new Set(launched)]).toEqual(["Pending", "Provisioning", "Wiring", "Running"]);
+      const upgraded = await dyingAtEach(async () => {
+        const path = `/stacks/${id}/upgrade`;
+        const begun = await asked<StackMigration>("POST", path, 202, { accepted_monthly_cost: 30.2 });
+        const over = async () => {
+          const seen = await ground.answered<StackMigration>(`/stacks/${id}/migrations/${begun.id}`);
           return seen.finished_at === null ? undefined : seen;
-        },
-        { withinMs: 180_000 },
-      );
-    });
-    expect(migration).toMatchObject({ status: "Completed", steps: [{ status: "Completed" }] });
-    expect(await stackOf(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
-    await expectNoOrphans();
-    expect([launching >= 4, upgrading >= 3]).toEqual([true, true]);
-    await asked("DELETE", `/stacks/${id}`, 202);
-  }, 600_000);
+        };
+        const migration = await waitUntil("the migration is over", over, { withinMs: 300_000 });
+        expect(migration).toMatchObject({ status: "Completed", steps: [{ status: "Completed" }] });
+      });
+      expect([...new Set(upgraded)]).toEqual(["Upgrading", "Running"]);
+      expect(await stackNow(id)).toMatchObject({ status: "Running", template_version: "2.0.0" });
+      const gone = await dyingAtEach(async () => {
+        await asked("DELETE", `/stacks/${id}`, 202);
+        const isGone = async () => (await ground.platform.rest.insist("GET", `/stacks/${id}`)).status === 404;
+        await waitUntil("the stack is gone", isGone, { withinMs: 300_000 });
+      });
+      expect([...new Set(gone)]).toEqual(["Deleting", "Deleted", "gone"]);
+    },
+    longMs,
+  );
+
+  it(
+    "at writes of services, machines and operations, too, lose nothing of a life from the first to the last",
+    async () => {
+      const { deaths } = await dying.during({ kinds: allKinds, ...sampled }, async () => {
+        const record = await ground.ended("life", await deploy(project("life")));
+        expect(record).toMatchObject({ status: "Completed", project_status: "Running" });
+        await deleted("life");
+      });
+      await expectNothingLeft();
+      expect(deaths.length).toBeGreaterThanOrEqual(4);
+    },
+    longMs,
+  );
 
   it("two at once, one of which dies now and then, make nothing twice and leave nothing behind", async () => {
     let second: SecondController = await startSecondController(ground.platform);
@@ -176,19 +302,13 @@ describe("controllers that are killed", () => {
       );
       // Whoever was told that it is aborted finds it so; while nobody answered it may have come about.
       for (const { status, isAborted } of ended) expect(status).toBe(isAborted ? "Aborted" : "Completed");
-      await expectNoOrphans();
-      await Promise.all(
-        names.map(async (name) => {
-          await asked("DELETE", `/projects/${name}`, 202);
-          const isDeleted = async () => (await ground.answered<Project>(`/projects/${name}`)).status === "Deleted";
-          await waitUntil(`${name} is deleted`, isDeleted, { withinMs: 180_000 });
-        }),
-      );
+      await expectNothingLeft();
+      await Promise.all(names.map(deleted));
     } finally {
       await writes.stop();
       await second.stop();
     }
-    await expectNoOrphans();
+    await expectNothingLeft();
     expect(kills).toBeGreaterThanOrEqual(4);
   }, 600_000);
 });

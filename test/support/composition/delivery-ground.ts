@@ -27,8 +27,11 @@ export interface DeliveryGround {
 
 type WriteTemplate = DeliveryGround["writeTemplate"];
 
-/** `prepare` writes the templates that the first controller reads. */
-export async function startDeliveryGround(prepare: (write: WriteTemplate) => void): Promise<DeliveryGround> {
+/** `prepare` writes the templates that the first controller reads; `environment` is the platform's besides. */
+export async function startDeliveryGround(
+  prepare: (write: WriteTemplate) => void,
+  environment: Readonly<Record<string, string>> = {},
+): Promise<DeliveryGround> {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-delivery-"));
   const templates = join(directory, "templates");
   const writeTemplate: WriteTemplate = (face, name, version, template) => {
@@ -37,7 +40,7 @@ export async function startDeliveryGround(prepare: (write: WriteTemplate) => voi
     writeFileSync(join(folder, `${version}.yaml`), JSON.stringify(template));
   };
   prepare(writeTemplate);
-  const platform = await startPlatform({ environment: { HOLDFAST_TEMPLATES: templates } });
+  const platform = await startPlatform({ environment: { HOLDFAST_TEMPLATES: templates, ...environment } });
 
   const answered = <T>(path: string) =>
     waitUntil(

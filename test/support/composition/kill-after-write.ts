@@ -1,11 +1,35 @@
 import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { openEtcd } from "../platform/etcd-dump.ts";
 
-/** Kills after writes of compositions; see `killAfterWrites`. */
-export interface WriteKills {
-  /** How many writes were followed by a kill. */
+/** Writes of compositions that etcd tells of. */
+export interface SeenWrites {
+  /** How many there were. */
   readonly count: number;
   stop(): Promise<void>;
+}
+
+/** Counts them, and calls `onWrite` with each. */
+export async function watchWrites(directory: string, onWrite: () => void = () => undefined): Promise<SeenWrites> {
+  const etcd = openEtcd(directory);
+  const watcher = await etcd.raw
+    .watch()
+    .prefix(prefixOf({ name: "composition" }))
+    .create();
+  let count = 0;
+  const seen = () => {
+    count += 1;
+    onWrite();
+  };
+  watcher.on("put", seen).on("delete", seen);
+  return {
+    get count() {
+      return count;
+    },
+    async stop() {
+      await watcher.cancel();
+      etcd.raw.close();
+    },
+  };
 }
 
 /**
@@ -15,32 +39,22 @@ export interface WriteKills {
 export async function killAfterWrites(
   directory: string,
   kill: (write: number) => Promise<void> | void,
-): Promise<WriteKills> {
-  const etcd = openEtcd(directory);
-  const watcher = await etcd.raw
-    .watch()
-    .prefix(prefixOf({ name: "composition" }))
-    .create();
-  let count = 0;
+): Promise<Pick<SeenWrites, "stop">> {
+  let kills = 0;
   let isKilling = false;
   let last: Promise<void> = Promise.resolve();
-  const onWrite = () => {
+  const seen = await watchWrites(directory, () => {
     if (isKilling) return;
     isKilling = true;
-    count += 1;
-    last = Promise.resolve(kill(count)).finally(() => {
+    kills += 1;
+    last = Promise.resolve(kill(kills)).finally(() => {
       isKilling = false;
     });
-  };
-  watcher.on("put", onWrite).on("delete", onWrite);
+  });
   return {
-    get count() {
-      return count;
-    },
     async stop() {
-      await watcher.cancel();
+      await seen.stop();
       await last;
-      etcd.raw.close();
     },
   };
 }

@@ -1,0 +1,56 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { prefixOf } from "@holdfast/controller/kernel/store/resource.ts";
+import type { Death, Sentence } from "./die-after-writes.ts";
+
+/** Controllers of a platform that die right after writes of theirs; see die-after-writes.ts. */
+export interface DyingControllers {
+  /** What the platform is started with. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** While `run` goes on, each controller dies after its every nth write of such kinds, `most` times in all. */
+  during<T>(asked: DeathsAsked, run: () => Promise<T>): Promise<Died<T>>;
+  remove(): void;
+}
+
+export interface DeathsAsked {
+  readonly kinds: readonly string[];
+  readonly nth: number;
+  readonly most?: number;
+}
+
+export interface Died<T> {
+  readonly ended: T;
+  readonly deaths: readonly Death[];
+}
+
+export function createDyingControllers(): DyingControllers {
+  const directory = mkdtempSync(join(tmpdir(), "holdfast-dying-"));
+  const sentenceFile = join(directory, "sentence.json");
+  const deathsFile = `${sentenceFile}.deaths`;
+  return {
+    environment: {
+      NODE_OPTIONS: `--import=${join(import.meta.dirname, "die-after-writes.ts")}`,
+      DIES_BY: sentenceFile,
+    },
+    async during({ kinds, ...rest }, run) {
+      const sentence: Sentence = { prefixes: kinds.map((name) => prefixOf({ name })), ...rest };
+      writeFileSync(deathsFile, "");
+      writeFileSync(sentenceFile, JSON.stringify(sentence));
+      try {
+        const ended = await run();
+        return { ended, deaths: deathsOf(readFileSync(deathsFile, "utf8")) };
+      } finally {
+        rmSync(sentenceFile);
+      }
+    },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+function deathsOf(text: string): readonly Death[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
