@@ -21,6 +21,7 @@ const running: Observed = {
   detail: null,
   progressPct: 100,
   actual: {},
+  outputsVersion: "1",
   hasTaken: true,
 };
 const absent: Observed = { ...running, phase: "absent", healthy: false };
@@ -129,6 +130,27 @@ describe("a composition", () => {
     }
     expect(created).toHaveLength(10);
   });
+});
+
+test("a consumer is told anew of what it is attached to once that is reached otherwise, and not while it does not run", () => {
+  const of = (name: string, attached: readonly string[]): DesiredMember => ({
+    name,
+    kind: "fixture",
+    writtenKind: "fixture",
+    spec: { attachments: attached },
+    needs: attached,
+    attachments: attached.map((each) => ({ name: each })),
+  });
+  const { current } = run(made([of("db", []), of("app", ["db"])]));
+  const stepWhile = (composition: CompositionObject, db: Partial<Observed>) =>
+    planComposition(composition, ({ name }) => (name === "db" ? { ...running, ...db } : running), 0);
+  expect(stepWhile(current, {})).toEqual({ kind: "wait", forMs: undefined });
+  const reset = { outputsVersion: "2" };
+  expect(stepWhile(current, { ...reset, phase: "changing" })).toEqual({ kind: "wait", forMs: undefined });
+  const told = stepWhile(current, reset);
+  if (told.kind !== "wire") throw new Error(`it is ${told.kind}`);
+  expect([told.member.name, told.after.status.state]).toEqual(["app", "Running"]);
+  expect(stepWhile(told.after, reset)).toEqual({ kind: "wait", forMs: undefined });
 });
 
 test("a change of image updates, one of a plan is recorded and shown again, what is left out stays unmanaged", () => {

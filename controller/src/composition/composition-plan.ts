@@ -59,15 +59,12 @@ export function planComposition(composition: CompositionObject, observe: Observe
       return leftMs <= 0 ? { kind: "forget" } : { kind: "wait", forMs: leftMs };
     }
     case "Running":
-      return spec.face === "pipeline" ? announcement(composition, observe, now) : settle(composition, now);
+      if (spec.face === "pipeline") return announcement(composition, observe, now);
+      return markStep(composition, now) ?? wireStep(composition, observe, now) ?? waiting;
+    // Marks that the deployment did not come to.
     case "Failed":
-      return settle(composition, now);
+      return markStep(composition, now) ?? waiting;
   }
-}
-
-/** Marks that a deployment did not come to. */
-function settle(composition: CompositionObject, now: number): CompositionStep {
-  return markStep(composition, now) ?? waiting;
 }
 
 /** A member that is to go, or that is nobody's concern any more, and is not there. */
@@ -115,10 +112,8 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   if (mark !== undefined) return mark;
 
   if (status.state === "Wiring") {
-    const consumer = managed.find(({ attachments, isWired }) => attachments !== undefined && isWired !== true);
-    if (consumer === undefined)
-      return moved(composition, "wired", now, { state: "Completed" }, { hasRun: true, detail: null });
-    return { kind: "wire", member: consumer, after: withMember(composition, consumer.id, { isWired: true }, now) };
+    const wire = wireStep(composition, observe, now);
+    return wire ?? moved(composition, "wired", now, { state: "Completed" }, { hasRun: true, detail: null });
   }
 
   const isUp = (name: string) => {
@@ -146,6 +141,25 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   if (managed.every((member) => member.change === undefined && member.step === "ready" && isUp(member.name)))
     return moved(composition, "allRunning", now);
   return progress(composition, managed, observe, now);
+}
+
+/** Tells a consumer of what it is attached to, and again once one of those is reached otherwise. */
+function wireStep(composition: CompositionObject, observe: Observe, now: number): CompositionStep | undefined {
+  const ready = composition.status.members.filter(({ step, isManaged }) => step === "ready" && isManaged);
+  for (const consumer of ready) {
+    if (consumer.attachments === undefined) continue;
+    const attached = consumer.attachments.map(({ name }) => ready.find((member) => member.name === name));
+    const versions = attached.map((member) => {
+      const observed = member && observe(member);
+      return observed?.phase === "running" ? observed.outputsVersion : undefined;
+    });
+    // One that cannot be reached now will be told of once it can.
+    if (composition.status.state === "Running" && versions.includes(undefined)) continue;
+    const wiredTo = versions.join(" ");
+    if (consumer.wiredTo !== wiredTo)
+      return { kind: "wire", member: consumer, after: withMember(composition, consumer.id, { wiredTo }, now) };
+  }
+  return undefined;
 }
 
 function markStep(composition: CompositionObject, now: number): CompositionStep | undefined {

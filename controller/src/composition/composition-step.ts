@@ -49,6 +49,7 @@ export const notMade: Observed = {
   detail: null,
   progressPct: 0,
   actual: {},
+  outputsVersion: "",
   hasTaken: true,
 };
 

@@ -104,8 +104,8 @@ export interface Member {
   readonly change?: MemberChange;
   /** Of a consumer: what it is told of. */
   readonly attachments?: readonly Attachment[];
-  /** It was told of them in this deployment. */
-  readonly isWired?: true;
+  /** Versions of the outputs that it was told of last; absent until it is in this deployment. */
+  readonly wiredTo?: string;
 }
 
 /** A change in place of a member. `wanted`: not begun; `begun`: asked of the resource; `failed`: what was before is to be asked for; `undoing`: it is. */

@@ -133,6 +133,6 @@ export function deletionRequested(current: CompositionObject, now: number): Comp
 }
 
 function unwired(member: Member): Member {
-  const { isWired: _, ...rest } = member;
+  const { wiredTo: _, ...rest } = member;
   return rest;
 }

@@ -4,7 +4,7 @@ import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { chooseFromCatalog } from "#catalog/catalog-choice.ts";
+import { type Chosen, chooseFromCatalog } from "#catalog/catalog-choice.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
 import { priceOfService } from "#catalog/price.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
@@ -41,11 +41,21 @@ export interface DatabaseKindDeps extends ResizeDeps {
 /** Managed services as resources of projects, stacks and pipelines. */
 export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   const { services, operations, users, creation, catalog, engines, sealer, clock, newId } = deps;
-  const choose = (spec: DatabaseSpec) => chooseFromCatalog(choiceOf(spec), catalog, engines());
+  /** A spec is read anew for each request: what it chose is never older than that. */
+  const chosen = new WeakMap<DatabaseSpec, Chosen>();
+
+  function choose(spec: DatabaseSpec): Chosen {
+    const choice = chosen.get(spec) ?? chooseFromCatalog(choiceOf(spec), catalog, engines());
+    chosen.set(spec, choice);
+    return choice;
+  }
 
   /** Memory may not have yet what was written a moment ago. */
   const find = async (id: string, signal: AbortSignal): Promise<Stored<ManagedServiceObject> | undefined> =>
     services.get(id) ?? services.fresh(id, signal);
+
+  /** Host, port and name of its user stay as they are. */
+  const passwordVersion = (id: string) => String(users.get(databaseUserId(id, defaultUser))?.modRevision ?? 0);
 
   async function inProgress({ status }: ManagedServiceObject, signal: AbortSignal) {
     const operation = await findOperation(operations, status.operationId, signal);
@@ -156,11 +166,24 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     async observe(id, signal, { isFresh } = { isFresh: false }) {
       const service = (await (isFresh ? services.fresh(id, signal) : find(id, signal)))?.object;
       if (service === undefined) return absent;
-      return observationOf(service, (await inProgress(service, signal))?.object);
+      return observationOf(service, (await inProgress(service, signal))?.object, passwordVersion(id));
     },
 
-    version: (id) => String(services.get(id)?.modRevision ?? 0),
-    subscribe: (onChange) => services.subscribe((id) => onChange(id)),
+    version: (id) => `${services.get(id)?.modRevision ?? 0} ${passwordVersion(id)}`,
+    subscribe(onChange) {
+      const watches = [
+        services.subscribe((id) => onChange(id)),
+        users.subscribe((id, before) => {
+          const user = users.get(id)?.object ?? before;
+          if (user?.spec.username === defaultUser) onChange(user.spec.serviceId);
+        }),
+      ];
+      return {
+        close() {
+          for (const watch of watches) watch.close();
+        },
+      };
+    },
 
     async outputs(id, signal) {
       const service = (await find(id, signal))?.object;
@@ -181,10 +204,21 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   };
 }
 
-const absent: Observation = { phase: "absent", healthy: false, detail: "It is gone.", progressPct: 0, actual: {} };
+const absent: Observation = {
+  phase: "absent",
+  healthy: false,
+  detail: "It is gone.",
+  progressPct: 0,
+  actual: {},
+  outputsVersion: "",
+};
 
 /** Pure. `operation` is the one in progress. */
-function observationOf(service: ManagedServiceObject, operation: OperationObject | undefined): Observation {
+function observationOf(
+  service: ManagedServiceObject,
+  operation: OperationObject | undefined,
+  outputsVersion: string,
+): Observation {
   const { metadata, spec, status } = service;
   const phase = phaseOf(service, operation);
   const { health, error } = status;
@@ -196,6 +230,7 @@ function observationOf(service: ManagedServiceObject, operation: OperationObject
     detail: healthy ? null : detail,
     progressPct: operation?.status.progressPct ?? (phase === "running" ? 100 : 0),
     actual: actualOf(spec),
+    outputsVersion,
   };
 }
 

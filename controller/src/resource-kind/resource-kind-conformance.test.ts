@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { uuidv7 } from "uuidv7";
@@ -17,6 +18,7 @@ import { createSealer } from "#kernel/secrets/sealer.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { completed, operationKind } from "#operation/operation.ts";
+import { databaseUserId, databaseUserKind } from "#services/contents/user/database-user.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { newMachine } from "#services/service/service-machine.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
@@ -368,6 +370,29 @@ test("a database changes its plan in place, and everything else is recorded alon
     { plan_name: "tier-2", version: "18" },
   ])
     expect(to(change)).toMatchObject({ change: "recorded" });
+});
+
+test("a database whose password was reset is told of, and has other outputs", async () => {
+  const { kind } = worldOf("database");
+  const id = uuidv7();
+  const spec = kind.normalize({ database_type: "valkey" });
+  const unit = store.begin();
+  await kind.create(unit, { id, name: "reset", organizationId, spec, owner }, signal);
+  const users = collections.databaseUsers;
+  const revision = await unit.commit();
+  await Promise.all([users, collections.services].map((each) => each.reached(revision, 5_000)));
+  const before = [kind.version(id), (await kind.observe(id, signal)).outputsVersion];
+  const seen: string[] = [];
+  const watch = kind.subscribe((changed) => seen.push(changed));
+  const user = await users.fresh(databaseUserId(id, defaultUser));
+  if (user === undefined) throw new Error("it has a user");
+  const reset = store.begin();
+  reset.update(databaseUserKind, user, user.object);
+  await users.reached(await reset.commit(), 5_000);
+  const after = [kind.version(id), (await kind.observe(id, signal)).outputsVersion];
+  expect(after.filter((each, index) => each === before[index])).toEqual([]);
+  expect(seen).toEqual([id]);
+  watch.close();
 });
 
 test("an engine, and a version, that this installation lacks make a database unavailable, not wrong", () => {

@@ -67,6 +67,8 @@ export interface Observation {
   readonly progressPct: number;
   /** Members of the spec as they are in truth. */
   readonly actual: ResourceSpec;
+  /** Another text whenever its outputs may differ, such as after a reset of its password. */
+  readonly outputsVersion: string;
 }
 
 /** Another resource whose outputs a consumer gets. */

@@ -23,7 +23,14 @@ type GadgetObject = Resource<{ readonly spec: ResourceSpec; readonly isProtected
 
 export const gadgetKind = defineKind<GadgetObject>("gadget");
 
-const absent: Observation = { phase: "absent", healthy: false, detail: "It is gone.", progressPct: 0, actual: {} };
+const absent: Observation = {
+  phase: "absent",
+  healthy: false,
+  detail: "It is gone.",
+  progressPct: 0,
+  actual: {},
+  outputsVersion: "",
+};
 
 /** The fixture kind over a store: what is asked of it is written down, and comes about when the test says so. */
 export function createStoredFixture(gadgets: Collection<GadgetObject>): ResourceKind {
@@ -76,6 +83,7 @@ export function createStoredFixture(gadgets: Collection<GadgetObject>): Resource
         detail: healthy ? null : phase,
         progressPct: healthy ? 100 : 0,
         actual: gadget.spec.spec,
+        outputsVersion: "",
       };
     },
     version: (id) => String(gadgets.get(id)?.modRevision ?? 0),

@@ -38,6 +38,7 @@ export function createModelWorld(): ModelWorld {
         detail: phase === "running" ? null : phase,
         progressPct: 0,
         actual: {},
+        outputsVersion: "",
         hasTaken: thing?.hasTaken ?? true,
       };
     },
