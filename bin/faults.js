@@ -9,6 +9,7 @@
 //   npm run faults -- --backups                each part of backups killed in each of their steps, 100 moments restored to, and MinIO as the store
 //   npm run faults -- --upgrades               a Valkey and a PostgreSQL brought to another version, data upgraded under kills; makes the image
 //   npm run faults -- --queues                 queues of a restored and a renamed database, large floods, 60 kills of workers
+//   npm run faults -- --projects               a controller killed after every write of what a project consists of, not after each fifth
 //   npm run faults -- --alerts                 10,000 alerts at once, half of them for a channel that hangs
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries, 100 by default, of the list of test/faults/failovers
 //   npm run faults -- --soak                   ten minutes of pauses of two seconds and less: no failover
@@ -50,6 +51,8 @@ if (flags.includes("--outages")) {
     (name) => `test/system/${name}.test.ts`,
   );
   await runPinned([vitest, "run", "--maxWorkers=1", ...files], { HOLDFAST_TEST_QUEUES: "all" });
+} else if (flags.includes("--projects")) {
+  await runPinned([vitest, "run", "test/system/project-kills.test.ts"], { HOLDFAST_TEST_PROJECTS: "all" });
 } else if (flags.includes("--alerts")) {
   await runPinned([vitest, "run", "test/faults/alert-flood.test.ts"], { HOLDFAST_TEST_ALERTS: "10000" });
 } else if (flags.includes("--failovers")) {
