@@ -104,7 +104,7 @@ describe("projects, stacks and pipelines", () => {
     const modelless = { template_name: "models-too", accepted_monthly_cost: 1 };
     expect((await launch(modelless)).json.code).toBe("inference_not_configured");
     const organizations = createOrganizations(ground.platform);
-    const provider = { provider: "openai", api_key: "a-key", enabled: true };
+    const provider = { provider: "provider_a", api_key: "a-key", enabled: true };
     const path = `/organizations/${await organizations.first()}/inference/providers`;
     expectStatus(await rest.call("PUT", path, { body: provider }), 200);
     organizations.close();
