@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { Agent, type buildConnector } from "undici";
 import { createGuardedConnector, type GuardDeps, type TlsOptions } from "./guarded-connector.ts";
 
@@ -71,12 +71,23 @@ function isPast({ madeAtMs }: Pool, now: number): boolean {
   return now - madeAtMs >= poolAgeMaxMs;
 }
 
+/** By the object that says them: who calls often has it made once. */
+const digests = new WeakMap<TlsOptions, string>();
+
 /** Keys of certificates stay out of the map: a digest tells options apart. */
 function idOf({ organizationId, tls, keepMs }: PoolKey): string {
-  if (tls === undefined) return `${organizationId} ${keepMs}`;
-  const { ca, certificate, privateKey, serverName, unverified = false } = tls;
-  const options = JSON.stringify([ca, certificate, privateKey, serverName, unverified].map((each) => each ?? null));
-  return `${organizationId} ${keepMs} ${createHash("sha256").update(options).digest("base64")}`;
+  return tls === undefined ? `${organizationId} ${keepMs}` : `${organizationId} ${keepMs} ${digestOf(tls)}`;
+}
+
+function digestOf(tls: TlsOptions): string {
+  let digest = digests.get(tls);
+  if (digest === undefined) {
+    const { ca, certificate, privateKey, serverName, unverified = false } = tls;
+    const options = JSON.stringify([ca, certificate, privateKey, serverName, unverified].map((each) => each ?? null));
+    digest = hash("sha256", options, "base64");
+    digests.set(tls, digest);
+  }
+  return digest;
 }
 
 function agentOf(connect: buildConnector.connector, keepMs: number): Agent {

@@ -2,13 +2,14 @@ import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { createConnectionPools } from "./connection-pools.ts";
-import { answerOf, type EgressAnswer } from "./egress-answer.ts";
+import type { EgressAnswer } from "./egress-answer.ts";
 import { EgressFailure } from "./egress-failure.ts";
 import type { EgressPost, EgressRequest } from "./egress-request.ts";
+import { Exchange } from "./exchange.ts";
 import { type GuardDeps, vettedAddresses } from "./guarded-connector.ts";
 import { openGuardedSocket, type SocketTarget } from "./guarded-socket.ts";
 import { createRequestEndings } from "./request-endings.ts";
-import { parseTarget, type Target } from "./target.ts";
+import { type ParsedTarget, parseTarget, type Target } from "./target.ts";
 
 /** Connections to where users or operators say. Everything that a configured URL makes the platform call goes through here. */
 export interface EgressClient {
@@ -35,6 +36,7 @@ const keptMs = 65_000;
 /** A post is not repeated by itself: its connection is not kept until a server without a hint may be about to end it. */
 const keptAfterPostMs = 4_000;
 const answerBytesMax = 1 << 20;
+const targetsMax = 1_000;
 
 type Deps = GuardDeps & { readonly clock?: Pick<Clock, "now" | "monotonicMs"> };
 
@@ -43,34 +45,40 @@ export function createEgressClient(deps: Deps): EgressClient {
   const pools = createConnectionPools(deps, () => clock.monotonicMs());
   const endings = createRequestEndings();
 
+  /** Parsed once each: callers come back to the same few. */
+  const targets = new Map<string, ParsedTarget>();
+
+  function targetOf(url: string): ParsedTarget {
+    const known = targets.get(url);
+    if (known !== undefined) return known;
+    const parsed = parseTarget(url);
+    if (targets.size >= targetsMax) targets.clear();
+    targets.set(url, parsed);
+    return parsed;
+  }
+
   async function send(url: string, request: EgressRequest, keepMs: number): Promise<EgressAnswer> {
     const { method, headers, body, deadlineMs, signal, tls, organizationId = "", bytesMax = answerBytesMax } = request;
-    const parsed = parseTarget(url);
+    const parsed = targetOf(url);
     if (!parsed.ok) {
       if (isStream(body)) body.destroy();
       throw new EgressFailure("not allowed", "The target is not allowed.");
     }
     signal.throwIfAborted();
     const { origin, pathname, search } = parsed.target.url;
-    const ending = endings.begin(signal, deadlineMs);
-    const failureOf = (error: unknown): unknown => {
-      if (ending.isLate()) return new EgressFailure("timeout", `No answer within ${deadlineMs / 1_000} s.`);
-      return signal.aborted ? signal.reason : EgressFailure.from(error);
-    };
-    try {
-      const response = await pools.of({ organizationId, tls, keepMs }).request({
-        origin,
-        path: `${pathname}${search}`,
-        method,
-        headers,
-        body: body ?? null,
-        signal: ending.signal,
-      });
-      return answerOf(response, { bytesMax, now: clock.now(), failureOf, ended: ending.release });
-    } catch (error) {
-      ending.release();
-      throw failureOf(error);
-    }
+    const exchange = new Exchange(body, {
+      bytesMax,
+      now: clock.now,
+      failureOf(error) {
+        if (ending.isLate()) return new EgressFailure("timeout", `No answer within ${deadlineMs / 1_000} s.`);
+        return signal.aborted ? signal.reason : EgressFailure.from(error);
+      },
+      ended: () => ending.release(),
+    });
+    const ending = endings.begin(signal, deadlineMs, () => exchange.abort(new Error("the request has to end")));
+    const path = `${pathname}${search}`;
+    pools.of({ organizationId, tls, keepMs }).dispatch({ origin, path, method, headers, body: body ?? null }, exchange);
+    return exchange.head;
   }
 
   return {

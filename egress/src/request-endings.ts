@@ -1,6 +1,5 @@
 /** What ends one request: its deadline, or the signal of its caller. */
 export interface RequestEnding {
-  readonly signal: AbortSignal;
   /** The deadline ended it. */
   isLate(): boolean;
   /** To be called once the request is over. */
@@ -8,39 +7,37 @@ export interface RequestEnding {
 }
 
 export interface RequestEndings {
-  begin(signal: AbortSignal, deadlineMs: number): RequestEnding;
+  /** Calls `end` when the request has to end before its time. */
+  begin(signal: AbortSignal, deadlineMs: number, end: () => void): RequestEnding;
 }
 
 export function createRequestEndings(): RequestEndings {
   /** Requests by the signal that ends them: one listener for all of them, since each further one makes a signal slower. */
-  const bySignal = new WeakMap<AbortSignal, Set<AbortController>>();
+  const bySignal = new WeakMap<AbortSignal, Set<() => void>>();
 
-  function endWith(signal: AbortSignal, ending: AbortController): () => void {
-    const all = bySignal.get(signal) ?? new Set();
-    if (!bySignal.has(signal)) {
-      bySignal.set(signal, all);
-      signal.addEventListener("abort", () => all.forEach((each) => each.abort(signal.reason)), { once: true });
-    }
-    all.add(ending);
-    return () => void all.delete(ending);
+  function requestsOf(signal: AbortSignal): Set<() => void> {
+    const known = bySignal.get(signal);
+    if (known !== undefined) return known;
+    const all = new Set<() => void>();
+    bySignal.set(signal, all);
+    signal.addEventListener("abort", () => all.forEach((end) => end()), { once: true });
+    return all;
   }
 
   return {
-    begin(signal, deadlineMs) {
-      // One signal of its own for each request: composed ones cost more than the request itself.
-      const ending = new AbortController();
-      const forget = endWith(signal, ending);
+    begin(signal, deadlineMs, end) {
+      const all = requestsOf(signal);
+      all.add(end);
       let late = false;
       const deadline = setTimeout(() => {
         late = true;
-        ending.abort();
+        end();
       }, deadlineMs);
       return {
-        signal: ending.signal,
         isLate: () => late,
         release() {
           clearTimeout(deadline);
-          forget();
+          all.delete(end);
         },
       };
     },
