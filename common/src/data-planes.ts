@@ -7,14 +7,17 @@ interface DataPlane {
   /** Its port in the first block of local installations. */
   readonly firstPort: number;
   readonly listensOnUdp: boolean;
+  /** How long it may take to end in order, before it is killed. */
+  readonly graceMs: number;
 }
 
 /** One row each. The kind of its identity, its port and flag, its settings' names and its child of `npm start` follow from it. */
 export const dataPlanes = {
-  dns: { certificateNames: ["localhost"], firstPort: 8445, listensOnUdp: true },
-  issuer: { certificateNames: ["localhost"], firstPort: 8451, listensOnUdp: false },
-  store: { certificateNames: [storeName], firstPort: 8449, listensOnUdp: false },
-  inference: { certificateNames: ["localhost"], firstPort: 8450, listensOnUdp: false },
+  dns: { certificateNames: ["localhost"], firstPort: 8445, listensOnUdp: true, graceMs: 10_000 },
+  issuer: { certificateNames: ["localhost"], firstPort: 8451, listensOnUdp: false, graceMs: 10_000 },
+  store: { certificateNames: [storeName], firstPort: 8449, listensOnUdp: false, graceMs: 10_000 },
+  // Streams have 120 s of it.
+  inference: { certificateNames: ["localhost"], firstPort: 8450, listensOnUdp: false, graceMs: 130_000 },
 } as const satisfies Record<string, DataPlane>;
 
 export type DataPlaneName = keyof typeof dataPlanes;

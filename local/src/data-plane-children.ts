@@ -1,5 +1,10 @@
 import { join } from "node:path";
-import { type DataPlaneName, dataPlaneNames, identityDirectorySetting } from "@holdfast/common/data-planes.ts";
+import {
+  type DataPlaneName,
+  dataPlaneNames,
+  dataPlanes,
+  identityDirectorySetting,
+} from "@holdfast/common/data-planes.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import type { ChildSpec } from "./child.ts";
 import type { Layout } from "./layout.ts";
@@ -94,9 +99,10 @@ export function dataPlaneChildren(parts: PlatformParts): ChildSpec[] {
       [identityDirectorySetting(name)]: identityDirectory(layout),
       ...settings(parts),
     };
+    const { graceMs } = dataPlanes[name];
     const further = (others?.(parts) ?? []).map((other) =>
-      nodeChild(other.name, main, environment, { ...its, ...other.settings }),
+      nodeChild(other.name, main, environment, { ...its, ...other.settings }, { graceMs }),
     );
-    return [{ ...nodeChild(name, main, environment, its), listens: [name] }, ...further];
+    return [{ ...nodeChild(name, main, environment, its, { graceMs }), listens: [name] }, ...further];
   });
 }

@@ -8,7 +8,7 @@ export function nodeChild(
   main: string,
   environment: Readonly<Record<string, string>>,
   settings: Readonly<Record<string, string>>,
-  flags: readonly string[] = [],
+  { flags = [], graceMs = 10_000 }: { readonly flags?: readonly string[]; readonly graceMs?: number } = {},
 ): ChildSpec {
   // grpc-js names etcd's IP address as TLS server name, and Node says so on each start.
   const argv = [process.execPath, "--disable-warning=DEP0123", ...flags, main];
@@ -20,6 +20,6 @@ export function nodeChild(
     env: { ...environment, ...settings },
     ready: null,
     stopSignal: "SIGTERM",
-    graceMs: 10_000,
+    graceMs,
   };
 }

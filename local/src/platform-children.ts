@@ -78,6 +78,8 @@ export function controllerSettings(parts: PlatformParts) {
 /** The controller, with the gateway in it. */
 export function controllerChild(parts: PlatformParts): ChildSpec {
   const main = join(parts.checkout, "controller", "src", "main.ts");
-  const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), controllerFlags);
+  const child = nodeChild("controller", main, parts.environment, controllerSettings(parts), {
+    flags: controllerFlags,
+  });
   return { ...child, listens: ["api", "agents"] };
 }

@@ -1,6 +1,5 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { dataPlaneNames } from "@holdfast/common/data-planes.ts";
 import type { PlatformProgram } from "@holdfast/image/platform-program.ts";
 import { writeAdminFile } from "./admin-file.ts";
 import { openBoundedLog } from "./bounded-log.ts";
@@ -130,7 +129,7 @@ export function createPlatform(deps: PlatformDeps): Platform {
       await stop("controller");
       await stopMachines();
       if (machineHost.daemon !== undefined) await stop(machineHost.daemon.name);
-      for (const name of dataPlaneNames) await stop(name);
+      await Promise.all(dataPlaneChildren(parts).map(({ name }) => stop(name)));
       await stop("history");
       await stop("etcd");
     },
