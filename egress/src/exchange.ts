@@ -104,7 +104,9 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     while (!this.#isOver) await this.#change();
     if (this.#failure !== undefined) throw this.#deps.failureOf(this.#failure);
     const [first, ...others] = this.#take();
-    return first !== undefined && others.length === 0 ? first : Buffer.concat(first === undefined ? [] : [first, ...others]);
+    return first !== undefined && others.length === 0
+      ? first
+      : Buffer.concat(first === undefined ? [] : [first, ...others]);
   }
 
   async drop(): Promise<void> {
@@ -172,9 +174,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
 }
 
 /** Several of one name as one. */
-function joined(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-): Readonly<Record<string, string>> {
+function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const name of Object.keys(headers)) {
     const value = headers[name];

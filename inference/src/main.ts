@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
+import { dataPlanes } from "@holdfast/common/data-planes.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
-import { parseAccount } from "@holdfast/common/inference/accounts.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { follow } from "@holdfast/feed/follow.ts";
@@ -30,8 +30,8 @@ const config = readConfig(inferenceSettings, process.env);
 const log = createLog("inference");
 const { now, monotonicMs } = systemClock;
 const { directory, identityDirectory, installationId } = config;
-/** Streams get so long to end. */
-const graceMs = 120_000;
+/** Streams get so long to end; the rest is for what they used. */
+const graceMs = dataPlanes.inference.graceMs - 10_000;
 const settleEveryMs = 300;
 
 const stopping = new AbortController();
@@ -43,7 +43,11 @@ await mkdir(directory, { recursive: true, mode: 0o700 });
 const kept = createSealedFile(join(directory, "configuration"), await sealingKey(config.keyFile));
 const configuration = createConfiguration(await kept.read());
 const journal = openJournal(directory, { now, log });
-const book = createHoldBook(journal.state, { append: journal.append, now, limitOf: rateOf });
+const book = createHoldBook(journal.state, {
+  append: journal.append,
+  now,
+  rateOf: (keyId) => configuration.key(keyId)?.rateLimitRpm,
+});
 const accounting = createAccounting({ book, journal, now, newId: randomUUID });
 const drains = createDrains();
 let keeping = Promise.resolve();
@@ -139,12 +143,6 @@ async function servePlainly(): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** The rate of a key, which counts as soon as it is configured. */
-function rateOf(account: string): number | undefined {
-  const name = parseAccount(account);
-  return name?.kind === "rpm" ? configuration.key(name.subject)?.rateLimitRpm : undefined;
-}
-
 /** Of the directory, and kept with it. */
 async function processId(): Promise<string> {
   const file = join(directory, "process-id");
@@ -164,5 +162,8 @@ function takeConfiguration(): void {
 
 /** Controllers have all that calls used. */
 async function untilSettled(): Promise<void> {
-  while (feed.isConnected && (journal.state.unsent.length > 0 || journal.state.batches.length > 0)) await delay(20);
+  while (feed.isConnected && (journal.state.unsent.length > 0 || journal.state.batches.length > 0)) {
+    feed.sendSettlements();
+    await delay(20);
+  }
 }

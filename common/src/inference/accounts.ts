@@ -37,9 +37,17 @@ export function parseAccount(id: string): AccountName | undefined {
   return { kind: monthly as AccountKind, subject, period };
 }
 
+/** The month that was asked for last, which the next one to ask means too. */
+let asked = { period: "", from: 0, until: 0 };
+
 /** The month of a time, in UTC: "2026-11". */
 export function periodOf(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 7);
+  if (timeMs < asked.from || timeMs >= asked.until) {
+    const date = new Date(timeMs);
+    const begin = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months);
+    asked = { period: date.toISOString().slice(0, 7), from: begin(0), until: begin(1) };
+  }
+  return asked.period;
 }
 
 /** Milliseconds since 1970 at which the month begins. */

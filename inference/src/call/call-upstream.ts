@@ -41,7 +41,7 @@ export async function callUpstream(
       bytesMax: answerBytesMax,
       signal: its.signal,
       organizationId: its.organizationId,
-      ...(route.caCertificate !== "" && { tls: { ca: route.caCertificate } }),
+      tls: route.tls,
     });
   } catch (error) {
     return { error: failureOf(error), usage: undefined };

@@ -1,6 +1,8 @@
+import type { ClientAnswer } from "../http/client-answer.ts";
+
 /** Calls whose clients left, and whose answers are still read for what they cost. */
 export interface Drains {
-  begin(clientGone: AbortSignal): { readonly signal: AbortSignal; end(): void };
+  begin(client: Pick<ClientAnswer, "isGone" | "onGone">): { readonly signal: AbortSignal; end(): void };
   readonly count: number;
 }
 
@@ -11,20 +13,22 @@ const drainsMax = 512;
 export function createDrains(): Drains {
   let count = 0;
   return {
-    begin(clientGone) {
+    begin(client) {
+      let hasEnded = false;
       const over = new AbortController();
       let timer: NodeJS.Timeout | undefined;
       const gone = () => {
+        if (hasEnded) return;
         if (count >= drainsMax) return over.abort(new Error("too many answers are read for clients that left"));
         count += 1;
         timer = setTimeout(() => over.abort(new Error("the client left, and the answer took too long")), drainMs);
       };
-      if (clientGone.aborted) gone();
-      else clientGone.addEventListener("abort", gone, { once: true });
+      if (client.isGone) gone();
+      else client.onGone(gone);
       return {
         signal: over.signal,
         end() {
-          clientGone.removeEventListener("abort", gone);
+          hasEnded = true;
           if (timer === undefined) return;
           clearTimeout(timer);
           timer = undefined;

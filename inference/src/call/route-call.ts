@@ -15,7 +15,7 @@ import type { CheckedCall } from "./check-call.ts";
 export interface Route {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly caCertificate: string;
+  readonly tls: { readonly ca: string } | undefined;
   readonly price: Omit<ModelPrice, "name">;
 }
 
@@ -52,7 +52,7 @@ export function routeCall(
   return {
     url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
     headers: keyHeader(known, its.apiKey),
-    caCertificate: its.caCertificate,
+    tls: its.tls,
     price: priceOfModel(catalog, known, call.model),
   };
 }

@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import type { EgressAnswer } from "@holdfast/egress/egress-answer.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
@@ -33,7 +34,7 @@ export interface RoutedCall {
  */
 export async function serveCall(routed: RoutedCall, client: ClientAnswer, deps: Deps): Promise<void> {
   const { call, route, admitted } = routed;
-  const drain = deps.drains.begin(client.gone);
+  const drain = deps.drains.begin(client);
   try {
     const { organizationId } = admitted.reservation;
     const accept = call.stream ? "text/event-stream" : "application/json";
@@ -67,9 +68,11 @@ async function passWhole(
     admitted.settle(await countedUsage(reservation, "", route.price));
     return client.fail(bodyFailure(error));
   }
-  const body = parsed(bytes);
+  const isPlain = isAscii(bytes);
+  const text = isPlain ? bytes.toString("latin1") : bytes.toString();
+  const body = parsed(text);
   if (body === undefined) {
-    admitted.settle(await countedUsage(reservation, bytes.toString(), route.price));
+    admitted.settle(await countedUsage(reservation, text, route.price));
     return client.fail(apiError("upstream_error", "The provider's answer is not a JSON object."));
   }
   const told = readUsage(body["usage"], reservation);
@@ -77,7 +80,8 @@ async function passWhole(
     told === undefined ? await countedUsage(reservation, textsOf(body), route.price) : toldUsage(told, route.price);
   admitted.settle(used);
   client.tokens(call.provider, used);
-  client.json(bytes);
+  if (isPlain) client.json(text, "latin1");
+  else client.json(bytes);
 }
 
 async function passStream(
@@ -118,9 +122,9 @@ function bodyFailure(error: unknown): ApiError {
     : apiError("upstream_error", "The provider broke off its answer.");
 }
 
-function parsed(bytes: Buffer): Record<string, unknown> | undefined {
+function parsed(text: string): Record<string, unknown> | undefined {
   try {
-    const body: unknown = JSON.parse(bytes.toString());
+    const body: unknown = JSON.parse(text);
     return isRecord(body) ? body : undefined;
   } catch {
     return undefined;

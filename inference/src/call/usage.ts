@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { costOf, type ModelPrice } from "@holdfast/common/inference/catalog.ts";
-import type { Used } from "../hold/accounting.ts";
-import type { Tokens } from "../journal/journal-state.ts";
+import type { Tokens, Used } from "../journal/journal-state.ts";
 import { isRecord } from "./check-call.ts";
 
 /** More than this many times what was reserved is no usage but a mistake. */

@@ -50,7 +50,8 @@ export interface ProviderSettings {
   /** Empty: the catalog's. */
   readonly baseUrl: string;
   readonly euEndpoint: boolean;
-  readonly caCertificate: string;
+  /** Of connections to it; the same object for all of them, whose pools go by it. Undefined: the usual one. */
+  readonly tls: { readonly ca: string } | undefined;
 }
 
 interface Contents {
@@ -163,7 +164,7 @@ function organizationOf(settings: OrganizationSettings): Organization {
     providers: new Map(
       settings.providers.map(({ name, enabled, apiKey, baseUrl, euEndpoint, caCertificate }) => [
         name,
-        { enabled, apiKey, baseUrl, euEndpoint, caCertificate },
+        { enabled, apiKey, baseUrl, euEndpoint, tls: caCertificate === "" ? undefined : { ca: caCertificate } },
       ]),
     ),
   };

@@ -42,6 +42,8 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
   let send: ((frame: ProcessFrame) => void) | undefined;
   let isWelcome = false;
   let isSending = false;
+  /** The last batch had no room for all that waited. */
+  let isBehind = false;
   let requests = 0n;
 
   function tell(frame: Parameters<typeof create<typeof ProcessFrameSchema>>[1]): void {
@@ -52,7 +54,8 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
     if (!isWelcome || isSending) return;
     if (state.batches.length === 0 && state.unsent.length > 0) {
       const count = batchSize(state.unsent);
-      void journal.append({ t: "batch", n: state.newest + 1, count }).catch(() => undefined);
+      isBehind = count < state.unsent.length;
+      void journal.append({ t: "batch", n: state.newest + 1, count });
     }
     const [batch] = state.batches;
     if (batch === undefined) return;
@@ -68,10 +71,11 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 
   function landed(n: number): void {
     const those = state.batches.filter((batch) => batch.n <= n);
-    void journal.append({ t: "landed", n }).catch(() => undefined);
+    void journal.append({ t: "landed", n });
     book.landed(those.flatMap(chargesOf));
     isSending = false;
-    sendSettlements();
+    // Few wait for others to come: each batch is a write of the journal, of accounts and of usage.
+    if (isBehind || state.batches.length > 0) sendSettlements();
   }
 
   function take(frame: FeedFrame["frame"], controller: string): ProcessFrame | undefined {
@@ -167,7 +171,8 @@ function settlementsOf(batch: Batch): Settlements {
     // It came to nothing: its reservation ends, and there is nothing to tell.
     if (settlement.requests === 0) continue;
     const row = rowOf(settlement);
-    const name = JSON.stringify([String(row.hourMs), row.organizationId, row.keyId, row.provider, row.model]);
+    // No part of it has a space.
+    const name = `${row.hourMs} ${row.organizationId} ${row.keyId} ${row.provider} ${row.model}`;
     const before = rows.get(name);
     if (before === undefined) {
       rows.set(name, row);

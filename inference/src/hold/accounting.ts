@@ -1,6 +1,13 @@
 import { costAccount, periodOf, rpmAccount, tokensAccount } from "@holdfast/common/inference/accounts.ts";
 import type { KeySettings, Organization } from "../configuration/configuration.ts";
-import type { Amount, CallNames, Reservation, Tokens } from "../journal/journal-state.ts";
+import {
+  type Amount,
+  amountsUsed,
+  type CallNames,
+  type Reservation,
+  type Tokens,
+  type Used,
+} from "../journal/journal-state.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { HoldBook, Taken } from "./hold-book.ts";
 
@@ -14,13 +21,7 @@ export type Admission =
   | { readonly kind: "refused"; readonly what: "tokens" | "cost"; readonly left: number; readonly asked: number }
   | { readonly kind: "unavailable" };
 
-/** What a call has used. */
-export interface Used extends Tokens {
-  readonly costMicrocents: number;
-  readonly estimated: boolean;
-}
-
-const nothing = { promptTokens: 0, completionTokens: 0, costMicrocents: 0, estimated: false };
+const nothing: Used = { promptTokens: 0, completionTokens: 0, costMicrocents: 0, estimated: false };
 
 /** A call whose reservation is on disk. It is settled once. */
 export interface AdmittedCall {
@@ -47,19 +48,18 @@ interface Deps {
 
 /** Calls that an earlier process was killed in have cost what they had reserved. */
 export function createAccounting({ book, journal, now, newId }: Deps): Accounting {
+  const tokens = createAccountNames(tokensAccount);
+  const costs = createAccountNames(costAccount);
   for (const reservation of journal.state.open.values()) settle(reservation, { ...reservation, estimated: true }, 1);
 
   function settle(reservation: Reservation, used: Used, requests: 0 | 1): void {
-    const tokens = used.promptTokens + used.completionTokens;
-    const amounts = reservation.amounts.map(([account, reserved]): Amount => {
-      const amount = account.startsWith("cost.") ? used.costMicrocents : tokens;
-      book.settle(account, reserved, amount);
-      return [account, amount];
-    });
+    const amounts = amountsUsed(reservation, used);
+    for (const [at, [account, reserved]] of reservation.amounts.entries())
+      book.settle(account, reserved, amounts[at]?.[1] ?? 0);
     const { promptTokens, completionTokens, costMicrocents, estimated } = used;
-    const its = { ...reservation, promptTokens, completionTokens, costMicrocents, estimated, requests, amounts };
+    const its = { promptTokens, completionTokens, costMicrocents, estimated };
     // The state has it whether the disk takes it or not; without it a restart charges the reservation.
-    void journal.append({ t: "settle", its }).catch(() => undefined);
+    void journal.append({ t: "used", id: reservation.id, used: its, requests });
   }
 
   return {
@@ -74,9 +74,9 @@ export function createAccounting({ book, journal, now, newId }: Deps): Accountin
       const asked: { readonly what: "tokens" | "cost"; readonly account: string; readonly amount: number }[] = [];
       if (key.monthlyTokenLimit !== undefined) {
         const amount = wanted.promptTokens + wanted.completionTokens;
-        asked.push({ what: "tokens", account: tokensAccount(key.id, period), amount });
+        asked.push({ what: "tokens", account: tokens.of(key.id, period), amount });
       }
-      asked.push({ what: "cost", account: costAccount(organization.id, period), amount: wanted.costMicrocents });
+      asked.push({ what: "cost", account: costs.of(organization.id, period), amount: wanted.costMicrocents });
       const amounts: Amount[] = [];
       const giveBack = () => {
         for (const [account, amount] of amounts) book.settle(account, amount, 0);
@@ -118,6 +118,23 @@ export function createAccounting({ book, journal, now, newId }: Deps): Accountin
 
     get underWay() {
       return journal.state.open.size;
+    },
+  };
+}
+
+/** The names of this month's accounts, each one text however many calls have it. */
+function createAccountNames(nameOf: (subject: string, period: string) => string) {
+  let names = new Map<string, string>();
+  let month = "";
+  return {
+    of(subject: string, period: string): string {
+      if (period !== month) {
+        month = period;
+        names = new Map();
+      }
+      let name = names.get(subject);
+      if (name === undefined) names.set(subject, (name = nameOf(subject, period)));
+      return name;
     },
   };
 }

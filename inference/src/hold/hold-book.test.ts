@@ -5,15 +5,15 @@ import { createHoldBook, type HoldRequest, type Taken } from "./hold-book.ts";
 function bookOf() {
   const time = { now: 1_000_000 };
   const requests: HoldRequest[] = [];
-  const limits = new Map<string, number>();
+  const rates = new Map<string, number>();
   const book = createHoldBook(emptyState(), {
     append: async () => undefined,
     now: () => time.now,
-    limitOf: (account) => limits.get(account),
+    rateOf: (keyId) => rates.get(keyId),
   });
   const connect = (holds: Record<string, number> = {}) =>
     book.welcome(new Map(Object.entries(holds)), (request) => requests.push(request));
-  return { book, time, requests, limits, connect };
+  return { book, time, requests, rates, connect };
 }
 
 const cost = "cost.o.2026-11";
@@ -29,6 +29,23 @@ describe("a book of holds", () => {
     expect(requests).toEqual([{ account: cost, organizationId: "o", need: 7, least: 4, reserved: 8 }]);
     book.granted(cost, 3, 1);
     expect(await Promise.all(waiting)).toMatchObject([{ kind: "taken" }, { kind: "refused", left: 1 }]);
+  });
+
+  test("lets as many requests pass in any 60 s as the rate says", () => {
+    const { book, time, rates, connect } = bookOf();
+    rates.set("k", 2_000);
+    connect({ "rpm.k": 5_000 });
+    const start = time.now;
+    const passed: number[] = [];
+    for (; time.now < start + 200_000; time.now += 10) {
+      if (book.take("rpm.k", "o", 1).constructor === Promise) throw new Error("it is held");
+      const { left } = book.rate("rpm.k");
+      passed.push(left);
+      if (left === 0) time.now += book.rate("rpm.k").retryInMs;
+    }
+    // Full 20 s after the beginning, and again whenever the oldest is 60 s old.
+    expect(passed.indexOf(0)).toBe(1_999);
+    expect(passed.filter((left) => left === 0).length).toBeGreaterThan(1);
   });
 
   test("refuses for a moment what controllers refused, until limits change", async () => {

@@ -1,5 +1,6 @@
-import { parseAccount, rpmWindowMs } from "@holdfast/common/inference/accounts.ts";
+import { type AccountName, parseAccount, rpmWindowMs } from "@holdfast/common/inference/accounts.ts";
 import type { Amount, Batch, JournalRecord, JournalState } from "../journal/journal-state.ts";
+import { createRequestTimes, type RequestTimes } from "./request-times.ts";
 
 /** What came of the wish to use some of an account. */
 export type Taken =
@@ -40,12 +41,13 @@ export interface HoldBook {
 }
 
 interface Account {
+  readonly name: AccountName | undefined;
   held: number;
   /** By calls that ended, and is not in the controllers' account yet. */
   unlanded: number;
   reserved: number;
-  /** When requests came, of a rate; the oldest first. */
-  times: number[] | undefined;
+  /** When requests came, of a rate; undefined for what is no rate. */
+  readonly times: RequestTimes | undefined;
   readonly waiting: Waiting[];
   /** So many of those who wait are asked for. */
   asked: number;
@@ -64,19 +66,19 @@ interface Deps {
   readonly append: (record: JournalRecord) => Promise<void>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Limit of an account as it is configured; undefined for none. */
-  readonly limitOf: (account: string) => number | undefined;
+  /** Requests that a key may send in 60 s, as it is configured; undefined for any number. */
+  readonly rateOf: (keyId: string) => number | undefined;
 }
 
 const deniedMs = 100;
 
 /** Begins with what the journal says. */
-export function createHoldBook(state: JournalState, { append, now, limitOf }: Deps): HoldBook {
+export function createHoldBook(state: JournalState, { append, now, rateOf }: Deps): HoldBook {
   const accounts = new Map<string, Account>();
   let send: ((request: HoldRequest) => void) | undefined;
 
   for (const [id, held] of state.holds) accountOf(id).held = held;
-  for (const [id, times] of state.requests) accountOf(id).times = [...times];
+  for (const [id, times] of state.requests) for (const at of times) accountOf(id).times?.add(at);
   for (const { amounts } of [...state.batches.flatMap(({ settlements }) => settlements), ...state.unsent])
     for (const [id, amount] of amounts) accountOf(id).unlanded += amount;
   for (const { amounts } of state.open.values()) for (const [id, amount] of amounts) accountOf(id).reserved += amount;
@@ -84,8 +86,9 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
   function accountOf(id: string): Account {
     let account = accounts.get(id);
     if (account === undefined) {
-      const times = parseAccount(id)?.kind === "rpm" ? [] : undefined;
-      account = { held: 0, unlanded: 0, reserved: 0, times, waiting: [], asked: 0, deniedUntil: 0, left: 0 };
+      const name = parseAccount(id);
+      const times = name?.kind === "rpm" ? createRequestTimes() : undefined;
+      account = { name, held: 0, unlanded: 0, reserved: 0, times, waiting: [], asked: 0, deniedUntil: 0, left: 0 };
       accounts.set(id, account);
     }
     return account;
@@ -94,15 +97,12 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
   /** Requests of the last 60 s, or what is spent and reserved. */
   function usedOf({ times, unlanded, reserved }: Account): number {
     if (times === undefined) return unlanded + reserved;
-    const since = now() - rpmWindowMs;
-    let old = 0;
-    while (old < times.length && (times[old] ?? 0) <= since) old += 1;
-    if (old > 0) times.splice(0, old);
-    return times.length;
+    times.forget(now() - rpmWindowMs);
+    return times.count;
   }
 
-  const unused = (id: string, account: Account) => {
-    const limit = account.times === undefined ? undefined : limitOf(id);
+  const unused = (account: Account) => {
+    const limit = account.name?.kind === "rpm" ? rateOf(account.name.subject) : undefined;
     return Math.min(account.held, limit ?? Number.POSITIVE_INFINITY) - usedOf(account);
   };
 
@@ -112,8 +112,8 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
       return;
     }
     const at = now();
-    account.times.push(at);
-    void append({ t: "request", account: id, at }).catch(() => undefined);
+    account.times.add(at);
+    void append({ t: "request", account: id, at });
   }
 
   function setHeld(id: string, account: Account, held: number): Promise<void> {
@@ -129,21 +129,21 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
     send({
       account: id,
       organizationId: waiting[0]?.organizationId ?? "",
-      need: Math.max(1, wanted - Math.max(0, unused(id, account))),
+      need: Math.max(1, wanted - Math.max(0, unused(account))),
       least: Math.min(...waiting.map(({ amount }) => amount)),
       reserved: account.reserved,
     });
   }
 
   function retryInMs({ times }: Account): number {
-    const oldest = times?.[0];
+    const oldest = times?.oldest;
     return oldest === undefined ? 1_000 : Math.max(1, oldest + rpmWindowMs - now());
   }
 
   return {
     take(id, organizationId, amount) {
       const account = accountOf(id);
-      if (account.waiting.length === 0 && unused(id, account) >= amount) {
+      if (account.waiting.length === 0 && unused(account) >= amount) {
         use(id, account, amount);
         return { kind: "taken" };
       }
@@ -164,14 +164,14 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
 
     rate(id) {
       const account = accountOf(id);
-      return { left: Math.max(0, unused(id, account)), retryInMs: retryInMs(account) };
+      return { left: Math.max(0, unused(account)), retryInMs: retryInMs(account) };
     },
 
     welcome(holds, nextSend) {
       for (const id of holds.keys()) accountOf(id);
       for (const [id, account] of accounts) {
         const held = holds.get(id) ?? 0;
-        if (held !== account.held) void setHeld(id, account, held).catch(() => undefined);
+        if (held !== account.held) void setHeld(id, account, held);
         account.asked = 0;
       }
       send = nextSend;
@@ -180,18 +180,18 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
 
     granted(id, amount, left) {
       const account = accountOf(id);
-      if (amount !== 0) void setHeld(id, account, account.held + amount).catch(() => undefined);
+      if (amount !== 0) void setHeld(id, account, account.held + amount);
       const judged = account.waiting.splice(0, account.asked);
       account.asked = 0;
       let isShort = false;
       for (const { amount: wanted, answer } of judged) {
-        if (unused(id, account) >= wanted) {
+        if (unused(account) >= wanted) {
           use(id, account, wanted);
           answer({ kind: "taken" });
           continue;
         }
         isShort = true;
-        account.left = Math.max(0, unused(id, account)) + left;
+        account.left = Math.max(0, unused(account)) + left;
         answer({ kind: "refused", left: account.left, retryInMs: retryInMs(account) });
       }
       if (isShort) account.deniedUntil = now() + deniedMs;
@@ -202,7 +202,7 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
       const account = accountOf(id);
       const free = Math.max(0, Math.floor(account.held - usedOf(account)));
       const amount = Math.min(free, exactly ? need : Math.max(need, Math.floor(free / 2)));
-      if (amount > 0) void setHeld(id, account, account.held - amount).catch(() => undefined);
+      if (amount > 0) void setHeld(id, account, account.held - amount);
       return { amount, reserved: account.times === undefined ? account.reserved : 0 };
     },
 
@@ -210,7 +210,7 @@ export function createHoldBook(state: JournalState, { append, now, limitOf }: De
       for (const [id, amount] of charges) {
         const account = accountOf(id);
         account.unlanded -= amount;
-        void setHeld(id, account, account.held - amount).catch(() => undefined);
+        void setHeld(id, account, account.held - amount);
       }
     },
 

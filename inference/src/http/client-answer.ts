@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { HttpResponse } from "@holdfast/https/request-handler.ts";
 import type { Tokens } from "../journal/journal-state.ts";
@@ -7,14 +6,16 @@ import { type ApiError, errorBody } from "./api-error.ts";
 
 /** The answer to one request. What is said after its client left goes nowhere. */
 export interface ClientAnswer {
-  /** Aborts when the client leaves before its answer has ended. */
-  readonly gone: AbortSignal;
+  /** Its client left before the answer had ended. */
+  readonly isGone: boolean;
+  /** Calls back once when that happens. */
+  onGone(left: () => void): void;
   readonly hasBegun: boolean;
   /** For the rest of the answer. */
   provider: string;
   header(name: string, value: string): void;
-  /** A whole answer. */
-  json(body: Uint8Array | string): void;
+  /** A whole answer; of a text in ASCII `encoding` is "latin1". */
+  json(body: Uint8Array | string, encoding?: "latin1"): void;
   fail(error: ApiError): void;
   /** Part of a stream; resolves when the client has room for more, or left. */
   event(text: string): Promise<void>;
@@ -25,22 +26,32 @@ export interface ClientAnswer {
 
 /** A client that reads nothing for so long is cut. */
 const unreadMs = 60_000;
+const json = { "content-type": "application/json" };
+const ignore = () => undefined;
 
 export function createClientAnswer(response: HttpResponse, requestId: string, metrics: Metrics): ClientAnswer {
   const started = performance.now();
-  const left = new AbortController();
   const headers: Record<string, string> = { "x-request-id": requestId, "cache-control": "no-store" };
   let hasEnded = false;
   let hasBegun = false;
+  let isGone = false;
+  let onGone: (() => void) | undefined;
   response.once("close", () => {
-    if (!hasEnded) left.abort(new Error("the client left"));
+    if (hasEnded) return;
+    isGone = true;
+    onGone?.();
   });
-  response.on("error", () => undefined);
+  response.on("error", ignore);
   // Both kinds of answer take these; only their types differ.
   const stream = response as ServerResponse;
 
   const answer: ClientAnswer = {
-    gone: left.signal,
+    get isGone() {
+      return isGone;
+    },
+    onGone(left) {
+      onGone = left;
+    },
     provider: "",
     get hasBegun() {
       return hasBegun;
@@ -48,24 +59,20 @@ export function createClientAnswer(response: HttpResponse, requestId: string, me
     header(name, value) {
       headers[name] = value;
     },
-    json(body) {
-      finish(200, "ok", { "content-type": "application/json" }, body);
+    json(body, encoding) {
+      finish(200, "ok", json, body, encoding);
     },
     fail(error) {
-      const extra = { "content-type": "application/json", ...error.headers };
-      finish(error.status, error.code, extra, errorBody(error));
+      finish(error.status, error.code, { ...json, ...error.headers }, errorBody(error));
     },
     async event(text) {
-      if (left.signal.aborted) return;
+      if (isGone) return;
       if (!hasBegun) {
         hasBegun = true;
         stream.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" });
       }
       if (stream.write(text)) return;
-      const drained = once(stream, "drain", { signal: AbortSignal.any([left.signal, AbortSignal.timeout(unreadMs)]) });
-      await drained.catch(() => {
-        if (!left.signal.aborted) response.destroy();
-      });
+      await untilRead(stream);
     },
     end() {
       if (hasEnded) return;
@@ -77,14 +84,37 @@ export function createClientAnswer(response: HttpResponse, requestId: string, me
     sinceStartS: () => (performance.now() - started) / 1_000,
   };
 
-  function finish(status: number, code: string, extra: Record<string, string>, body: Uint8Array | string): void {
+  function finish(
+    status: number,
+    code: string,
+    extra: Readonly<Record<string, string>>,
+    body: Uint8Array | string,
+    encoding?: "latin1",
+  ): void {
     if (hasEnded) return;
     hasEnded = true;
     metrics.answered(status, code, answer.provider);
-    if (left.signal.aborted) return;
-    stream.writeHead(status, { ...headers, ...extra, "content-length": String(Buffer.byteLength(body)) });
-    stream.end(body);
+    if (isGone) return;
+    const length = encoding === undefined ? Buffer.byteLength(body) : body.length;
+    stream.writeHead(status, { ...headers, ...extra, "content-length": String(length) });
+    if (encoding === undefined) stream.end(body);
+    else stream.end(body, encoding);
   }
 
   return answer;
+}
+
+/** Resolves when the client has read what waits for it, or is gone; one that reads nothing is cut. */
+function untilRead(stream: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const late = setTimeout(() => stream.destroy(), unreadMs);
+    const done = () => {
+      clearTimeout(late);
+      stream.off("drain", done);
+      stream.off("close", done);
+      resolve();
+    };
+    stream.on("drain", done);
+    stream.on("close", done);
+  });
 }

@@ -54,7 +54,7 @@ async function serve(euOnly: boolean): Promise<string> {
     }),
   );
   const journal = openJournal(directory, { now: Date.now, log });
-  const book = createHoldBook(journal.state, { append: journal.append, now: Date.now, limitOf: () => undefined });
+  const book = createHoldBook(journal.state, { append: journal.append, now: Date.now, rateOf: () => undefined });
   const account = costAccount(organizationId, periodOf(Date.now()));
   book.welcome(new Map([[account, 1_000_000_000_000]]), () => undefined);
   const accounting = createAccounting({ book, journal, now: Date.now, newId: randomUUID });

@@ -1,4 +1,4 @@
-import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
+import { hash, randomUUID, timingSafeEqual } from "node:crypto";
 import { costOf, hasEuRoute, providerNamed } from "@holdfast/common/inference/catalog.ts";
 import { rpmAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -115,8 +115,8 @@ export function createHandler(deps: HandlerDeps): RequestHandler {
     const match = /^Bearer (inf_([0-9a-f-]{36})_[A-Za-z0-9_-]{32})$/i.exec(authorization);
     const [, secret = "", id = ""] = match ?? [];
     const key = configuration.key(id);
-    const hash = createHash("sha256").update(secret).digest();
-    if (key === undefined || key.secretHash.length !== hash.length || !timingSafeEqual(key.secretHash, hash))
+    const digest = hash("sha256", secret, "buffer");
+    if (key === undefined || key.secretHash.length !== digest.length || !timingSafeEqual(key.secretHash, digest))
       return undefined;
     return key.suspended || (key.expiresAtMs !== 0 && key.expiresAtMs <= now()) ? undefined : key;
   }

@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
 
 /** Bytes of bodies that a process reads and keeps at a time, shared out among organizations. */
@@ -8,6 +9,7 @@ export interface BodyRoom {
 }
 
 export const bodyMax = 10 << 20;
+const byteOrderMark = "\ufeff";
 const allMax = 256 << 20;
 const organizationMax = allMax / 4;
 
@@ -56,16 +58,20 @@ export async function readBody(request: HttpRequest, organizationId: string, roo
     request.once("error", () => resolve("gone"));
     request.once("close", () => resolve(request.complete ? "body" : "gone"));
   });
-  const text = kind === "body" ? textOf(Buffer.concat(chunks)) : undefined;
+  const text = kind === "body" ? textOf(whole(chunks)) : undefined;
   if (text !== undefined) return { kind: "body", text, bytes };
   room.give(organizationId, bytes);
   return { kind: kind === "body" ? "no text" : kind };
 }
 
+function whole(chunks: readonly Buffer[]): Buffer {
+  const [first] = chunks;
+  return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks);
+}
+
 function textOf(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  if (isAscii(bytes)) return bytes.toString("latin1");
+  if (!isUtf8(bytes)) return undefined;
+  const text = bytes.toString();
+  return text.startsWith(byteOrderMark) ? text.slice(1) : text;
 }

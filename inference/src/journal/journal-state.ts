@@ -25,9 +25,14 @@ export interface Reservation extends CallNames, Tokens {
 }
 
 /** What a call has used. */
-export interface Settlement extends Reservation {
+export interface Used extends Tokens {
+  readonly costMicrocents: number;
   /** The tokens are our own count. */
   readonly estimated: boolean;
+}
+
+/** What a call has used, with whose it was. */
+export interface Settlement extends Reservation, Used {
   /** 0 for a call that came to nothing, and costs nothing. */
   readonly requests: 0 | 1;
 }
@@ -35,6 +40,8 @@ export interface Settlement extends Reservation {
 /** A line of the journal. Members are short: there are three lines a call. */
 export type JournalRecord =
   | { readonly t: "reserve"; readonly its: Reservation }
+  /** The end of a reservation that is in the journal. */
+  | { readonly t: "used"; readonly id: string; readonly used: Used; readonly requests: 0 | 1 }
   | { readonly t: "settle"; readonly its: Settlement }
   /** The next `count` settlements that are in no batch yet are batch `n`. */
   | { readonly t: "batch"; readonly n: number; readonly count: number }
@@ -42,7 +49,9 @@ export type JournalRecord =
   /** What the process holds of an account from here on. */
   | { readonly t: "hold"; readonly account: string; readonly amount: number }
   /** A request that counts for the rate of a key. */
-  | { readonly t: "request"; readonly account: string; readonly at: number };
+  | { readonly t: "request"; readonly account: string; readonly at: number }
+  /** Several of them: the first, and how long after the one before it each other one came. */
+  | { readonly t: "requests"; readonly account: string; readonly at: number; readonly after: readonly number[] };
 
 export interface Batch {
   readonly n: number;
@@ -74,6 +83,12 @@ export function applyRecord(state: JournalState, record: JournalRecord): void {
     case "reserve":
       state.open.set(record.its.id, record.its);
       break;
+    case "used": {
+      const reservation = state.open.get(record.id);
+      state.open.delete(record.id);
+      if (reservation !== undefined) state.unsent.push(settlementOf(reservation, record.used, record.requests));
+      break;
+    }
     case "settle":
       state.open.delete(record.its.id);
       state.unsent.push(record.its);
@@ -90,19 +105,59 @@ export function applyRecord(state: JournalState, record: JournalRecord): void {
       if (record.amount === 0) state.holds.delete(record.account);
       else state.holds.set(record.account, record.amount);
       break;
-    case "request": {
-      const times = state.requests.get(record.account);
-      if (times === undefined) state.requests.set(record.account, [record.at]);
-      else times.push(record.at);
+    case "request":
+      requestsOf(state, record.account).push(record.at);
+      break;
+    case "requests": {
+      const times = requestsOf(state, record.account);
+      let { at } = record;
+      times.push(at);
+      for (const ms of record.after) times.push((at += ms));
       break;
     }
   }
 }
 
+function requestsOf({ requests }: JournalState, account: string): number[] {
+  let times = requests.get(account);
+  if (times === undefined) requests.set(account, (times = []));
+  return times;
+}
+
+function settlementOf(reservation: Reservation, used: Used, requests: 0 | 1): Settlement {
+  const { id, at, organizationId, keyId, provider, model } = reservation;
+  const { promptTokens, completionTokens, costMicrocents, estimated } = used;
+  const amounts = amountsUsed(reservation, used);
+  // biome-ignore format: in the order of a line of the journal
+  return {
+    id, at, organizationId, keyId, provider, model, promptTokens, completionTokens, costMicrocents, estimated, requests, amounts,
+  };
+}
+
+/** What a call has used of each account that it reserved some of. */
+export function amountsUsed(
+  { amounts }: Reservation,
+  { promptTokens, completionTokens, costMicrocents }: Used,
+): Amount[] {
+  return amounts.map(([account]) => [
+    account,
+    account.startsWith("cost.") ? costMicrocents : promptTokens + completionTokens,
+  ]);
+}
+
 /** Lines that bring about the same state. */
 export function* recordsOf(state: JournalState): Generator<JournalRecord> {
   for (const [account, amount] of state.holds) yield { t: "hold", account, amount };
-  for (const [account, times] of state.requests) for (const at of times) yield { t: "request", account, at };
+  for (const [account, [at, ...others]] of state.requests) {
+    if (at === undefined) continue;
+    let before = at;
+    const after = others.map((each) => {
+      const ms = each - before;
+      before = each;
+      return ms;
+    });
+    yield { t: "requests", account, at, after };
+  }
   for (const { n, settlements } of state.batches) {
     for (const its of settlements) yield { t: "settle", its };
     yield { t: "batch", n, count: settlements.length };

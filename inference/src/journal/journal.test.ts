@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "@holdfast/common/log.ts";
@@ -28,6 +28,8 @@ const call = (id: string): Settlement => ({
   requests: 1,
 });
 
+const used = { promptTokens: 2, completionTokens: 5, costMicrocents: 60, estimated: false };
+
 describe("a journal", () => {
   test("brings back what it was told before a kill, and nothing of a line that broke off", async () => {
     const directory = newDirectory();
@@ -49,6 +51,56 @@ describe("a journal", () => {
     await close();
   });
 
+  test("settles a reservation once, whose names it has", async () => {
+    const directory = newDirectory();
+    const first = openJournal(directory, { now, log: silentLog });
+    const { estimated: _, requests: __, ...reservation } = call("a");
+    await first.append({
+      t: "reserve",
+      its: {
+        ...reservation,
+        amounts: [
+          ["cost.o.2026-11", 70],
+          ["tokens.k.2026-11", 7],
+        ],
+      },
+    });
+    await first.append({ t: "used", id: "a", used, requests: 1 });
+    await first.append({ t: "used", id: "a", used, requests: 1 });
+    const { state, close } = openJournal(directory, { now, log: silentLog });
+    expect(state.open.size).toBe(0);
+    const amounts = [
+      ["cost.o.2026-11", 60],
+      ["tokens.k.2026-11", 7],
+    ];
+    expect(state.unsent).toEqual([{ ...call("a"), ...used, amounts }]);
+    await close();
+  });
+
+  test("writes itself anew while calls go on, and loses none of them", async () => {
+    const directory = newDirectory();
+    const path = join(directory, "journal");
+    const first = openJournal(directory, { now, log: silentLog });
+    const its = { ...call("a"), model: "m".repeat(1 << 20) };
+    let bytes = 0;
+    // What is settled and landed is not written again.
+    for (let n = 1; first.bytes >= bytes; n += 1) {
+      bytes = first.bytes;
+      for (let each = 0; each < 4; each += 1) {
+        void first.append({ t: "reserve", its: { ...its, id: `${n} ${each}` } });
+        void first.append({ t: "used", id: `${n} ${each}`, used, requests: 1 });
+      }
+      void first.append({ t: "batch", n, count: 4 });
+      void first.append({ t: "landed", n });
+      await first.append({ t: "reserve", its: call(String(n)) });
+    }
+    expect(statSync(path).size).toBe(first.bytes);
+    const { state, close } = openJournal(directory, { now, log: silentLog });
+    expect([...state.open.keys()]).toEqual([...first.state.open.keys()]);
+    expect(state.newest).toBe(first.state.newest);
+    await close();
+  }, 30_000);
+
   test("writes lines of one turn at once", async () => {
     const directory = newDirectory();
     const journal = openJournal(directory, { now, log: silentLog });
@@ -63,6 +115,8 @@ describe("a journal", () => {
     const record = fc.oneof(
       id.map((each): JournalRecord => ({ t: "reserve", its: call(each) })),
       id.map((each): JournalRecord => ({ t: "settle", its: call(each) })),
+      id.map((each): JournalRecord => ({ t: "used", id: each, used, requests: 1 })),
+      fc.nat(9).map((at): JournalRecord => ({ t: "request", account: "rpm.k", at })),
       fc.nat(3).map((count): JournalRecord => ({ t: "batch", n: 0, count })),
       fc.nat(9).map((n): JournalRecord => ({ t: "landed", n })),
       fc.nat(9).map((amount): JournalRecord => ({ t: "hold", account: "x", amount })),

@@ -1,4 +1,14 @@
-import { closeSync, fdatasync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fdatasync,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { rpmWindowMs } from "@holdfast/common/inference/accounts.ts";
@@ -11,7 +21,7 @@ export interface Journal {
   readonly state: JournalState;
   /**
    * Applies a line at once; resolves when the file has it, so that a kill of the process does not lose it. Lines of one turn are
-   * one write. Rejects when the disk does not take it.
+   * one write. Rejects when the disk does not take it, which whoever does not wait need not look at.
    */
   append(record: JournalRecord): Promise<void>;
   /** Resolves when all that was appended survives a loss of power. */
@@ -36,47 +46,80 @@ export function openJournal(
 ): Journal {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, "journal");
+  const pathAnew = `${path}.new`;
   const state = emptyState();
   for (const record of recordsIn(path, log)) applyRecord(state, record);
   let file = -1;
   let bytes = 0;
   let bytesAnew = 0;
   let lines: string[] = [];
-  let flushed = Promise.withResolvers<void>();
+  let flushed = nextFlush();
   let isDirty = false;
   let syncing: Promise<void> | undefined;
-  rewrite();
+  /** The file that will take its place; -1 for none. */
+  let next = -1;
+  let bytesNext = 0;
+  let rewriting: Promise<void> | undefined;
+  fsyncSync(writeState());
+  replace();
 
   const upkeep = setInterval(() => {
     sync().catch((error: unknown) => log.error("journal not synced", { error }));
-    if (bytes > longBytes && bytes > 2 * bytesAnew) rewrite();
+    if (bytes > longBytes && bytes > 2 * bytesAnew)
+      rewriting ??= rewrite()
+        .catch((error: unknown) => log.error("journal not written anew", { error }))
+        .finally(() => (rewriting = undefined));
   }, syncEveryMs);
   upkeep.unref();
 
-  /** The state alone, in a file that replaces the old one whole. */
-  function rewrite(): void {
+  /** The state alone, in a file beside the journal; `next` gets what is appended from here on as well. */
+  function writeState(): number {
     flush();
     forgetRequests(state, now());
-    const anew = `${path}.new`;
-    const next = openSync(anew, "w", 0o600);
-    bytesAnew = 0;
+    next = openSync(pathAnew, "w", 0o600);
+    bytesNext = 0;
     let batch: string[] = [];
-    const put = () => {
-      bytesAnew += writeAll(next, batch.join(""));
+    const put = (file: number) => {
+      bytesNext += writeAll(file, batch.join(""));
       batch = [];
     };
     for (const record of recordsOf(state)) {
       batch.push(lineOf(record));
-      if (batch.length === linesAtOnce) put();
+      if (batch.length === linesAtOnce) put(next);
     }
-    put();
-    fsyncSync(next);
-    renameSync(anew, path);
+    put(next);
+    return next;
+  }
+
+  /** The file beside it, all of which is on disk, becomes the journal. */
+  function replace(): void {
+    renameSync(pathAnew, path);
     const before = file;
     file = next;
-    bytes = bytesAnew;
+    next = -1;
+    bytes = bytesNext;
+    bytesAnew = bytesNext;
     // A sync that is under way has the old file open.
-    if (before >= 0) void Promise.resolve(syncing).finally(() => closeSync(before));
+    if (before >= 0)
+      void Promise.resolve(syncing)
+        .catch(() => undefined)
+        .finally(() => closeSync(before));
+  }
+
+  /** Most of it is synced while calls go on, and what came meanwhile before it takes its place. */
+  async function rewrite(): Promise<void> {
+    const anew = writeState();
+    try {
+      await syncFile(anew);
+      flush();
+      if (next !== anew) throw new Error("the disk does not take it");
+      fdatasyncSync(anew);
+      replace();
+    } catch (error) {
+      next = -1;
+      closeSync(anew);
+      throw error;
+    }
   }
 
   function flush(): void {
@@ -84,14 +127,25 @@ export function openJournal(
     const text = lines.join("");
     const done = flushed;
     lines = [];
-    flushed = Promise.withResolvers();
+    flushed = nextFlush();
     try {
       bytes += writeAll(file, text);
+      writeNext(text);
       isDirty = true;
       done.resolve();
     } catch (error) {
       log.error("journal not written", { error });
       done.reject(error);
+    }
+  }
+
+  function writeNext(text: string): void {
+    if (next < 0) return;
+    try {
+      bytesNext += writeAll(next, text);
+    } catch {
+      // Whoever writes it anew finds that it is no longer the next one.
+      next = -1;
     }
   }
 
@@ -112,9 +166,7 @@ export function openJournal(
       applyRecord(state, record);
       if (lines.length === 0) setImmediate(flush);
       lines.push(lineOf(record));
-      const { promise } = flushed;
-      promise.catch(() => undefined);
-      return promise;
+      return flushed.promise;
     },
     sync,
     get bytes() {
@@ -125,10 +177,17 @@ export function openJournal(
     },
     async close() {
       clearInterval(upkeep);
+      await rewriting;
       await sync();
       closeSync(file);
     },
   };
+}
+
+function nextFlush(): PromiseWithResolvers<void> {
+  const flush = Promise.withResolvers<void>();
+  flush.promise.catch(() => undefined);
+  return flush;
 }
 
 function lineOf(record: JournalRecord): string {
