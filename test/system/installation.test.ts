@@ -85,6 +85,13 @@ describe("an installation", () => {
         const admin = JSON.parse(readFileSync(join(platform.directory, "admin.json"), "utf8")) as AdminFile;
         expect(new URL(admin.base_url).hostname).toBe(place.gateway);
         expect(admin.grpc_url).toBe(admin.base_url);
+        expect(new URL(admin.inference_url).hostname).toBe(place.gateway);
+        // Its certificate is made anew for the address that it has now.
+        const healthz = admin.inference_url.replace(/\/v1$/, "/healthz");
+        const trusting = { NODE_EXTRA_CA_CERTS: admin.ca_file };
+        await waitUntil("its models are reached too", async () =>
+          (await place.node(["-e", get, healthz], trusting)).includes('{"status":"ok"}'),
+        );
         const listed = await place.node([holdfast, "services", "list"], { HOLDFAST_DATA: platform.directory });
         expect(listed).toContain(service.connection.host);
         for (const transport of ["udp", "tcp"])
@@ -113,6 +120,11 @@ describe("an installation", () => {
 });
 
 const holdfast = join(import.meta.dirname, "..", "..", "bin", "holdfast.js");
+/** Prints what is at the URL, or why it is not reached. */
+const get = `
+const print = (text) => process.stdout.write(text);
+await fetch(process.argv[1]).then(async (answer) => print(await answer.text()), (error) => print(String(error.cause)));
+`;
 const ask = `
 const { askDns } = await import(${JSON.stringify(join(import.meta.dirname, "..", "support", "network", "dns-query.ts"))});
 const [server, name, transport] = process.argv.slice(1);

@@ -123,6 +123,13 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
       };
       return more();
     }
+    if (model === "held") {
+      response.write(whole[0]);
+      return void waiting.push(() => {
+        charge(model);
+        response.end(whole.slice(1).join(""));
+      });
+    }
     if (model === "endless") {
       const more = () => {
         while (!response.destroyed && response.write(`data: ${"x".repeat(8_192)}`)) continue;
