@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:https";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { type Chromium, startChromium } from "../support/servers/chromium.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
@@ -16,6 +19,7 @@ const oidcClient = readFileSync(
   "utf8",
 );
 const longMs = 300_000;
+const shop = "https://shop.example";
 
 interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
@@ -32,7 +36,10 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   const its = createSignInUnderTest();
   let chromium: Chromium | string;
   let issuer = "";
+  let app: Server;
   const contexts: BrowserContext[] = [];
+  /** What a page was kept from by its own policy. */
+  const forbidden: string[] = [];
 
   beforeAll(async () => {
     await its.start();
@@ -40,22 +47,31 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await its.platform.rest.call("PUT", its.path("/idp-providers/google"), {
       body: { client_id: "x", client_secret: "y" },
     });
-    chromium = await startChromium([new URL(issuer).hostname]);
+    app = await startApp();
+    const { port } = app.address() as AddressInfo;
+    chromium = await startChromium({ [new URL(issuer).hostname]: undefined, [new URL(shop).hostname]: port });
     if (typeof chromium === "string") console.warn(`no Chromium here: ${chromium}`);
   }, longMs);
   afterAll(async () => {
     for (const context of contexts) await context.close();
     if (typeof chromium === "object") await chromium.close();
+    app?.close();
     await its.remove();
   }, longMs);
 
-  async function open(options: { colorScheme?: "light" | "dark"; width?: number } = {}): Promise<Page> {
+  async function open(
+    options: { colorScheme?: "light" | "dark"; width?: number; javaScriptEnabled?: boolean } = {},
+  ): Promise<Page> {
     if (typeof chromium === "string") throw new Error(chromium);
-    const { colorScheme = "light", width = 1_280 } = options;
+    const { width = 1_280, ...others } = options;
     const viewport = { width, height: 800 };
-    const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, colorScheme, viewport });
+    const context = await chromium.browser.newContext({ ignoreHTTPSErrors: true, viewport, ...others });
     contexts.push(context);
-    return context.newPage();
+    const page = await context.newPage();
+    page.on("console", (message) => {
+      if (/Content Security Policy/i.test(message.text())) forbidden.push(message.text());
+    });
+    return page;
   }
 
   /** No fault that axe finds, no scrolling to the side, no style or script that the policy forbids. */
@@ -68,6 +84,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     expect(faults, name).toEqual([]);
     const overflow = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
     expect(overflow, `${name} scrolls to the side`).toBeLessThanOrEqual(0);
+    expect(forbidden, name).toEqual([]);
   }
 
   const authorizeUrl = async (more: Record<string, string> = {}) => {
@@ -87,7 +104,6 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
   it.each(looks)("have no fault that axe finds, $name", async ({ name, colorScheme, width }) => {
     const page = await open({ colorScheme, width });
     const email = `${colorScheme}@example.com`;
-    await page.route("https://shop.example/**", (route) => route.fulfill({ body: "back at the shop" }));
     await page.goto(await authorizeUrl());
     await expectGood(page, `${name}: address`);
     await page.fill("#email", "not an address@x");
@@ -110,7 +126,7 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await page.goto(link);
     await expectGood(page, `${name}: the link`);
     await page.click("button");
-    await page.waitForURL("https://shop.example/**");
+    await page.waitForURL(`${shop}/**`);
 
     await page.goto(`${issuer}/account`);
     await expectGood(page, `${name}: account`);
@@ -131,13 +147,40 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
     await expectGood(page, `${name}: a problem`);
   });
 
+  it("sign in without JavaScript", async () => {
+    const page = await open({ javaScriptEnabled: false });
+    await page.goto(await authorizeUrl());
+    await page.fill("#email", "plain@example.com");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#code");
+    await page.fill("#code", (await its.mailTo("plain@example.com")).code);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/auth\/callback\?code=/);
+  });
+
+  it("are shown in nobody's frame", async () => {
+    const page = await open();
+    await page.goto(`${shop}/`);
+    await page.evaluate(
+      `document.body.innerHTML = '<iframe src="${issuer}/account"></iframe><iframe src="/framed"></iframe>'`,
+    );
+    const texts = () => Promise.all(page.frames().map((frame) => frame.title().catch(() => "")));
+    await waitUntil(
+      "the app's own frame is shown",
+      async () => (await texts()).filter((title) => title === "Shop").length === 2,
+    );
+    await waitUntil("the issuer's was refused", () => forbidden.some((text) => text.includes("frame-ancestors")));
+    expect(await texts()).not.toContainEqual(expect.stringContaining("The Shop"));
+    forbidden.length = 0;
+  });
+
   it("can be read with any brand colour", async () => {
     const page = await open();
     for (const color of ["#000000", "#ffffff", "#808080", "#ff0000", "#0000ff", "#767676"]) {
       await its.platform.rest.patch(its.path(), { theme: { brand_color: color } });
       await waitUntil(`the pages are ${color}`, async () => {
-        const answer = await page.request.get(`${issuer}/style.css`);
-        return (await answer.text()).includes(`--brand: ${color}`);
+        const { text } = await its.browser().get(`${issuer}/style.css`);
+        return text.includes(`--brand: ${color}`);
       });
       await page.goto(await authorizeUrl());
       await page.reload();
@@ -147,28 +190,23 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
 
   it("serve oidc-client-ts in a page of the app, which refreshes and signs out by itself", async () => {
     const page = await open();
-    await page.route("https://shop.example/**", (route) =>
-      route.request().url().endsWith("/client.js")
-        ? route.fulfill({ body: oidcClient, contentType: "text/javascript" })
-        : route.fulfill({ body: "<!doctype html><script src='/client.js'></script>", contentType: "text/html" }),
-    );
     const settings = JSON.stringify({
       authority: issuer,
       client_id: its.appId,
       redirect_uri: its.callback,
-      post_logout_redirect_uri: "https://shop.example",
+      post_logout_redirect_uri: shop,
       scope: "openid email offline_access",
     });
     const manager = `const manager = new oidc.UserManager({ ...${settings}, userStore: new oidc.WebStorageStateStore({ store: localStorage }) });`;
-    await page.goto("https://shop.example/");
-    await page.evaluate(`(async () => { ${manager} await manager.signinRedirect(); })()`).catch(() => undefined);
+    await page.goto(`${shop}/`);
+    await leave(page, `${manager} await manager.signinRedirect();`);
     await page.waitForSelector("#email");
     await page.fill("#email", "script@example.com");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#code");
     await page.fill("#code", (await its.mailTo("script@example.com")).code);
     await page.keyboard.press("Enter");
-    await page.waitForURL("https://shop.example/**");
+    await page.waitForURL(`${shop}/**`);
     const user = await page.evaluate(
       `(async () => { ${manager} const user = await manager.signinCallback(); return user.profile.email; })()`,
     );
@@ -178,9 +216,28 @@ describe("the pages of an app's issuer, in Chromium", { timeout: longMs }, () =>
         return (await manager.signinSilent()).access_token !== before; })()`,
     );
     expect(refreshed).toBe(true);
-    await page.evaluate(`(async () => { ${manager} await manager.signoutRedirect(); })()`).catch(() => undefined);
-    await page.waitForURL("https://shop.example/**");
+    await leave(page, `${manager} await manager.signoutRedirect();`);
+    await page.waitForURL((url) => url.origin === shop && url.pathname === "/");
     await page.goto(await authorizeUrl({ prompt: "none" }));
     await page.waitForURL(/error=login_required/);
   });
 });
+
+/** Runs a script that goes to another page, which may end it before it says so. */
+async function leave(page: Page, script: string): Promise<void> {
+  await page.evaluate(`(async () => { ${script} })()`).catch((error: unknown) => {
+    if (!String(error).includes("context was destroyed")) throw error;
+  });
+}
+
+/** The app: a page at every path, with a client library in it. */
+async function startApp(): Promise<Server> {
+  const { key, cert } = await createTestCertificate(undefined, "127.0.0.1");
+  const server = createServer({ key, cert }, (request, response) => {
+    const isScript = request.url === "/client.js";
+    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
+    response.end(isScript ? oidcClient : "<!doctype html><title>Shop</title><script src='/client.js'></script>");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}

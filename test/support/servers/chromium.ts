@@ -12,8 +12,8 @@ export interface Chromium {
   close(): Promise<void>;
 }
 
-/** A running one that finds these names at loopback, or why this host cannot have it. */
-export async function startChromium(names: readonly string[]): Promise<Chromium | string> {
+/** A running one that finds these names at loopback, all ports at one where that is given; or why this host cannot have it. */
+export async function startChromium(names: Readonly<Record<string, number | undefined>>): Promise<Chromium | string> {
   const image = await judgeImage("pages");
   if (typeof image === "string") return image;
   const directory = mkdtempSync(join(tmpdir(), "holdfast-chromium-"));
@@ -30,7 +30,7 @@ export async function startChromium(names: readonly string[]): Promise<Chromium 
     "--disable-dev-shm-usage",
     "--disable-background-networking",
     `--user-data-dir=${profile}`,
-    `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(", ")}`,
+    `--host-resolver-rules=${rulesOf(names)}`,
     `--remote-debugging-port=${port}`,
     "about:blank",
   ];
@@ -44,4 +44,10 @@ export async function startChromium(names: readonly string[]): Promise<Chromium 
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+function rulesOf(names: Readonly<Record<string, number | undefined>>): string {
+  const rule = ([name, port]: [string, number | undefined]) =>
+    `MAP ${name} 127.0.0.1${port === undefined ? "" : `:${port}`}`;
+  return Object.entries(names).map(rule).join(", ");
 }
