@@ -47,7 +47,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
     if (typeof image === "string") throw new Error(image);
     const [port = 0] = await freePorts(1);
     const shop = `http://127.0.0.1:${port}`;
-    const { client_id: id, client_secret: secret } = await newClient(`${shop}/callback`);
+    const { client_id: id, client_secret: secret } = await newClient(`${shop}/private/callback`);
     const run = join(directory, "run");
     const pages = join(directory, "pages");
     for (const each of [run, pages, join(pages, "private")]) mkdirSync(each, { recursive: true });
@@ -77,7 +77,7 @@ describe("clients of an app's issuer in other languages", { timeout: longMs }, (
         `OIDCCABundlePath ${directory}/ca.pem`,
         `OIDCClientID ${id}`,
         `OIDCClientSecret ${secret}`,
-        `OIDCRedirectURI ${shop}/callback`,
+        `OIDCRedirectURI ${shop}/private/callback`,
         `OIDCCryptoPassphrase of-a-test-and-long-enough`,
         `OIDCScope "openid email"`,
         `OIDCPKCEMethod S256`,

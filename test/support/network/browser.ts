@@ -83,6 +83,7 @@ export function createBrowser(platform: Pick<Platform, "ca" | "admin">, elsewher
       dispatcher: agent,
       method: body === undefined ? "GET" : "POST",
       headers: {
+        accept: "text/html",
         ...(cookie !== "" && { cookie }),
         ...(body !== undefined && { "content-type": "application/x-www-form-urlencoded", origin }),
       },
