@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { type Activity, activityChecks, idsBeforeWraparound } from "./activity-checks.ts";
+import { issuerSlots } from "./layout.ts";
 
-const calm: Activity = { connections: 0, most: 100, oldest: null, idAge: 1_000, idDatabase: "defaultdb" };
+const calm: Activity = {
+  connections: 0,
+  most: 100,
+  forIssuers: 0,
+  oldest: null,
+  idAge: 1_000,
+  idDatabase: "defaultdb",
+};
 const session = { seconds: 3_601, user: "app_user", pid: 4711, gid: null };
 
 test.each([
@@ -19,7 +27,7 @@ test.each([
   ["half of the ids", { idAge: idsBeforeWraparound / 2 }, { transaction_ids: ["degraded", /50%.*defaultdb/] }],
   ["three quarters", { idAge: idsBeforeWraparound * 0.75 }, { transaction_ids: ["unhealthy", /75%.*defaultdb/] }],
 ] as const)("%s", (_, change, expected) => {
-  const checks = activityChecks({ ...calm, ...change });
+  const checks = activityChecks({ ...calm, ...change }, false);
   expect(checks.map(({ name }) => name)).toEqual(["connections", "long_transaction", "transaction_ids"]);
   const told: Readonly<Record<string, readonly [string, RegExp]>> = expected;
   for (const { name, status, reason } of checks) {
@@ -27,4 +35,12 @@ test.each([
     expect([name, status]).toEqual([name, level]);
     expect(reason).toMatch(words);
   }
+});
+
+test("connections kept for sign-ins, where users of an app sign in", () => {
+  const [kept] = activityChecks({ ...calm, forIssuers: issuerSlots }, true).slice(3);
+  expect(kept).toEqual({ name: "sign_in_connections", status: "healthy", reason: "" });
+  const [missing] = activityChecks(calm, true).slice(3);
+  expect(missing).toMatchObject({ name: "sign_in_connections", status: "degraded" });
+  expect(missing?.reason).toMatch(/Restart the service/);
 });

@@ -1,6 +1,6 @@
 import { connectionsCheck } from "../connections-check.ts";
 import type { EngineCheck } from "../engine-driver.ts";
-import { platformRoles } from "./layout.ts";
+import { issuerSlots, platformRoles } from "./layout.ts";
 import type { Session } from "./session.ts";
 
 /** What sessions and the age of ids say of a running engine. */
@@ -8,6 +8,8 @@ export interface Activity {
   readonly connections: number;
   /** Connections that users can have at most. */
   readonly most: number;
+  /** Connections that only the platform's issuers can take, while the engine runs as it was started. */
+  readonly forIssuers: number;
   /** The oldest transaction that is open or prepared. */
   readonly oldest: OldestTransaction | null;
   /** Age of the oldest transaction id or multixact id of all databases, and the database that has it. */
@@ -43,6 +45,7 @@ const activitySql = `
   SELECT (SELECT count(*)::int FROM sessions) AS connections,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true), '0')::int AS most,
+    coalesce(current_setting('reserved_connections', true), '0')::int AS "forIssuers",
     (SELECT json_build_object('pid', pid, 'gid', gid, 'user', "user",
         'seconds', extract(epoch FROM clock_timestamp() - began))
       FROM transactions ORDER BY began LIMIT 1) AS oldest,
@@ -55,9 +58,19 @@ export async function readActivity(session: Session): Promise<Activity> {
   return row;
 }
 
-/** Pure: what a user should look after before it stops the engine. */
-export function activityChecks(activity: Activity): EngineCheck[] {
-  return [connectionsCheck(activity.connections, activity.most), transactionCheck(activity), idCheck(activity)];
+/** Pure: what a user should look after before it stops the engine, or keeps the users of an app out. */
+export function activityChecks(activity: Activity, hasIssuers: boolean): EngineCheck[] {
+  const usual = [connectionsCheck(activity.connections, activity.most), transactionCheck(activity), idCheck(activity)];
+  return hasIssuers ? [...usual, issuersCheck(activity)] : usual;
+}
+
+/** An engine that ran before issuers had connections of their own has them from its next start on. */
+function issuersCheck({ forIssuers }: Activity): EngineCheck {
+  const name = "sign_in_connections";
+  if (forIssuers >= issuerSlots) return { name, status: "healthy", reason: "" };
+  const reason =
+    "Users of an app sign in by this database, and whoever takes all of its connections keeps them out. Restart the service: from then on some are kept for sign-ins.";
+  return { name, status: "degraded", reason };
 }
 
 function transactionCheck({ oldest }: Activity): EngineCheck {

@@ -61,7 +61,7 @@ async function look(instance: Instance, session: Session): Promise<Omit<EngineOb
     checks: [
       { name: "liveness", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
-      ...activityChecks(await readActivity(session)),
+      ...activityChecks(await readActivity(session), instance.spec.platformAccess.length > 0),
     ],
     pendingRestart: row.pending,
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedHere(instance)]),
