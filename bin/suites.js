@@ -65,6 +65,7 @@ const longSuites = [
   ["long",  "test/system/sign-in-clients.test.ts"],
   ["long",  "test/system/sign-in-erasures.test.ts"],
   ["long",  "test/system/sign-in-kills.test.ts"],
+  ["long",  "test/system/sign-in-owners-tricks.test.ts"],
   ["long",  "test/system/sign-in-pages.test.ts"],
   ["long",  "test/system/stacks.test.ts"],
   ["long",  "test/system/synchronous-replication.test.ts"],
