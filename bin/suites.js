@@ -64,6 +64,7 @@ const longSuites = [
   ["long",  "test/system/sign-in-account.test.ts"],
   ["long",  "test/system/sign-in-clients.test.ts"],
   ["long",  "test/system/sign-in-erasures.test.ts"],
+  ["long",  "test/system/sign-in-failover.test.ts"],
   ["long",  "test/system/sign-in-kills.test.ts"],
   ["long",  "test/system/sign-in-owners-tricks.test.ts"],
   ["long",  "test/system/sign-in-pages.test.ts"],

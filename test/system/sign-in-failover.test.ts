@@ -1,0 +1,130 @@
+import * as client from "openid-client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ReplicationStatus, ServiceNode } from "../../sdk/src/index.ts";
+import { openPostgresql } from "../support/api/clients.ts";
+import { argumentsAndEnvironment, findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
+import { lastLogLines } from "../support/platform/platform-logs.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createFailures } from "./replication/failures.ts";
+import { createSignInUnderTest } from "./sign-in/sign-in-under-test.ts";
+
+const longMs = 300_000;
+
+/** Commits wait for nobody, so that a primary that fails takes what came last with it. */
+describe("an app's users, whose primary fails before its replica has all", { timeout: longMs }, () => {
+  const its = createSignInUnderTest();
+  const path = (rest = "") => `/managed-services/${its.users.service.id}${rest}`;
+  const failures = createFailures(
+    {
+      get platform() {
+        return its.platform;
+      },
+      get services() {
+        return its.services;
+      },
+      get main() {
+        return its.users;
+      },
+      async statusOf(nodeId) {
+        const answer = await its.platform.rest.get<ReplicationStatus>(path(`/nodes/${nodeId}/replication-status`));
+        return expectStatus(answer, 200).json;
+      },
+    },
+    () => undefined,
+    [],
+  );
+
+  beforeAll(async () => {
+    await its.start();
+    await its.enable();
+    expectStatus(await its.platform.rest.post<ServiceNode>(path("/nodes"), { role: "replica" }), 202);
+    await its.services.settled(its.users.service.id, "Running");
+  }, longMs);
+  afterAll(() => its.remove(), longMs);
+
+  async function emails(): Promise<string[]> {
+    const sql = await openPostgresql(its.platform, its.users.connection, {
+      password: its.users.password,
+      patienceMs: 2_000,
+    });
+    try {
+      const { rows } = await sql.query<{ email: string }>("SELECT email FROM _mdb_auth.users ORDER BY email");
+      return rows.map(({ email }) => email);
+    } finally {
+      await sql.end();
+    }
+  }
+
+  async function erase(email: string): Promise<void> {
+    const { rest } = its.platform;
+    const asked = await rest.post<{ task_id: string }>(its.path("/users/delete"), { email });
+    const { task_id: id } = expectStatus(asked, 202).json;
+    await waitUntil("the erasure is done", async () => {
+      const { json } = await rest.get<{ status: string; result: unknown }>(`/tasks/${id}`);
+      if (json.status === "completed") expect(json.result).toEqual({ erased: true });
+      return json.status === "completed";
+    });
+  }
+
+  /** From now on its replicas get nothing, until they ask again. */
+  function stopSending(machineId: string): () => void {
+    const senders = findBelow(failures.processesOf(machineId).engine ?? 0).filter((pid) =>
+      argumentsAndEnvironment(pid).cmdline.includes("walsender"),
+    );
+    expect(senders).not.toEqual([]);
+    for (const pid of senders) killAtOnce(pid, "SIGSTOP");
+    return () => {
+      for (const pid of senders) killAtOnce(pid, "SIGCONT");
+    };
+  }
+
+  it("has who was erased stay so, who was signed in stay signed in, and new ones come in", async () => {
+    const config = await its.discover();
+    const gone = await its.signIn("gone@example.com");
+    const kept = await its.signIn("kept@example.com");
+    await failures.untilReplicaCounts();
+    const { primary, replica, term } = await failures.roles();
+
+    const sendAgain = stopSending(primary);
+    await erase("gone@example.com");
+    expect(await emails()).toEqual(["kept@example.com"]);
+    // The replica has not seen this either: a token that is ahead of its row is genuine.
+    const { refresh_token: ahead = "" } = await client.refreshTokenGrant(config, kept.refresh_token ?? "");
+    const mend = failures.pauseMachine(primary);
+    try {
+      await waitUntil("the replica is the primary", async () => (await failures.roles()).primary === replica, {
+        withinMs: 60_000,
+        describe: () => its.services.describe(its.users.service.id),
+      });
+      // By its own words it had them still: else this proves nothing.
+      await waitUntil("who was erased is erased again", () =>
+        /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures done again")),
+      );
+      expect((await failures.roles()).term).toBe(term + 1);
+      expect(await waitUntil("the new primary answers", emails)).toEqual(["kept@example.com"]);
+      const refreshed = await waitUntil("who was signed in is", () =>
+        client.refreshTokenGrant(config, ahead).catch((error: unknown) => {
+          if (error instanceof client.ResponseBodyError) throw error;
+          return undefined;
+        }),
+      );
+      expect(refreshed.access_token).toBeDefined();
+      await expect(client.refreshTokenGrant(config, gone.refresh_token ?? "")).rejects.toMatchObject({
+        error: "invalid_grant",
+      });
+      expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
+    } finally {
+      mend();
+      sendAgain();
+    }
+    await waitUntil("the old primary follows", async () => {
+      const answer = await its.platform.rest.get<ReplicationStatus>(path(`/nodes/${primary}/replication-status`));
+      return answer.json.sync_state === "streaming";
+    });
+    await its.services.settled(its.users.service.id, "Running");
+    expect(await emails()).toEqual(["kept@example.com", "late@example.com"]);
+    const told = await its.platform.rest.get<{ events: object[] }>("/events?type=auth.user.deleted");
+    expect(told.json.events).toHaveLength(1);
+  });
+});
