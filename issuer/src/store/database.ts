@@ -47,6 +47,17 @@ const pinned = {
   log_parameter_max_length_on_error: "0",
 };
 
+/** Names of statements that connections prepare once: as many as this code has. */
+const names = new Map<string, string>();
+
+function nameOf(sql: string): string {
+  const known = names.get(sql);
+  if (known !== undefined) return known;
+  const name = `s${names.size}`;
+  names.set(sql, name);
+  return name;
+}
+
 export function createDatabase(first: DatabaseAddress, firstTrust: string): Database {
   let pool = poolOf(first, firstTrust);
   let isClosed = false;
@@ -70,7 +81,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     let failure: unknown;
     try {
       const rows: Rows = async <R>(sql: string, values?: readonly unknown[]) =>
-        (await client.query(sql, values === undefined ? undefined : [...values])).rows as R[];
+        (await client.query(values === undefined ? sql : { name: nameOf(sql), text: sql, values: [...values] }))
+          .rows as R[];
       return await work(rows);
     } catch (error) {
       failure = error;
