@@ -9,7 +9,7 @@ import { type AuthJson, createSignInUnderTest } from "./sign-in/sign-in-under-te
 
 const longMs = 300_000;
 
-/** The nine, each with a column of its key. */
+/** The nine, each with a column that can be set. */
 // biome-ignore format: a table, aligned so that it reads as one
 const tables = [
   ["users",              "id"],
@@ -20,18 +20,18 @@ const tables = [
   ["mfa_recovery_codes", "user_id"],
   ["login_tokens",       "id"],
   ["oauth_codes",        "code_hash"],
-  ["events",             "id"],
+  ["events",             "type"],
 ] as const;
 /** Tables that the owner may look at. */
 const shown: readonly string[] = ["users", "identities"];
 
 /** What an owner tries with each of the tables. */
 const onTable = (table: string, key: string): readonly string[] => [
-  `INSERT INTO ${table} SELECT * FROM ${table}`,
+  `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM ${table}`,
   `UPDATE ${table} SET ${key} = ${key}`,
   `DELETE FROM ${table}`,
   `TRUNCATE ${table} CASCADE`,
-  `LOCK TABLE ${table} IN ROW EXCLUSIVE MODE`,
+  `DO $$ BEGIN LOCK TABLE ${table} IN ROW EXCLUSIVE MODE; END $$`,
   `CREATE TRIGGER theirs BEFORE INSERT OR UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION evil.trigger()`,
   `CREATE RULE theirs AS ON INSERT TO ${table} DO ALSO INSERT INTO evil.called VALUES ('rule')`,
   `CREATE POLICY theirs ON ${table} USING (true)`,
@@ -55,7 +55,6 @@ const around: readonly string[] = [
   "DROP SCHEMA _mdb_auth CASCADE",
   "ALTER SCHEMA _mdb_auth RENAME TO theirs",
   "ALTER SCHEMA _mdb_auth OWNER TO CURRENT_USER",
-  "GRANT USAGE, CREATE ON SCHEMA _mdb_auth TO PUBLIC",
   "COMMENT ON SCHEMA _mdb_auth IS 'theirs'",
   "SET ROLE holdfast_auth_owner",
   "GRANT holdfast_auth_owner TO CURRENT_USER",
@@ -147,7 +146,9 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
 
   async function rights(): Promise<object[]> {
     const { rows } = await owner.query<object>(
-      `SELECT relname, relowner::regrole, relacl::text FROM pg_class WHERE relnamespace = '_mdb_auth'::regnamespace ORDER BY relname`,
+      `SELECT relname, relowner::regrole, relacl::text FROM pg_class WHERE relnamespace = '_mdb_auth'::regnamespace
+       UNION ALL SELECT nspname, nspowner::regrole, nspacl::text FROM pg_namespace WHERE nspname = '_mdb_auth'
+       ORDER BY relname`,
     );
     return rows;
   }
@@ -163,20 +164,24 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
   it("changes none of nine tables, puts nothing on them, and reads two", async () => {
     await its.signIn("amy@example.com");
     const before = await rights();
+    const allowed: string[] = [];
+    const tried = async (statement: string) => {
+      const code = await codeOf(statement);
+      if (code !== "42501") allowed.push(`${code}: ${statement}`);
+    };
     for (const [table, key] of tables) {
       const read = await codeOf(`SELECT FROM _mdb_auth.${table} LIMIT 1`);
       expect(read, table).toBe(shown.includes(table) ? "worked" : "42501");
-      for (const statement of onTable(`_mdb_auth.${table}`, key))
-        expect(await codeOf(statement), statement).toBe("42501");
+      for (const statement of onTable(`_mdb_auth.${table}`, key)) await tried(statement);
     }
     // Where they have a right, PostgreSQL only warns that they can give none away.
     await owner.query("GRANT ALL ON _mdb_auth.users, _mdb_auth.identities TO PUBLIC");
+    await owner.query("GRANT USAGE, CREATE ON SCHEMA _mdb_auth TO PUBLIC");
     expect(await rights()).toEqual(before);
     const role = await issuersRole();
-    for (const statement of around.map((each) =>
-      each.replaceAll("ROLE ROLE", `ROLE ${role}`).replaceAll(/(GRANT|BY) ROLE/g, `$1 ${role}`),
-    ))
-      expect(await codeOf(statement), statement).toBe("42501");
+    for (const statement of around)
+      await tried(statement.replaceAll("ROLE ROLE", `ROLE ${role}`).replaceAll(/(GRANT|BY) ROLE/g, `$1 ${role}`));
+    expect(allowed).toEqual([]);
     expect(await codeOf("CREATE ROLE holdfast_auth_theirs")).not.toBe("worked");
     const { rows } = await owner.query("SELECT email FROM _mdb_auth.users");
     expect(rows).toEqual([{ email: "amy@example.com" }]);
@@ -234,15 +239,23 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     killAtOnce(its.platform.processes().issuer ?? 0);
     const discovered = await waitUntil("an issuer is there again", () => its.discover().catch(() => undefined));
     expect((await its.signIn("dan@example.com")).claims()?.["email"]).toBe("dan@example.com");
+    let { refresh_token: token = "" } = await its.signIn("eve@example.com");
     for (let times = 0; times < 5; times += 1) {
       const { rows } = await owner.query<{ ended: number }>(
         "SELECT count(pg_terminate_backend(pid))::int AS ended FROM pg_stat_activity WHERE usename = $1",
         [role],
       );
       expect(rows[0]?.ended).toBeGreaterThan(0);
-      const { refresh_token: token = "" } = await its.signIn(`eve${times}@example.com`);
-      expect((await client.refreshTokenGrant(discovered, token)).access_token).toBeDefined();
+      // Whoever comes in that moment is told to try again.
+      const next = await waitUntil("a refresh works", () =>
+        client.refreshTokenGrant(discovered, token).catch((error: unknown) => {
+          if (error instanceof client.ResponseBodyError) throw error;
+          return undefined;
+        }),
+      );
+      token = next.refresh_token ?? "";
     }
+    expect((await its.signIn("fay@example.com")).claims()?.["email"]).toBe("fay@example.com");
     await Promise.all(held.map((each) => each.end()));
   });
 
