@@ -1,4 +1,4 @@
-import type { Encoder, EncodeContext, ExportRequest } from "./destinations/destination.ts";
+import type { EncodeContext, Encoder, ExportRequest } from "./destinations/destination.ts";
 import type { Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
@@ -35,6 +35,8 @@ export interface DeliverDeps<I> {
   readonly context: EncodeContext;
   send(request: ExportRequest<unknown>): Promise<Verdict>;
   wait(ms: number): Promise<void>;
+  /** A request that failed is not tried again once this is true; false unless given. */
+  isLate?(): boolean;
 }
 
 const triesMax = 3;
@@ -51,7 +53,7 @@ export const fewestItems = 64;
  * Throws DeliveryFailed, with nothing dropped.
  */
 export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>): Promise<Delivered> {
-  const { encoder, configuration, context, send, wait } = deps;
+  const { encoder, configuration, context, send, wait, isLate = () => false } = deps;
   const done = { taken: 0, refused: 0, tooOld: 0, why: undefined as string | undefined };
   let requests = 0;
 
@@ -98,7 +100,7 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
         }
         case "later": {
           const afterMs = verdict.afterMs ?? firstWaitMs * 2 ** (tries - 1);
-          if (tries >= triesMax || afterMs > waitMaxMs)
+          if (tries >= triesMax || afterMs > waitMaxMs || isLate())
             throw new DeliveryFailed(verdict.why, { afterMs: verdict.afterMs });
           await wait(afterMs);
         }

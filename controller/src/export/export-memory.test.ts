@@ -132,7 +132,7 @@ test("64 streams whose destinations hang hold 64 MiB of batches at most, by coun
         target: { destination, configuration: checked.configuration, organizationId: `o${n}` },
         targets: { machines, services: new Map(), elsewhere: [] },
         run: { epoch: 0, cursors: new Map(), batch: { ...fullBatch } },
-        isFailing: false,
+        standing: "well",
         signal: stop.signal,
         late: never,
       })

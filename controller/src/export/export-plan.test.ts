@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { firstDueAt, followUp, nextDueAt } from "./export-plan.ts";
-import { newRunState } from "./export-run-state.ts";
-import { createExportSlots } from "./export-slots.ts";
+import { firstDueAt, followUp, nextDueAt, standingOf } from "./export-plan.ts";
+import { newRunState, type RunState } from "./export-run-state.ts";
+import { createExportSlots, type Standing } from "./export-slots.ts";
 
 const dayMs = 86_400_000;
 const well = { consecutiveFailures: 0, samples: 1 };
@@ -64,23 +64,85 @@ test.each([
   expect(followUp({ ...newRunState, ...state }, 1_000)).toBe(next);
 });
 
-test("neither one organization nor all that fail take the slots of others", () => {
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  [{ lastExportMs: null },                             "new"],
+  [{ lastExportMs: 999 },                              "new"],
+  [{ lastExportMs: 1_000 },                            "well"],
+  [{ lastExportMs: 1_000, consecutiveFailures: 1 },    "failing"],
+  [{ lastExportMs: null,  consecutiveFailures: 1 },    "failing"],
+] as const)("%o, changed at 1000, is %s", (state, standing) => {
+  expect(standingOf({ ...newRunState, ...state }, { changedAt: 1_000 })).toBe(standing);
+});
+
+test("neither one organization, nor all that are new, nor all that fail, take the slots of others", () => {
   const slots = createExportSlots();
-  const takeAll = (organizationId: string, isFailing: boolean) => {
+  const takeAll = (organizationId: string, standing: Standing) => {
     const all = [];
-    for (let one = slots.take(organizationId, 2, isFailing); one !== undefined; ) {
+    for (let one = slots.take(organizationId, 2, standing); one !== undefined; ) {
       all.push(one);
-      one = slots.take(organizationId, 2, isFailing);
+      one = slots.take(organizationId, 2, standing);
     }
     return all;
   };
   const sum = (all: readonly { readonly count: number }[]) => all.reduce((total, { count }) => total + count, 0);
-  const greedy = takeAll("greedy", false);
+  const greedy = takeAll("greedy", "well");
   expect(sum(greedy)).toBe(8);
-  const dead = Array.from({ length: 30 }, (_, n) => takeAll(`dead ${n}`, true));
-  expect(Math.max(...dead.map(sum))).toBe(2);
-  expect(sum(dead.flat())).toBe(16);
-  expect(slots.take("well", 2, false)).toMatchObject({ count: 2 });
+  for (const [standing, most] of [
+    ["failing", 16],
+    ["new", 32],
+  ] as const) {
+    const dead = Array.from({ length: 40 }, (_, n) => takeAll(`${standing} ${n}`, standing));
+    expect(Math.max(...dead.map(sum))).toBe(2);
+    expect(sum(dead.flat())).toBe(most);
+  }
+  expect(slots.take("well", 2, "well")).toMatchObject({ count: 1 });
   for (const each of greedy) each.release();
-  expect(slots.take("greedy", 2, false)).toMatchObject({ count: 2 });
+  expect(slots.take("greedy", 2, "well")).toBeDefined();
+});
+
+test("a hundred new destinations of one organization that hang delay none that took something, and for minutes those that are new", () => {
+  const lookMs = 250;
+  const slots = createExportSlots();
+  const made = (name: string, organizationId: string, hangs: boolean, state: Partial<RunState> = {}) => ({
+    timing: { id: name, intervalMs: 30_000, changedAt: 0 },
+    organizationId,
+    hangs,
+    state: { ...newRunState, ...state },
+    dueAt: 0,
+    endsAt: Number.POSITIVE_INFINITY,
+    longestWaitMs: 0,
+    release: () => {},
+  });
+  const wells = Array.from({ length: 10 }, (_, n) => made(`well ${n}`, "a", false, { lastExportMs: 0, samples: 1 }));
+  const dead = Array.from({ length: 100 }, (_, n) => made(`dead ${n}`, "a", true));
+  const [last, other] = [made("last", "a", false), made("other", "b", false)];
+  const all = [...dead, ...wells, last, other];
+  for (let now = 0; now < 1_200_000; now += lookMs) {
+    for (const each of all) {
+      if (each.endsAt > now) continue;
+      const { hangs, timing, state } = each;
+      const consecutiveFailures = hangs ? state.consecutiveFailures + 1 : 0;
+      each.state = { ...state, consecutiveFailures, samples: hangs ? 0 : 1, lastExportMs: hangs ? null : now };
+      each.dueAt = nextDueAt(timing, each.state, now);
+      each.endsAt = Number.POSITIVE_INFINITY;
+      each.release();
+    }
+    const due = all.filter((each) => each.dueAt <= now && each.endsAt === Number.POSITIVE_INFINITY);
+    for (const each of due.toSorted((a, b) => a.dueAt - b.dueAt)) {
+      const standing = standingOf(each.state, each.timing);
+      const taken = slots.take(each.organizationId, 1, standing);
+      if (taken === undefined) continue;
+      each.release = taken.release;
+      each.longestWaitMs = Math.max(each.longestWaitMs, now - each.dueAt);
+      // Ten seconds for the first time, and three tries of half a minute later.
+      const hangMs = standing === "new" ? 10_000 : 93_000;
+      each.endsAt = now + (each.hangs ? hangMs : 500);
+    }
+  }
+  // Ten at once have four slots, for half a second each.
+  expect(Math.max(...wells.map(({ longestWaitMs }) => longestWaitMs))).toBeLessThanOrEqual(1_500);
+  expect(other.longestWaitMs).toBeLessThanOrEqual(lookMs);
+  expect(last.longestWaitMs).toBeLessThanOrEqual(600_000);
+  expect(dead.filter(({ state }) => state.consecutiveFailures === 0)).toEqual([]);
 });

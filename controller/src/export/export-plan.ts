@@ -1,5 +1,6 @@
 import { hash } from "#kernel/runtime/ownership.ts";
 import type { RunState } from "./export-run-state.ts";
+import type { Standing } from "./export-slots.ts";
 
 /** Failed ticks after which an integration is said to fail. */
 const failuresTold = 10;
@@ -37,6 +38,15 @@ export function nextDueAt(
   const isNew = state.samples === 0 && state.consecutiveFailures === 0 && nowMs - changedAt < newForMs;
   const next = nextOfPhase(id, everyMs, nowMs);
   return Math.max(isNew ? Math.min(next, nowMs + firstAfterMs) : next, nowMs + afterMs);
+}
+
+/** Pure: how its destination stands. One failure is enough, since it may take minutes to fail again; a change may lead elsewhere. */
+export function standingOf(
+  { consecutiveFailures, lastExportMs }: Pick<RunState, "consecutiveFailures" | "lastExportMs">,
+  { changedAt }: Pick<Timing, "changedAt">,
+): Standing {
+  if (consecutiveFailures > 0) return "failing";
+  return lastExportMs === null || lastExportMs < changedAt ? "new" : "well";
 }
 
 /** The next moment, of those that are an interval apart, which the id gives. */

@@ -12,6 +12,7 @@ import {
 } from "./export-memory.ts";
 import { type ExportCursor, type RunStates, type Stream } from "./export-run-state.ts";
 import type { SendRequest, SendTarget } from "./export-sender.ts";
+import type { Standing } from "./export-slots.ts";
 import { type ExportTargets, type MachineTarget, machineTarget } from "./export-targets.ts";
 import { type LogSource, positionFrom } from "./log-source.ts";
 import type { MetricsExportObject } from "./metrics-export.ts";
@@ -41,8 +42,8 @@ export interface ExportTick {
   readonly target: SendTarget;
   readonly targets: ExportTargets;
   readonly run: ExportRun;
-  /** It failed lately: it shares what those that fail may have. */
-  readonly isFailing: boolean;
+  /** One that fails shares the memory of those that do, and a new one has less time. */
+  readonly standing: Standing;
   readonly signal: AbortSignal;
   /** Ends `signal` when the tick took too long. */
   readonly late: AbortSignal;
@@ -70,6 +71,8 @@ interface Deps {
 /** After so many it is the others' turn. */
 const batchesMax = 10;
 const requestMs = 30_000;
+/** A destination that took nothing yet has so long for a request and its tries: many that hang come to their ends soon. */
+const newRequestMs = 10_000;
 const tooSlow = "The destination was too slow: the batch did not get through.";
 /** Samples of machines, each of some twenty values; and entries of logs. */
 export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
@@ -88,19 +91,22 @@ export function createExportShipper(deps: Deps): ExportShipper {
     items: readonly I[],
     portionsOf: (items: readonly I[]) => readonly (readonly I[])[],
     encoder: Encoder<I>,
-    { target, signal }: ExportTick,
+    { target, signal, standing }: ExportTick,
   ): Promise<Delivered> {
+    const deadlineMs = standing === "new" ? newRequestMs : requestMs;
     const context: EncodeContext = { nowMs: clock.now(), vendors: deps.vendors };
     const { oldestMs } = encoder;
     const fresh = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
     const done = { taken: 0, refused: 0, tooOld: items.length - fresh.length, why: undefined as string | undefined };
     for (const portion of portionsOf(fresh)) {
+      const begunMs = clock.monotonicMs();
       const { taken, refused, tooOld, why } = await deliverItems(portion, {
         encoder,
         configuration: target.configuration,
         context,
-        send: (request) => deps.send(request, target, { deadlineMs: requestMs, signal }),
+        send: (request) => deps.send(request, target, { deadlineMs, signal }),
         wait: (ms) => deps.wait(ms, signal),
+        isLate: () => standing === "new" && clock.monotonicMs() - begunMs >= deadlineMs,
       });
       done.taken += taken;
       done.refused += refused;
@@ -159,8 +165,8 @@ export function createExportShipper(deps: Deps): ExportShipper {
     position,
   });
 
-  async function withRoom<T>({ isFailing, signal }: ExportTick, work: (room: BatchRoom) => Promise<T>): Promise<T> {
-    const room = await memory.take(isFailing, signal);
+  async function withRoom<T>({ standing, signal }: ExportTick, work: (room: BatchRoom) => Promise<T>): Promise<T> {
+    const room = await memory.take(standing === "failing", signal);
     try {
       return await work(room);
     } finally {

@@ -11,7 +11,7 @@ import { openConfiguration } from "./configuration/secrets.ts";
 import type { Destination } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/destinations.ts";
 import { exportEvent } from "./export-events.ts";
-import { firstDueAt, followUp, nextDueAt } from "./export-plan.ts";
+import { firstDueAt, followUp, nextDueAt, standingOf } from "./export-plan.ts";
 import { newRunState, Overtaken, type RunState, type RunStates, type Stream } from "./export-run-state.ts";
 import {
   cursorKey,
@@ -21,7 +21,7 @@ import {
   fullBatch,
   type StreamEnd,
 } from "./export-shipper.ts";
-import { createExportSlots, failuresSoon } from "./export-slots.ts";
+import { createExportSlots, type Standing } from "./export-slots.ts";
 import type { ExportTargets } from "./export-targets.ts";
 import { carriesLogs, carriesMetrics, type MetricsExportObject, metricsExportKind } from "./metrics-export.ts";
 
@@ -57,6 +57,13 @@ interface Kept {
   isRunning: boolean;
   run: ExportRun | undefined;
   state: RunState;
+}
+
+/** What a tick works on, and with how many slots. */
+interface Share {
+  readonly streams: readonly Stream[];
+  readonly atOnce: number;
+  readonly standing: Standing;
 }
 
 const tickMaxMs = 5 * 60_000;
@@ -103,12 +110,18 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   function begin(stored: Stored<MetricsExportObject>, its: Kept): void {
     const { metadata, spec } = stored.object;
     const streams = streamsOf(spec, destinationOf(spec.destinationType));
-    const taken = slots.take(metadata.organizationId, streams.length, isFailing(its));
+    const { run } = its;
+    // What it may have is known once its state was read, which waits for no destination.
+    const standing = run === undefined ? "well" : standingOf(its.state, timingOf(stored.object));
+    const wanted = run !== undefined && standing === "well" ? streams.length : 1;
+    const taken = slots.take(metadata.organizationId, wanted, standing);
     if (taken === undefined) return;
     const right = ownership.begin(metadata.id);
     if (right === undefined) return taken.release();
     its.isRunning = true;
-    const work = tick(stored, its, { streams, atOnce: taken.count }, right).finally(() => {
+    const share = { streams, atOnce: taken.count, standing };
+    const begun = run === undefined ? takeOver(stored, its, right) : tick(stored, its, run, share, right);
+    const work = begun.finally(() => {
       right.end();
       taken.release();
       its.isRunning = false;
@@ -117,10 +130,25 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     running.add(work);
   }
 
+  /** It stays due: its tick is the next thing that is looked for. */
+  async function takeOver({ object }: Stored<MetricsExportObject>, its: Kept, right: Right): Promise<void> {
+    const { id } = object.metadata;
+    try {
+      const { state, cursors } = await states.take(id);
+      const byKey = new Map(cursors.map((cursor) => [cursorKey(cursor), cursor] as const));
+      its.state = state;
+      its.run = { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
+    } catch (error) {
+      if (!stopping.signal.aborted && !right.signal.aborted) told(id, error);
+      its.dueAt = nextDueAt(timingOf(object), its.state, clock.now());
+    }
+  }
+
   async function tick(
     stored: Stored<MetricsExportObject>,
     its: Kept,
-    { streams, atOnce }: { readonly streams: readonly Stream[]; readonly atOnce: number },
+    run: ExportRun,
+    { streams, atOnce, standing }: Share,
     right: Right,
   ): Promise<void> {
     const integration = stored.object;
@@ -131,12 +159,11 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     try {
       const late = AbortSignal.timeout(deps.tickMaxMs ?? tickMaxMs);
       const signal = AbortSignal.any([right.signal, stopping.signal, late]);
-      const run = (its.run ??= await take(id, its));
       const destination = destinationOf(integration.spec.destinationType);
       const configuration = openConfiguration(integration, destination, deps.sealer);
       const target = { destination, configuration, organizationId };
       const targets = deps.targetsOf(integration);
-      const current = { integration, target, targets, run, isFailing: isFailing(its), signal, late };
+      const current = { integration, target, targets, run, standing, signal, late };
       await shipper.pass(current);
       const ends = await shipAll(streams, atOnce, current);
       const errors = ends.flatMap(({ error }) => error ?? []);
@@ -167,13 +194,6 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     const ends: StreamEnd[] = [];
     for (const stream of streams) ends.push(await shipper.ship(stream, tick));
     return ends;
-  }
-
-  async function take(id: string, its: Kept): Promise<ExportRun> {
-    const { state, cursors } = await states.take(id);
-    its.state = state;
-    const byKey = new Map(cursors.map((cursor) => [cursorKey(cursor), cursor] as const));
-    return { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
   }
 
   /** What an owner has to be told, or done. The announcement comes first: twice is better than never. */
@@ -225,8 +245,6 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
 }
 
 const errorMax = 300;
-
-const isFailing = ({ state }: Kept) => state.consecutiveFailures >= failuresSoon;
 
 function timingOf({ metadata, spec }: MetricsExportObject) {
   return { id: metadata.id, intervalMs: spec.intervalSeconds * 1_000, changedAt: metadata.updatedAt };
