@@ -36,6 +36,7 @@ describe("CloudWatch of moto", () => {
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(100, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 200, refused: 0 });
+    expect(new Set(delivery.answers.map(({ status }) => status))).toEqual(new Set([200]));
     const listed = await ask(url, "monitoring", "Action=ListMetrics&Version=2010-08-01&Namespace=Platform");
     for (const name of ["platform_cpu", "platform_memory", "ServiceID", "DBType", "NodeID", "ServiceName"])
       expect(listed).toContain(name);

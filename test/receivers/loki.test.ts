@@ -1,7 +1,7 @@
 import { destinations } from "@holdfast/controller/export/destinations/destinations.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
+import { createExportDelivery, type ExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
 import { entryKey, exportEntries, readKey } from "../support/servers/export-items.ts";
 import { type Loki, type LokiEntry, startLoki } from "../support/servers/loki.ts";
 
@@ -22,6 +22,7 @@ describe("Loki", () => {
     if (typeof started === "object") await started.remove();
   });
 
+  const statusesOf = ({ answers }: ExportDelivery) => [...new Set(answers.map(({ status }) => status))];
   const keyOf = ({ nanos, line }: LokiEntry) => {
     const { message = "", node_id: nodeId = "" } = JSON.parse(line) as Record<string, string>;
     return readKey({ name: "log", value: message, timeMs: Number(nanos.slice(0, -6)), nodeId });
@@ -39,6 +40,7 @@ describe("Loki", () => {
     const items = exportEntries(500, nowMs);
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
+    expect(statusesOf(delivery)).toEqual([204]);
     const entries = await started.entries('{team="core"}', nowMs - hourMs);
     expect(entries.map(keyOf).toSorted()).toEqual(items.map(entryKey).toSorted());
     expect(new Set(entries.map(({ labels }) => `${labels["service_id"]} ${labels["level"]}`)).size).toBe(8);
@@ -69,7 +71,9 @@ describe("Loki", () => {
       { egress },
     );
     const items = exportEntries(200, nowMs);
+    expect(await delivery.probe()).toBeUndefined();
     expect(await delivery.entries(items)).toMatchObject({ taken: 400, refused: 0 });
+    expect(statusesOf(delivery)).toEqual([204]);
     const entries = await started.entries('{service_name=~"a|b"} | platform_node_id != ""', nowMs - hourMs);
     const read = entries.map(({ labels, nanos, line }) =>
       readKey({

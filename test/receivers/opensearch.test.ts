@@ -37,6 +37,11 @@ describe("OpenSearch with security", () => {
       { egress },
     );
 
+  const statusesOf = (body: Buffer) =>
+    (JSON.parse(body.toString()) as { items: { create: { status: number } }[] }).items.map(
+      ({ create }) => create.status,
+    );
+
   async function read(real: OpenSearch, what: "metrics" | "logs"): Promise<string[]> {
     await real.ask("POST", `/platform-platform-${what}/_refresh`);
     const { hits } = (await real.ask("GET", `/platform-platform-${what}/_search?size=10000`)) as {
@@ -58,13 +63,17 @@ describe("OpenSearch with security", () => {
     expect(await delivery.probe()).toBeUndefined();
     const samples = exportSamples(300, nowMs);
     const entries = exportEntries(300, nowMs);
-    for (let n = 0; n < 2; n += 1) {
+    // New, and then there already.
+    for (const status of [201, 409]) {
       const delivered = await delivery
         .samples(samples)
         .catch(() => delivery.answers.at(-1)?.body.toString().slice(0, 2_000));
       expect(delivered).toMatchObject({ taken: 600, refused: 0 });
       expect(await delivery.entries(entries)).toMatchObject({ taken: 600, refused: 0 });
+      const ofItems = delivery.answers.slice(-2).flatMap(({ body }) => statusesOf(body));
+      expect([...new Set(ofItems)]).toEqual([status]);
     }
+    expect(delivery.answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect((await read(started, "metrics")).toSorted()).toEqual(samples.map(sampleKey).toSorted());
     expect((await read(started, "logs")).toSorted()).toEqual(entries.map(entryKey).toSorted());
   });

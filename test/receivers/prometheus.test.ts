@@ -32,13 +32,14 @@ describe("Prometheus", () => {
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(60, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 120, refused: 0, tooOld: 0 });
-    expect(await delivery.samples(items)).toMatchObject({ refused: 0 });
+    expect(await delivery.samples(items)).toMatchObject({ taken: 120, refused: 0, tooOld: 0 });
+    expect(delivery.answers.map(({ status }) => status)).toEqual([204, 204, 204]);
     for (const node of ["node-a", "node-b"]) {
-      const times = await started.times(`platform_cpu{node_id="${node}"}`);
+      const [series] = await started.series(`platform_cpu{node_id="${node}"}`);
       const own = items.filter(
         ({ metric, origin, timeMs }) => metric === "cpu" && origin.nodeId === node && timeMs <= Date.now(),
       );
-      expect(times).toEqual(own.map(({ timeMs }) => timeMs));
+      expect(series?.timestamps).toEqual(own.map(({ timeMs }) => timeMs));
     }
   });
 

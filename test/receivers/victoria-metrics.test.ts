@@ -3,22 +3,11 @@ import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createExportDelivery, loopbackEgress } from "../support/servers/export-delivery.ts";
 import { exportSamples, readKey, sampleKey } from "../support/servers/export-items.ts";
-import { type StoredSeries, startVictoriaMetrics, type VictoriaMetrics } from "../support/servers/victoria-metrics.ts";
+import { valuesOfSeries } from "../support/servers/stored-series.ts";
+import { startVictoriaMetrics, type VictoriaMetrics } from "../support/servers/victoria-metrics.ts";
 
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 const { prometheus_remote_write: remoteWrite, apm_platform: apm } = destinations;
-
-const keysOf = (series: readonly StoredSeries[], node: string) =>
-  series.flatMap(({ metric, values, timestamps }) =>
-    timestamps.map((timeMs, index) =>
-      readKey({
-        name: (metric["__name__"] ?? "").replace(/^platform[._]/, ""),
-        value: values[index] ?? 0,
-        timeMs,
-        nodeId: metric[node] ?? "",
-      }),
-    ),
-  );
 
 describe("VictoriaMetrics", () => {
   let egress: EgressClient;
@@ -46,7 +35,7 @@ describe("VictoriaMetrics", () => {
     await real.start();
     expect(await delivery.samples(items.slice(300))).toMatchObject({ taken: 300, refused: 0 });
     const series = await real.series('{__name__=~"platform_.*"}');
-    expect(keysOf(series, "node_id").toSorted()).toEqual(items.map(sampleKey).toSorted());
+    expect(valuesOfSeries(series).map(readKey).toSorted()).toEqual(items.map(sampleKey).toSorted());
     expect(series.map(({ metric }) => Object.keys(metric).toSorted().join())).toEqual(
       Array.from({ length: 4 }, () => "__name__,db_type,node_id,service_id,service_name"),
     );
@@ -62,8 +51,9 @@ describe("VictoriaMetrics", () => {
     expect(await delivery.probe()).toBeUndefined();
     const items = exportSamples(100, nowMs);
     expect(await delivery.samples(items)).toMatchObject({ taken: 200, refused: 0 });
+    expect(delivery.answers.map(({ status }) => status)).toEqual([200, 202]);
     const series = await real.series('{team="core"}');
-    expect(keysOf(series, "host").toSorted()).toEqual(items.map(sampleKey).toSorted());
+    expect(valuesOfSeries(series, "host").map(readKey).toSorted()).toEqual(items.map(sampleKey).toSorted());
     expect(series[0]?.metric).toMatchObject({ db_type: "postgresql", team: "core" });
   });
 

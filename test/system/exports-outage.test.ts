@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus } from "../support/platform/services.ts";
+import { storedSamples } from "../support/platform/stored-samples.ts";
+import { holesIn } from "../support/servers/export-holes.ts";
 import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import { valuesOfSeries } from "../support/servers/stored-series.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface ExportJson {
   readonly id: string;
+  readonly created_at: string;
   readonly consecutive_failures: number;
   readonly last_export_error: string | null;
 }
@@ -39,7 +43,7 @@ describe("an export to a Prometheus that goes away", () => {
       export_interval_seconds: 30,
       configuration: { url: `${real.url}/api/v1/write` },
     });
-    const { id } = expectStatus(made, 201).json;
+    const { id, created_at: createdAt } = expectStatus(made, 201).json;
     const query = `platform_cpu{service_id="${serviceId}"}`;
     await waitUntil("the series is there", () => real.newest(query));
     await real.stop();
@@ -50,12 +54,16 @@ describe("an export to a Prometheus that goes away", () => {
     expect(failing.last_export_error).toBe("The connection was refused.");
     for (const pid of platform.processes().controllers) killAtOnce(pid);
     await real.start();
-    const before = (await real.times(query)).length;
-    const times = await waitUntil("it goes on", async () => {
-      const now = await real.times(query);
-      return now.length > before + 2 ? now : undefined;
+    const startedAt = Date.now();
+    await waitUntil("it goes on", async () => {
+      const [series] = await real.series(query);
+      return (series?.timestamps.at(-1) ?? 0) > startedAt;
     });
-    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
-    expect(Math.max(...gaps)).toBeLessThan(25_000);
+    const received = valuesOfSeries(await real.series(`{service_id="${serviceId}"}`));
+    const stored = await storedSamples(platform, serviceId, Date.parse(createdAt));
+    expect(new Set(stored.filter(({ timeMs }) => timeMs < startedAt).map(({ timeMs }) => timeMs)).size).toBeGreaterThan(
+      4,
+    );
+    expect(holesIn(received, stored)).toEqual([]);
   });
 });

@@ -2,11 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCommandLine } from "../support/platform/command-line.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus } from "../support/platform/services.ts";
+import { storedSamples } from "../support/platform/stored-samples.ts";
+import { holesIn } from "../support/servers/export-holes.ts";
 import { type Prometheus, startPrometheus } from "../support/servers/prometheus.ts";
+import { valuesOfSeries } from "../support/servers/stored-series.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 interface ExportJson {
   readonly id: string;
+  readonly created_at: string;
   readonly consecutive_failures: number;
   readonly last_export_error: string | null;
   readonly backlog_seconds: number;
@@ -41,11 +45,10 @@ describe("an export made at the command line, to a Prometheus that is away for t
       const words = `exports create --to prometheus_remote_write --set url=${real.url}/api/v1/write --service first --interval 30`;
       const made = await cli.runHere([...words.split(" "), "--output", "json"]);
       expect(made).toMatchObject({ code: 0 });
-      const { id } = JSON.parse(made.stdout) as ExportJson;
+      const { id, created_at: createdAt } = JSON.parse(made.stdout) as ExportJson;
       const query = `platform_cpu{service_id="${serviceId}"}`;
       const get = async () => expectStatus(await platform.rest.get<ExportJson>(`${path}/${id}`), 200).json;
       await waitUntil("the series is there within a minute", () => real.newest(query), { withinMs: minuteMs });
-      const first = (await real.times(query)).at(0) ?? 0;
 
       await real.stop();
       const stoppedAt = Date.now();
@@ -72,11 +75,14 @@ describe("an export made at the command line, to a Prometheus that is away for t
         { withinMs: 6 * minuteMs, everyMs: 2_000 },
       );
       expect(again.dropped).toEqual({ too_old: 0, refused: 0, gone: 0, gone_log_segments: 0 });
-      const times = await real.times(query, 30);
-      expect(times.at(0)).toBe(first);
-      expect(times.at(-1)).toBeGreaterThan(stoppedAt + outageMs);
-      const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time));
-      expect(Math.max(...gaps)).toBeLessThan(25_000);
+      const received = valuesOfSeries(await real.series(`{service_id="${serviceId}"}`, 30));
+      const stored = await storedSamples(platform, serviceId, Date.parse(createdAt));
+      const cpu = received.filter(({ name }) => name === "cpu");
+      expect(cpu.filter(({ timeMs }) => timeMs > stoppedAt && timeMs < stoppedAt + outageMs).length).toBeGreaterThan(
+        30,
+      );
+      expect(cpu.at(-1)?.timeMs).toBeGreaterThan(stoppedAt + outageMs);
+      expect(holesIn(received, stored)).toEqual([]);
     },
     22 * minuteMs,
   );

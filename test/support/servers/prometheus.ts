@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { judgeImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
+import type { StoredSeries } from "./stored-series.ts";
 
 /** Debian's Prometheus as a receiver of remote write. */
 export interface Prometheus {
@@ -13,8 +14,8 @@ export interface Prometheus {
   newest(
     query: string,
   ): Promise<{ readonly labels: Readonly<Record<string, string>>; readonly value: number } | undefined>;
-  /** Times of all samples of the last minutes, in milliseconds since 1970. */
-  times(query: string, minutes?: number): Promise<readonly number[]>;
+  /** All samples of the last minutes, of every series that matches; times in milliseconds since 1970. */
+  series(query: string, minutes?: number): Promise<readonly StoredSeries[]>;
   /** Stops it, and keeps its data and its port for the next `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -65,9 +66,13 @@ export async function startPrometheus(): Promise<Prometheus | string> {
       const [first] = await ask(query);
       return first?.value === undefined ? undefined : { labels: first.metric, value: Number(first.value[1]) };
     },
-    async times(query, minutes = 15) {
-      const [first] = await ask(`${query}[${minutes}m]`);
-      return (first?.values ?? []).map(([seconds]) => Math.round(seconds * 1_000));
+    async series(query, minutes = 15) {
+      const found = await ask(`${query}[${minutes}m]`);
+      return found.map(({ metric, values = [] }) => ({
+        metric,
+        values: values.map(([, value]) => Number(value)),
+        timestamps: values.map(([seconds]) => Math.round(seconds * 1_000)),
+      }));
     },
     stop: () => running.end("SIGTERM"),
     async start() {

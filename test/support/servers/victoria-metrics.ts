@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { judgeImage } from "../engines/judge-image.ts";
 import { freePorts } from "../platform/free-ports.ts";
 import { testUid } from "../platform/platform-software.ts";
+import type { StoredSeries } from "./stored-series.ts";
 
 /** Debian's VictoriaMetrics. */
 export interface VictoriaMetrics {
@@ -16,13 +17,6 @@ export interface VictoriaMetrics {
   /** With its data and its port, after `stop`. */
   start(): Promise<void>;
   remove(): Promise<void>;
-}
-
-export interface StoredSeries {
-  readonly metric: Readonly<Record<string, string>>;
-  readonly values: readonly number[];
-  /** Milliseconds since 1970. */
-  readonly timestamps: readonly number[];
 }
 
 /** A running one, or why this host cannot have it. */

@@ -1,0 +1,43 @@
+import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import type { Platform } from "./platform.ts";
+import { expectStatus } from "./services.ts";
+
+/** What a metric of one node was at one time, as users read it from the history. */
+export interface StoredValue {
+  readonly nodeId: string;
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly timeMs: number;
+  readonly value: number;
+}
+
+interface PageJson {
+  readonly samples: readonly {
+    readonly time: string;
+    readonly node_id: string;
+    readonly values: Readonly<Record<string, number>>;
+  }[];
+  readonly next_cursor: string;
+  readonly has_more: boolean;
+}
+
+/** Every value of a service of PostgreSQL behind a time, milliseconds since 1970, 24 hours ago at most. */
+export async function storedSamples(platform: Platform, serviceId: string, afterMs: number): Promise<StoredValue[]> {
+  const told = metricCatalog.filter(
+    ({ source, engines }) => source !== null && (engines.length === 0 || engines.includes("postgresql")),
+  );
+  const values: StoredValue[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const place = cursor === undefined ? { since: new Date(afterMs).toISOString() } : { cursor };
+    const query = new URLSearchParams({ limit: "200", ...place });
+    for (const { name } of told) query.append("metric", name);
+    const page = expectStatus(
+      await platform.rest.get<PageJson>(`/managed-services/${serviceId}/metrics/samples?${query}`),
+      200,
+    ).json;
+    for (const { time, node_id: nodeId, values: its } of page.samples)
+      for (const [name, value] of Object.entries(its)) values.push({ nodeId, name, timeMs: Date.parse(time), value });
+    if (!page.has_more) return values;
+    cursor = page.next_cursor;
+  }
+}

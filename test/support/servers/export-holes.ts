@@ -1,0 +1,16 @@
+import type { StoredValue } from "../platform/stored-samples.ts";
+import { readKey } from "./export-items.ts";
+import type { ReadItem } from "./export-readers.ts";
+
+type Value = Pick<ReadItem, "nodeId" | "name" | "timeMs" | "value">;
+
+/** What the history has of each node, up to the newest that a receiver has of it, and the receiver has not. */
+export function holesIn(received: readonly Value[], stored: readonly StoredValue[]): string[] {
+  const keys = new Set(received.map(readKey));
+  const newest = new Map<string, number>();
+  for (const { nodeId, timeMs } of received) newest.set(nodeId, Math.max(newest.get(nodeId) ?? 0, timeMs));
+  return stored
+    .filter(({ nodeId, timeMs }) => timeMs <= (newest.get(nodeId) ?? 0))
+    .map(readKey)
+    .filter((key) => !keys.has(key));
+}
