@@ -1,10 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { destinationTypes } from "@holdfast/controller/export/metrics-export.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openPostgresql } from "../support/api/clients.ts";
 import { type ControllerBeside, processOfPort, startControllerBeside } from "../support/platform/controller-beside.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { killAtOnce } from "../support/platform/platform-processes.ts";
-import { createServices, expectStatus } from "../support/platform/services.ts";
+import { createServices, expectStatus, type Services } from "../support/platform/services.ts";
 import { storedSamples } from "../support/platform/stored-samples.ts";
 import { holesIn } from "../support/servers/export-holes.ts";
 import { readKey } from "../support/servers/export-items.ts";
@@ -30,6 +31,7 @@ describe("two controllers, one of which exports", () => {
   let platform: Platform;
   let beside: ControllerBeside;
   let receiver: ExportReceiver;
+  let services: Services;
   let serviceId: string;
   let createdAtMs: number;
   const taken: (ReadItem & { readonly pid: number | undefined; readonly atMs: number })[] = [];
@@ -46,7 +48,8 @@ describe("two controllers, one of which exports", () => {
   beforeAll(async () => {
     platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
     // First, since the other controller has no machines to give.
-    serviceId = (await createServices(platform).createRunning("first")).service.id;
+    services = createServices(platform);
+    serviceId = (await services.createRunning("first")).service.id;
     beside = await startControllerBeside(platform);
     receiver = await startExportReceiver((arrival) => {
       const pid = processOfPort(arrival.remotePort, controllers());
@@ -181,6 +184,11 @@ describe("two controllers, one of which exports", () => {
         if (["prometheus_remote_write", "apm_platform", "cloud_monitoring"].includes(type)) continue;
         ids.push(expectStatus(await add(type, dead.url), 201).json.id);
       }
+      // An engine without work logs nothing, and nothing is sent of it.
+      const { connection, password } = await services.open(serviceId);
+      const sql = await openPostgresql(platform, connection, { password });
+      await sql.query("SELECT 1 / 0").catch(() => undefined);
+      await sql.end();
       const failing = async (id: string) =>
         (await platform.rest.get<ExportJson>(`${path}/${id}`)).json.consecutive_failures > 0;
       await waitUntil("all of them fail", async () => (await Promise.all(ids.map(failing))).every(Boolean), {
