@@ -26,33 +26,46 @@ export function writeRequest(items: readonly MetricItem[]): Buffer {
 }
 
 interface Series {
+  readonly metric: string;
   readonly labels: Buffer;
   readonly samples: MetricItem[];
   /** Of labels and samples, as they are written. */
   length: number;
+  /** What followed it last. */
+  next: Series | undefined;
 }
 
-/** Items of one origin mostly follow each other: one look-up by metric finds the series of most of them. */
+/**
+ * Items of one origin mostly follow each other, moment by moment with the metrics in one order: the series behind the one that was
+ * last is mostly the next one, and a look-up by metric finds the others.
+ */
 function seriesOf(items: readonly MetricItem[]): readonly Series[] {
   const all: Series[] = [];
   const byOrigin = new Map<Origin, Map<string, Series>>();
   let last: Origin | undefined;
   let its = new Map<string, Series>();
+  let next: Series | undefined;
+  let before: Series | undefined;
   for (const item of items) {
     if (item.origin !== last) {
       last = item.origin;
       its = byOrigin.get(last) ?? new Map<string, Series>();
       byOrigin.set(last, its);
+      next = undefined;
+      before = undefined;
     }
-    let series = its.get(item.metric);
+    let series = next?.metric === item.metric ? next : its.get(item.metric);
     if (series === undefined) {
       const labels = labelBytesOf(item);
-      series = { labels, samples: [], length: labels.length };
+      series = { metric: item.metric, labels, samples: [], length: labels.length, next: undefined };
       its.set(item.metric, series);
       all.push(series);
     }
     series.samples.push(item);
     series.length += 2 + sampleLength(item.timeMs);
+    if (before !== undefined) before.next = series;
+    before = series;
+    next = series.next;
   }
   return all;
 }
@@ -97,8 +110,12 @@ function tagged(tag: number, length: number): Uint8Array {
   return bytes;
 }
 
+/** Times of these years take six bytes, the lower four of which are of 28 bits. */
+const sixBytes = { from: 2 ** 35, to: 2 ** 42, lower: 2 ** 28 };
+
 /** Of a whole number that is not negative, up to 2^53. */
 function varintLength(number: number): number {
+  if (number >= sixBytes.from && number < sixBytes.to) return 6;
   let length = 1;
   for (let limit = 0x80; number >= limit; limit *= 0x80) length += 1;
   return length;
@@ -106,6 +123,17 @@ function varintLength(number: number): number {
 
 /** Where what follows is. */
 function putVarint(bytes: Uint8Array, at: number, number: number): number {
+  if (number >= sixBytes.from && number < sixBytes.to) {
+    const upper = Math.floor(number / sixBytes.lower);
+    const lower = number - upper * sixBytes.lower;
+    bytes[at] = lower | 0x80;
+    bytes[at + 1] = (lower >>> 7) | 0x80;
+    bytes[at + 2] = (lower >>> 14) | 0x80;
+    bytes[at + 3] = (lower >>> 21) | 0x80;
+    bytes[at + 4] = upper | 0x80;
+    bytes[at + 5] = upper >>> 7;
+    return at + 6;
+  }
   let rest = number;
   // Beyond 32 bits there are no shifts.
   for (; rest >= 0x80000000; rest = Math.floor(rest / 0x80)) bytes[at++] = (rest % 0x80) | 0x80;
