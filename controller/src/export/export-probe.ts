@@ -1,11 +1,16 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { VendorUrls } from "./destinations/destination.ts";
 import type { SendRequest, SendTarget } from "./export-sender.ts";
+import type { ExportDataType } from "./metrics-export.ts";
 
 const probeMs = 10_000;
 
-/** Asks the destination without data, within ten seconds in all unless another time is given. Resolves to what is wrong, in our own words; undefined when nothing is. */
-export type ProbeDestination = (target: SendTarget, signal: AbortSignal) => Promise<string | undefined>;
+/** Asks the destination without data about what the integration carries, within ten seconds in all unless another time is given. Resolves to what is wrong, in our own words; undefined when nothing is. */
+export type ProbeDestination = (
+  target: SendTarget,
+  dataType: ExportDataType,
+  signal: AbortSignal,
+) => Promise<string | undefined>;
 
 export function createProbe(deps: {
   readonly send: SendRequest;
@@ -14,10 +19,11 @@ export function createProbe(deps: {
   readonly withinMs?: number;
 }): ProbeDestination {
   const { send, vendors, clock, withinMs = probeMs } = deps;
-  return async (target, signal) => {
+  return async (target, dataType, signal) => {
     const endsAt = clock.monotonicMs() + withinMs;
     const context = { nowMs: clock.now(), vendors };
     for (const request of await target.destination.probe(target.configuration, context)) {
+      if (dataType !== "both" && request.about !== undefined && request.about !== dataType) continue;
       const deadlineMs = Math.max(1, endsAt - clock.monotonicMs());
       const verdict = await send(request, target, { deadlineMs, signal });
       if (verdict.kind !== "accepted") return verdict.why;

@@ -244,7 +244,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const destination = destinationOf(object.spec.destinationType);
       const configuration = openConfiguration(object, destination, sealer);
       const target = { destination, configuration, organizationId: object.metadata.organizationId };
-      const error = await deps.probe(target, call.signal);
+      const error = await deps.probe(target, object.spec.dataType, call.signal);
       const unit = deps.begin();
       unit.audit(auditOf(call, "metrics-export.test", kind.name, id));
       await unit.commit(call.signal);

@@ -3,6 +3,7 @@ import { type Delivered, deliverItems } from "@holdfast/controller/export/delive
 import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
 import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
 import { createProbe } from "@holdfast/controller/export/export-probe.ts";
+import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
 import { createExportSender } from "@holdfast/controller/export/export-sender.ts";
 import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
@@ -11,7 +12,7 @@ import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 /** A destination as a controller works with it: through its guard, sender and delivery, without service and history. */
 export interface ExportDelivery {
   /** Undefined when nothing is wrong. */
-  probe(): Promise<string | undefined>;
+  probe(dataType?: ExportDataType): Promise<string | undefined>;
   samples(items: readonly MetricItem[]): Promise<Delivered>;
   entries(items: readonly LogItem[]): Promise<Delivered>;
   /** What it answered so far. */
@@ -72,13 +73,13 @@ export function createExportDelivery(
   }
 
   return {
-    probe: () =>
+    probe: (dataType = "both") =>
       createProbe({
         send,
         vendors,
         clock: { now: Date.now, monotonicMs: () => performance.now() },
         withinMs: deadlineMs,
-      })(target, limits().signal),
+      })(target, dataType, limits().signal),
     samples: (items) => deliver(items, destination.metrics),
     entries: (items) => deliver(items, destination.logs),
     answers,

@@ -41,18 +41,24 @@ export const cloudMonitoring: Destination = {
   },
   vendorBase: (_, { cloud: base }) => (base === "" ? undefined : base),
   probe: async (configuration, context) => [
-    await cloudRequest(
-      { service: "monitoring", body: "Action=ListMetrics&Version=2010-08-01" },
-      [],
-      configuration,
-      context,
-    ),
-    await cloudRequest(
-      { service: "logs", action: "DescribeLogGroups", body: JSON.stringify({ limit: 1 }) },
-      [],
-      configuration,
-      context,
-    ),
+    {
+      ...(await cloudRequest(
+        { service: "monitoring", body: "Action=ListMetrics&Version=2010-08-01" },
+        [],
+        configuration,
+        context,
+      )),
+      about: "metrics",
+    },
+    {
+      ...(await cloudRequest(
+        { service: "logs", action: "DescribeLogGroups", body: JSON.stringify({ limit: 1 }) },
+        [],
+        configuration,
+        context,
+      )),
+      about: "logs",
+    },
   ],
   metrics: {
     oldestMs: 14 * dayMs,

@@ -83,6 +83,7 @@ export function destinationConformance(destination: Destination): void {
     const probe = () =>
       createProbe({ send: send(), vendors, clock: { now: () => nowMs, monotonicMs: () => 0 } })(
         target(),
+        "both",
         limits().signal,
       );
 

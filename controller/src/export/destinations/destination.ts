@@ -16,7 +16,7 @@ export interface Destination {
   /** What works otherwise than a user may think. */
   warnings?(configuration: Configuration): readonly string[];
   /** Requests that change nothing and have no data; all have to be accepted. */
-  probe(configuration: Configuration, context: EncodeContext): Promise<readonly ExportRequest<never>[]>;
+  probe(configuration: Configuration, context: EncodeContext): Promise<readonly ProbeRequest[]>;
   /** Base URL that operators set and this configuration leads to: undefined where it leads elsewhere, empty where none is set. */
   vendorBase?(configuration: Configuration, vendors: VendorUrls): string | undefined;
   readonly metrics?: Encoder<MetricItem>;
@@ -59,6 +59,11 @@ export interface ExportRequest<I> {
   readonly items: readonly I[];
   /** Makes what the request needs at the destination, where that may be missing; sent in order. */
   needs?(): Promise<readonly ExportRequest<never>[]>;
+}
+
+export interface ProbeRequest extends ExportRequest<never> {
+  /** What it asks about, where that is one of both: an integration without it does not ask. */
+  readonly about?: "metrics" | "logs";
 }
 
 export interface Answer {

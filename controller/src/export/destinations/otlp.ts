@@ -41,8 +41,8 @@ export const otlp: Destination = {
   warnings: ({ protocol }) =>
     protocol === "grpc" ? ["protocol_http_used: OTLP is pushed as JSON over HTTP, whatever protocol says"] : [],
   probe: async (configuration, _context) => [
-    await requestOf<never>("metrics", [], '{"resourceMetrics":[]}', configuration),
-    await requestOf<never>("logs", [], '{"resourceLogs":[]}', configuration),
+    { ...(await requestOf<never>("metrics", [], '{"resourceMetrics":[]}', configuration)), about: "metrics" },
+    { ...(await requestOf<never>("logs", [], '{"resourceLogs":[]}', configuration)), about: "logs" },
   ],
   metrics: {
     encode: async (items, configuration) =>
@@ -61,6 +61,8 @@ export const otlp: Destination = {
       ),
   },
   judge({ status, retryAfterMs, body }, { items }): Verdict {
+    // Loki answers so to a request without records: it read it, and the credential was good.
+    if (items.length === 0 && status === 422) return { kind: "accepted" };
     if (status !== 200) return verdictOfStatus(status, retryAfterMs);
     const partial = (jsonOf(body) as { partialSuccess?: Record<string, unknown> } | undefined)?.partialSuccess;
     const told = Number(partial?.["rejectedDataPoints"] ?? partial?.["rejectedLogRecords"] ?? 0);
