@@ -40,7 +40,8 @@ describe("Loki", () => {
     const items = exportEntries(500, nowMs);
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
     expect(await delivery.entries(items)).toMatchObject({ taken: 1_000, refused: 0 });
-    expect(statusesOf(delivery)).toEqual([204]);
+    // The first is the one without data.
+    expect(statusesOf(delivery)).toEqual([422, 204]);
     const entries = await started.entries('{team="core"}', nowMs - hourMs);
     expect(entries.map(keyOf).toSorted()).toEqual(items.map(entryKey).toSorted());
     expect(new Set(entries.map(({ labels }) => `${labels["service_id"]} ${labels["level"]}`)).size).toBe(8);
@@ -71,9 +72,10 @@ describe("Loki", () => {
       { egress },
     );
     const items = exportEntries(200, nowMs);
-    expect(await delivery.probe()).toBeUndefined();
+    expect(await delivery.probe("both")).toMatch(/^HTTP 404/);
+    expect(await delivery.probe("logs")).toBeUndefined();
     expect(await delivery.entries(items)).toMatchObject({ taken: 400, refused: 0 });
-    expect(statusesOf(delivery)).toEqual([204]);
+    expect(statusesOf(delivery)).toEqual([404, 422, 204]);
     const entries = await started.entries('{service_name=~"a|b"} | platform_node_id != ""', nowMs - hourMs);
     const read = entries.map(({ labels, nanos, line }) =>
       readKey({
