@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsSocketServer } from "node:tls";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
@@ -43,6 +44,15 @@ async function listen(server: Server | TcpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** The count once it has been the same for a while. */
+async function standsStill(count: () => number): Promise<number> {
+  for (;;) {
+    const before = count();
+    await sleep(200);
+    if (count() === before) return before;
+  }
+}
+
 const asked = (more: Partial<EgressRequest> = {}): EgressRequest => ({
   method: "GET",
   headers: {},
@@ -75,6 +85,51 @@ test("an answer's body past its bound is a failure, and no more of it is read", 
   const answer = await egress.request(url, asked({ bytesMax: 9_999 }));
   await expect(answer.bytes()).rejects.toMatchObject({ kind: "too large" });
   expect(await (await egress.request(url, asked({ bytesMax: 10_000 }))).bytes()).toHaveLength(10_000);
+});
+
+test("a target waits for a reader that is slow", async () => {
+  let written = 0;
+  const endless = async (response: import("node:http").ServerResponse) => {
+    while (!response.destroyed) {
+      if (!response.write(Buffer.alloc(64 << 10))) await once(response, "drain").catch(() => undefined);
+      written += 64 << 10;
+    }
+  };
+  const port = await listen(createServer((_, response) => void endless(response)));
+  const answer = await client().request(`http://127.0.0.1:${port}/`, asked({ bytesMax: 1 << 30 }));
+  const reader = answer.body[Symbol.asyncIterator]();
+  await reader.next();
+  const before = await standsStill(() => written);
+  expect(before).toBeLessThan(64 << 20);
+  for (let read = 0; read < 2 * before; ) read += (await reader.next()).value?.length ?? 0;
+  expect(written).toBeGreaterThan(before);
+  await answer.drop();
+  await expect(reader.next()).rejects.toMatchObject({ kind: "connect" });
+});
+
+test("who reads what another one drops comes to its end, and a short rest lets the connection serve again", async () => {
+  const sockets = new Set<unknown>();
+  const server = createServer((request, response) => {
+    sockets.add(request.socket);
+    response.write("begun");
+    request.url === "/long" ? setTimeout(() => response.end("rest"), 100) : response.end();
+  });
+  const egress = client();
+  const url = `http://127.0.0.1:${await listen(server)}`;
+  const dropped = await egress.request(`${url}/long`, asked());
+  const reader = dropped.body[Symbol.asyncIterator]();
+  await reader.next();
+  const [last] = await Promise.all([reader.next(), dropped.drop()]);
+  expect(last).toEqual({ done: true, value: undefined });
+  await setImmediate();
+  const left = await egress.request(`${url}/long`, asked());
+  for await (const chunk of left.body) {
+    expect(String(chunk)).toBe("begun");
+    break;
+  }
+  await sleep(300);
+  expect(String(await (await egress.request(url, asked())).bytes())).toBe("begun");
+  expect(sockets.size).toBe(1);
 });
 
 test("a body that stops is given up at the deadline, and at the caller's end", async () => {

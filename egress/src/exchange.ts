@@ -38,7 +38,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   #isDropped = false;
   #isOver = false;
   #failure: unknown;
-  #wake: (() => void) | undefined;
+  #changed = Promise.withResolvers<void>();
 
   /** `sent` is the body of the request. */
   constructor(sent: unknown, deps: ExchangeDeps) {
@@ -101,7 +101,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   async bytes(): Promise<Buffer> {
     this.#isGathered = true;
     this.#controller?.resume();
-    while (!this.#isOver) await this.#change();
+    while (!this.#isOver) await this.#changed.promise;
     if (this.#failure !== undefined) throw this.#deps.failureOf(this.#failure);
     const [first, ...others] = this.#take();
     return first !== undefined && others.length === 0
@@ -114,7 +114,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     this.#bytes = 0;
     this.#take();
     this.#controller?.resume();
-    while (!this.#isOver) await this.#change();
+    while (!this.#isOver) await this.#changed.promise;
   }
 
   #end(failure: Error | undefined): void {
@@ -136,22 +136,17 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     return chunks;
   }
 
-  #change(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
+  /** Wakes whoever waits for more, or for the end: one may drop what another one still reads. */
   #wakeUp(): void {
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers();
+    resolve();
   }
 
   #iterator(): AsyncIterator<Uint8Array> {
     return {
       next: async () => {
-        while (this.#unread.length === 0 && !this.#isOver) await this.#change();
+        while (this.#unread.length === 0 && !this.#isOver) await this.#changed.promise;
         const value = this.#unread.shift();
         if (value === undefined) {
           if (this.#failure !== undefined) throw this.#deps.failureOf(this.#failure);
