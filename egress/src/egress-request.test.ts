@@ -112,7 +112,8 @@ test("who reads what another one drops comes to its end, and a short rest lets t
   const server = createServer((request, response) => {
     sockets.add(request.socket);
     response.write("begun");
-    request.url === "/long" ? setTimeout(() => response.end("rest"), 100) : response.end();
+    if (request.url === "/long") setTimeout(() => response.end("rest"), 100);
+    else response.end();
   });
   const egress = client();
   const url = `http://127.0.0.1:${await listen(server)}`;

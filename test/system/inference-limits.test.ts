@@ -1,52 +1,24 @@
 import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers, type InferenceCallers } from "../support/platform/inference-callers.ts";
-import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
-import { asOperator, createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
+import { createInferenceCallers } from "../support/platform/inference-callers.ts";
+import { asOperator } from "../support/platform/organizations.ts";
 import { waitUntil } from "../support/wait-until.ts";
-
-/** Of a call of 66 tokens at the usual price. */
-const microcentsOfCall = 16 * 1_500 + 50 * 6_000;
+import { microcentsOfCall, type ProcessesUnderTest, startProcesses } from "./inference/processes-under-test.ts";
 
 interface Settings {
   readonly circuit: { readonly unaccounted_cents: number };
 }
 
 describe("limits of the inference proxy", () => {
-  let provider: ScriptedProvider;
-  let platform: Platform;
-  let organizations: Organizations;
-  let its: InferenceCallers;
-  let other: InferenceProcess;
-
+  let under: ProcessesUnderTest;
   beforeAll(async () => {
-    provider = await startScriptedProvider();
-    platform = await startPlatform({
-      environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_INFERENCE_PROCESSES: "3" },
-    });
-    organizations = createOrganizations(platform);
-    its = createInferenceCallers(platform, await organizations.first());
-    await configure(its, 1_000_000);
-    other = await startInferenceProcess(platform);
+    under = await startProcesses();
   });
-  afterAll(async () => {
-    await other?.remove();
-    await its?.close();
-    organizations?.close();
-    await platform?.remove();
-    await provider?.close();
-  });
-
-  async function configure(whose: InferenceCallers, cents: number): Promise<void> {
-    const { url, authority } = provider;
-    await whose.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
-    await whose.put("settings", { monthly_cost_limit_cents: cents });
-  }
+  afterAll(() => under?.remove());
 
   it("are free again of what a process held that an operator declares lost", async () => {
+    const { platform, organizations, other, configure } = under;
     const organization = await organizations.create("losers");
     const rest = platform.rest.as((await organizations.createKey(organization)).authorization);
     const theirs = createInferenceCallers(platform, organization, rest);
@@ -93,6 +65,7 @@ describe("limits of the inference proxy", () => {
   }, 60_000);
 
   it("lets streams end when the platform stops, for longer than anything else is given", async () => {
+    const { platform, provider, its } = under;
     const { secret } = await its.newKey();
     const streams = Array.from({ length: 24 }, async () => {
       const answer = await its.send("/chat/completions", {

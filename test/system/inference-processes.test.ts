@@ -1,55 +1,27 @@
 import { join } from "node:path";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createInferenceCallers, type InferenceCallers, tokensOfCall } from "../support/platform/inference-callers.ts";
-import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
-import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
-import { type Platform, startPlatform } from "../support/platform/platform.ts";
-import { type ScriptedProvider, startScriptedProvider } from "../support/servers/scripted-provider.ts";
+import { createInferenceCallers, tokensOfCall } from "../support/platform/inference-callers.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { microcentsOfCall, type ProcessesUnderTest, startProcesses } from "./inference/processes-under-test.ts";
 
 const calls = 2_000;
-/** Of a call of 66 tokens at the usual price. */
-const microcentsOfCall = 16 * 1_500 + 50 * 6_000;
 
 interface Settings {
   readonly circuit: { readonly open: boolean; readonly spent_cents: number };
 }
 
 describe("processes of the inference proxy", () => {
-  let provider: ScriptedProvider;
-  let platform: Platform;
-  let organizations: Organizations;
-  let its: InferenceCallers;
-  let other: InferenceProcess;
-
+  let under: ProcessesUnderTest;
   beforeAll(async () => {
-    provider = await startScriptedProvider();
-    platform = await startPlatform({
-      environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_INFERENCE_PROCESSES: "3" },
-    });
-    organizations = createOrganizations(platform);
-    its = createInferenceCallers(platform, await organizations.first());
-    await configure(its, 1_000_000);
-    other = await startInferenceProcess(platform);
+    under = await startProcesses();
   });
-  afterAll(async () => {
-    await other?.remove();
-    await its?.close();
-    organizations?.close();
-    await platform?.remove();
-    await provider?.close();
-  });
-
-  async function configure(whose: InferenceCallers, cents: number): Promise<void> {
-    const { url, authority } = provider;
-    await whose.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
-    await whose.put("settings", { monthly_cost_limit_cents: cents });
-  }
+  afterAll(() => under?.remove());
 
   it.each(["one process", "three that share a port"])(
     "let exactly as much of 2,000 calls at once pass as fits each limit, and tell of the circuit, on %s",
     async (which) => {
+      const { platform, organizations, its, other, configure } = under;
       const urls = [which === "one process" ? other.url : platform.admin.inference_url];
       const rated = await its.newKey({ rate_limit_rpm: 130 });
       expect(await its.ends(urls, calls, () => rated.secret)).toEqual({ ok: 130, rate_limited: calls - 130 });
@@ -91,7 +63,7 @@ describe("processes of the inference proxy", () => {
 
   it("have a share of the calls each", async () => {
     for (const name of ["inference-metrics", "inference-metrics-2", "inference-metrics-3"]) {
-      const socketPath = join(platform.directory, "run", `${name}.sock`);
+      const socketPath = join(under.platform.directory, "run", `${name}.sock`);
       const dispatcher = new Agent({ connect: { socketPath } });
       const text = await (await request("http://inference/metrics", { dispatcher })).body.text();
       await dispatcher.destroy();

@@ -23,7 +23,15 @@ import { newService } from "#services/service/new-service.ts";
 import type { ServiceCreation } from "#services/service/service-creation.ts";
 import { requestDeletion } from "#services/service/service-deletion.ts";
 import { databaseAliases, databaseSchema, type DatabaseSpec, normalizedDatabase } from "./database-spec.ts";
-import type { NewResource, Observation, Owner, Phase, ResourceKind, ResourceSpec } from "./resource-kind.ts";
+import {
+  absent,
+  type NewResource,
+  type Observation,
+  type Owner,
+  type Phase,
+  type ResourceKind,
+  type ResourceSpec,
+} from "./resource-kind.ts";
 import { specChanges } from "./spec-changes.ts";
 
 export interface DatabaseKindDeps extends ResizeDeps {
@@ -203,15 +211,6 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     },
   };
 }
-
-const absent: Observation = {
-  phase: "absent",
-  healthy: false,
-  detail: "It is gone.",
-  progressPct: 0,
-  actual: {},
-  outputsVersion: "",
-};
 
 /** Pure. `operation` is the one in progress. */
 function observationOf(

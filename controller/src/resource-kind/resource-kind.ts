@@ -71,6 +71,16 @@ export interface Observation {
   readonly outputsVersion: string;
 }
 
+/** Of a resource that does not exist. */
+export const absent: Observation = {
+  phase: "absent",
+  healthy: false,
+  detail: "It is gone.",
+  progressPct: 0,
+  actual: {},
+  outputsVersion: "",
+};
+
 /** Another resource whose outputs a consumer gets. */
 export interface Attachment {
   /** Logical name. */

@@ -3,12 +3,12 @@ import type { Collection } from "@holdfast/controller/kernel/store/collection.ts
 import { newMetadata, type Resource, type Stored } from "@holdfast/controller/kernel/store/resource.ts";
 import type { UnitOfWork } from "@holdfast/controller/kernel/store/unit-of-work.ts";
 import { environmentOf } from "@holdfast/controller/resource-kind/environment-of.ts";
-import type {
-  Observation,
-  Owner,
-  Phase,
-  ResourceKind,
-  ResourceSpec,
+import {
+  absent,
+  type Owner,
+  type Phase,
+  type ResourceKind,
+  type ResourceSpec,
 } from "@holdfast/controller/resource-kind/resource-kind.ts";
 import { fixtureConsumer, fixtureKind } from "./fixture-kind.ts";
 
@@ -22,15 +22,6 @@ interface GadgetStatus {
 type GadgetObject = Resource<{ readonly spec: ResourceSpec; readonly isProtected?: true }, GadgetStatus>;
 
 export const gadgetKind = defineKind<GadgetObject>("gadget");
-
-const absent: Observation = {
-  phase: "absent",
-  healthy: false,
-  detail: "It is gone.",
-  progressPct: 0,
-  actual: {},
-  outputsVersion: "",
-};
 
 /** The fixture kind over a store: what is asked of it is written down, and comes about when the test says so. */
 export function createStoredFixture(gadgets: Collection<GadgetObject>): ResourceKind {

@@ -1,0 +1,53 @@
+import { createInferenceCallers, type InferenceCallers } from "../../support/platform/inference-callers.ts";
+import { type InferenceProcess, startInferenceProcess } from "../../support/platform/inference-process.ts";
+import { createOrganizations, type Organizations } from "../../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { type ScriptedProvider, startScriptedProvider } from "../../support/servers/scripted-provider.ts";
+
+/** Three processes of the proxy that share a port, one more with a port of its own, and a provider that answers by script. */
+export interface ProcessesUnderTest {
+  readonly provider: ScriptedProvider;
+  readonly platform: Platform;
+  readonly organizations: Organizations;
+  readonly its: InferenceCallers;
+  readonly other: InferenceProcess;
+  /** Sets the provider and the limit of an organization's month. */
+  configure(whose: InferenceCallers, limitCents: number): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** Of a call of 66 tokens at the usual price. */
+export const microcentsOfCall = 16 * 1_500 + 50 * 6_000;
+
+export async function startProcesses(): Promise<ProcessesUnderTest> {
+  const provider = await startScriptedProvider();
+  const platform = await startPlatform({
+    environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8", HOLDFAST_INFERENCE_PROCESSES: "3" },
+  });
+  const organizations = createOrganizations(platform);
+  const its = createInferenceCallers(platform, await organizations.first());
+
+  async function configure(whose: InferenceCallers, limitCents: number): Promise<void> {
+    const { url, authority } = provider;
+    await whose.put("providers", { provider: "provider_c", api_key: "k", base_url: url, ca_certificate: authority });
+    await whose.put("settings", { monthly_cost_limit_cents: limitCents });
+  }
+
+  await configure(its, 1_000_000);
+  const other = await startInferenceProcess(platform);
+  return {
+    provider,
+    platform,
+    organizations,
+    its,
+    other,
+    configure,
+    async remove() {
+      await other.remove();
+      await its.close();
+      organizations.close();
+      await platform.remove();
+      await provider.close();
+    },
+  };
+}
