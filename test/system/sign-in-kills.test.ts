@@ -71,6 +71,8 @@ describe("users of an app, while its parts are killed", { timeout: longMs }, () 
     }
     isOver = true;
     await Promise.all(using);
+    // One that was killed often is started again after a pause.
+    await waitUntil("a controller answers", async () => (await its.platform.rest.get(its.path())).status === 200);
     expect((await its.signIn("late@example.com")).claims()?.["email"]).toBe("late@example.com");
   });
 });
