@@ -23,6 +23,7 @@ const droppedMs = 1_000;
 export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   status = 0;
   headers: Readonly<Record<string, string>> = {};
+  retryAfterMs: number | undefined;
   readonly body: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => this.#iterator() };
   /** Resolves to this when the head of the answer is there. Rejects with what `failureOf` says. */
   readonly head: Promise<EgressAnswer>;
@@ -67,6 +68,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     if (status < 200) return;
     this.status = status;
     this.headers = joined(headers);
+    this.retryAfterMs = retryAfterMsOf(this.headers["retry-after"], this.#deps.now());
     this.#heads.resolve(this);
   }
 
@@ -94,11 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     this.#end(error);
   }
 
-  get retryAfterMs(): number | undefined {
-    return retryAfterMsOf(this.headers["retry-after"], this.#deps.now());
-  }
-
-  async bytes(): Promise<Buffer> {
+  readonly bytes = async (): Promise<Buffer> => {
     this.#isGathered = true;
     this.#controller?.resume();
     while (!this.#isOver) await this.#changed.promise;
@@ -107,15 +105,15 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     return first !== undefined && others.length === 0
       ? first
       : Buffer.concat(first === undefined ? [] : [first, ...others]);
-  }
+  };
 
-  async drop(): Promise<void> {
+  readonly drop = async (): Promise<void> => {
     this.#isDropped = true;
     this.#bytes = 0;
     this.#take();
     this.#controller?.resume();
     while (!this.#isOver) await this.#changed.promise;
-  }
+  };
 
   #end(failure: Error | undefined): void {
     if (this.#isOver) return;
