@@ -25,8 +25,13 @@ export interface EtcdSpace {
   close(): void;
 }
 
-/** A file with less than this of it in use is worth defragmenting. */
+/** A file with at most this part of it in use is worth defragmenting. */
 const worthwhile = 0.75;
+/**
+ * The same for a file of `refuseAt` of the quota and more. etcd stops when the file reaches the quota, however much of the file
+ * is free, and large values leave free pages that later ones do not fit into.
+ */
+const worthwhileWhenLarge = 0.97;
 const lookEveryMs = 5_000;
 const defragmentMs = 60_000;
 const commitMs = 500;
@@ -112,7 +117,8 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
       if (before.some(({ fileBytes }) => fileBytes >= alarmAt * quotaBytes)) {
         await compact();
         const large = ({ fileBytes, usedBytes }: Sizes) =>
-          fileBytes >= alarmAt * quotaBytes && usedBytes <= worthwhile * fileBytes;
+          fileBytes >= alarmAt * quotaBytes &&
+          usedBytes <= fileBytes * (fileBytes >= refuseAt * quotaBytes ? worthwhileWhenLarge : worthwhile);
         await defragment(large, signal);
         await look();
       }
