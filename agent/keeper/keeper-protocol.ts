@@ -84,6 +84,8 @@ export interface ComponentStatus {
   readonly starts: number;
   /** Since 2: highest number of an extension of its right; who comes next counts on from there. */
   readonly rightNumber?: number;
+  /** Since 6, in answers to `status` while it runs: CPU time in milliseconds of its process's first thread. */
+  readonly cpuMs?: number;
 }
 
 export type KeeperReply =

@@ -3,6 +3,7 @@ import { type Component, type ComponentDeps, createComponent } from "./component
 import { requireName, requireSignal, requireSpec, requireTime } from "./component-spec.ts";
 import type { ComponentSpec, ComponentStatus, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 import { type Caller, createKeeperServer } from "./keeper-server.ts";
+import { firstThreadCpuMs } from "./proc-table.ts";
 import { createRestarts } from "./restarts.ts";
 import { agentSlots, createSuccession } from "./succession.ts";
 
@@ -59,7 +60,8 @@ export function createKeeper(deps: KeeperDeps): Keeper {
 
   async function answer(request: KeeperRequest, caller: Caller): Promise<KeeperReply> {
     const gapMs = await perform(request, caller);
-    const all = [...components.values()].map((each) => each.status);
+    const told = [...components.values()].map((each) => each.status);
+    const all = request.op === "status" ? told.map(withCpuTime) : told;
     return {
       id: request.id,
       ok: true,
@@ -139,4 +141,9 @@ export function createKeeper(deps: KeeperDeps): Keeper {
       server.close();
     },
   };
+}
+
+function withCpuTime(status: ComponentStatus): ComponentStatus {
+  const cpuMs = status.pid === null ? undefined : firstThreadCpuMs(status.pid);
+  return cpuMs === undefined ? status : { ...status, cpuMs };
 }

@@ -28,6 +28,16 @@ export function statOf(pid: number): ProcessStat | undefined {
   return { pid, state, parent: Number(parent), group: Number(group), startTicks: fields[19] ?? "" };
 }
 
+/** Linux counts CPU time for users in hundredths of a second, whatever its own clock is. */
+const tickMs = 10;
+
+/** CPU time in milliseconds of a process's first thread; undefined for one that is gone. */
+export function firstThreadCpuMs(pid: number): number | undefined {
+  const text = readOr(() => readFileSync(`/proc/${pid}/task/${pid}/stat`, "latin1"));
+  const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
+  return fields && (Number(fields[11]) + Number(fields[12])) * tickMs;
+}
+
 /** Is it there and not just waiting to be reaped? */
 export function isAlive({ pid, startTicks }: ProcessId): boolean {
   const stat = statOf(pid);
