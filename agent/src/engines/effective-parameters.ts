@@ -1,4 +1,5 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import { type PlanSize, planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { Instance } from "./engine-driver.ts";
 
@@ -8,7 +9,7 @@ export function effectiveParameters({ spec, atLeast = {} }: Pick<Instance, "spec
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
     const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
-    if (value !== null) values.set(name, value);
+    if (value !== null) values.set(name, withinLimits(parameter, value));
   }
   for (const [name, least] of Object.entries(atLeast)) {
     if (Number(values.get(name)) < least) values.set(name, String(least));

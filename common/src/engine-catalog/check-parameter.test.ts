@@ -45,6 +45,7 @@ const bad: [engine: string, name: string, text: string, code: string, words: Reg
   ["postgresql", "log_statement",        "all",        "managed_parameter", /set by the platform/],
   ["valkey",     "port",                 "1",          "managed_parameter", /set by the platform/],
   ["valkey",     "notify-keyspace-events", "KEA\"",    "not_allowed",       /letters/],
+  ["valkey",     "busy-reply-threshold", "1001",       "out_of_range",      /from 1 to 1000/],
   ["mysql",      "x",                    "1",          "unknown_parameter", /mysql/],
 ];
 

@@ -55,3 +55,19 @@ export function parameterOf(
     pattern: limits.pattern ?? null,
   };
 }
+
+/** Pure: the value within today's limits; one that was stored under wider ones is cut to them. */
+export function withinLimits({ unit, minimum, maximum }: Limited, value: string): string {
+  const number = Number(value);
+  if (unit !== null || value === "" || Number.isNaN(number)) return value;
+  if (maximum !== null && number > Number(maximum)) return String(maximum);
+  if (minimum !== null && number < Number(minimum)) return String(minimum);
+  return value;
+}
+
+/** A plain number of the catalog; what is offered to users has its limits printed. */
+interface Limited {
+  readonly unit: string | null;
+  readonly minimum: number | string | null;
+  readonly maximum: number | string | null;
+}

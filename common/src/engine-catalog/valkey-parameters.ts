@@ -1,4 +1,4 @@
-import { type Parameter, type ParameterLimits as Limits, parameterOf } from "./parameter.ts";
+import { type ParameterLimits as Limits, type Parameter, parameterOf } from "./parameter.ts";
 
 /** As parameterOf, with the two words that valkey has for a boolean. */
 function row(...[name, type, fallback, limits, description]: Parameters<typeof parameterOf>): Parameter {
@@ -9,6 +9,8 @@ function row(...[name, type, fallback, limits, description]: Parameters<typeof p
 const int = 2_147_483_647;
 const from = (minimum: number, maximum = int): Limits => ({ minimum, maximum });
 const bytes = (minimum: number, maximum: number): Limits => ({ unit: "byte", minimum, maximum });
+/** A script that is on has the engine answer from here on: within the time in which the agent waits for an answer. */
+const longestSilenceMs = 1_000;
 const policies = [
   "noeviction",
   "allkeys-lru",
@@ -55,7 +57,7 @@ export const valkeyParameters: readonly Parameter[] = [
   row("slowlog-log-slower-than",     "integer", "10000",  from(-1),          "Microseconds from which a command is in SLOWLOG; -1 never"),
   row("slowlog-max-len",             "integer", "128",    from(0, 100_000),  "Commands that SLOWLOG keeps"),
   row("latency-monitor-threshold",   "integer", "0",      from(0),           "Milliseconds from which LATENCY notes an event; 0 never"),
-  row("busy-reply-threshold",        "integer", "5000",   from(1),           "Milliseconds from which a script may be killed"),
+  row("busy-reply-threshold",        "integer", "1000",   from(1, longestSilenceMs), "Milliseconds from which a script may be killed, and others get BUSY as an answer"),
   row("min-replicas-to-write",       "integer", "0",      from(0, 4),        "Connected replicas without which writes are refused; 0 takes them without any"),
   row("proto-max-bulk-len",          "bytes",   "536870912", bytes(1_048_576, 2_147_483_647), "Longest value in bytes"),
 ];

@@ -1,4 +1,5 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
+import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
@@ -58,7 +59,7 @@ export function shownParameters(args: {
     const waits =
       instance?.pendingRestart.includes(name) === true || (behind && parameter.needsRestart && name in spec.parameters);
     shown[name] = {
-      value: spec.parameters[name] ?? standard,
+      value: withinLimits(parameter, spec.parameters[name] ?? standard),
       default: standard,
       status: rejected !== undefined ? "rejected" : waits ? "pending_restart" : "applied",
       reason: rejected,
