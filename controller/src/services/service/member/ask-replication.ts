@@ -19,11 +19,19 @@ export async function askReplication(
 
 /** The same; throws NotAsked when no controller could ask the node, whose silence is none then. */
 export async function replicationOf(
+  ...asked: Parameters<typeof replicationOrWhy>
+): Promise<ReadReplicationResult | undefined> {
+  const told = await replicationOrWhy(...asked);
+  return typeof told === "string" ? undefined : told;
+}
+
+/** The same, or of a node whose engine is busy, with what and until when, in words for users. */
+export async function replicationOrWhy(
   service: ManagedServiceObject,
   nodeId: string,
   { fleet }: { readonly fleet: Pick<Fleet, "run"> },
   signal: AbortSignal,
-): Promise<ReadReplicationResult | undefined> {
+): Promise<ReadReplicationResult | string | undefined> {
   const request = {
     ownerId: service.metadata.id,
     generation: service.spec.instanceGeneration,
@@ -33,8 +41,9 @@ export async function replicationOf(
     deadlineMs: askWithinMs,
   } as const;
   try {
-    const { output } = await fleet.run(nodeId, request, askWithinMs, signal);
-    return output.case === "readReplication" ? output.value : undefined;
+    const { output, failure } = await fleet.run(nodeId, request, askWithinMs, signal);
+    if (output.case === "readReplication") return output.value;
+    return failure?.code === "engine_busy" ? failure.message : undefined;
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof NotAsked) throw error;

@@ -1,8 +1,9 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "#fleet/fleet.ts";
+import { NotAsked } from "#fleet/not-asked.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { askReplication } from "./ask-replication.ts";
+import { replicationOrWhy } from "./ask-replication.ts";
 import { lagOf } from "./log-position.ts";
 
 /** A replica that is further behind would have everybody wait for it while nobody takes writes. */
@@ -16,7 +17,7 @@ export async function isReady(
   signal: AbortSignal,
 ): Promise<boolean> {
   const [primary, replica] = await askBoth(service, nodeId, deps, signal);
-  return primary !== undefined && replica !== undefined && isNear(primary, replica);
+  return typeof primary === "object" && typeof replica === "object" && isNear(primary, replica);
 }
 
 /** Throws NOT_POSSIBLE with the lag, or MACHINE_UNREACHABLE, unless the replica can become the primary in order now. */
@@ -26,9 +27,8 @@ export async function requireReady(
   deps: { readonly fleet: Pick<Fleet, "run"> },
   signal: AbortSignal,
 ): Promise<void> {
-  const [primary, replica] = await askBoth(service, nodeId, deps, signal);
-  if (primary === undefined) throw new HoldfastError("MACHINE_UNREACHABLE", "The primary does not answer.");
-  if (replica === undefined) throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
+  const answers = await askBoth(service, nodeId, deps, signal);
+  const [primary, replica] = [answered("primary", answers[0]), answered("replica", answers[1])];
   if (isNear(primary, replica)) return;
   const lag = lagOf(primary, replica);
   const why = replica.streaming ? "" : " and is not connected to the primary";
@@ -37,13 +37,26 @@ export async function requireReady(
   });
 }
 
+type Answer = Awaited<ReturnType<typeof replicationOrWhy>>;
+
+/** Throws MACHINE_UNREACHABLE, for a busy engine with what keeps it so. */
+function answered(role: "primary" | "replica", answer: Answer): ReadReplicationResult {
+  if (typeof answer === "object") return answer;
+  const why = answer === undefined ? `The ${role} does not answer.` : `The ${role} is busy. ${answer}`;
+  throw new HoldfastError("MACHINE_UNREACHABLE", why);
+}
+
 function askBoth(
   service: ManagedServiceObject,
   nodeId: string,
   deps: { readonly fleet: Pick<Fleet, "run"> },
   signal: AbortSignal,
 ) {
-  const ask = (id: string) => askReplication(service, id, deps, signal);
+  const ask = (id: string) =>
+    replicationOrWhy(service, id, deps, signal).catch((error: unknown) => {
+      if (error instanceof NotAsked) return undefined;
+      throw error;
+    });
   return Promise.all([ask(service.status.primaryNodeId), ask(nodeId)]);
 }
 
