@@ -72,6 +72,7 @@ const longSuites = [
   ["long",  "test/system/synchronous-replication.test.ts"],
   ["long",  "test/system/synchronous-standbys.test.ts"],
   ["long",  "test/system/undelete.test.ts"],
+  ["long",  "test/system/valkey-busy.test.ts"],
   ["long",  "test/system/valkey-failover.test.ts"],
   ["long",  "test/system/version-upgrade.test.ts"],
   ["long",  "test/system/virtual-machines.test.ts"],

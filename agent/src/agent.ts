@@ -146,6 +146,11 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     onListenerFree: () => supervisor.look(),
     room,
     onBlockChanged: () => supervisor.look(),
+    async engineCpuMs() {
+      // A keeper of before says nothing of it.
+      await keeper.order({ op: "status" }).catch(() => undefined);
+      return keeper.component(engineComponent)?.cpuMs;
+    },
     monotonicMs: clock.monotonicMs,
     quiet,
   });

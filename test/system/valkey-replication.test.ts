@@ -8,6 +8,10 @@ import { killAtOnce } from "../support/platform/platform-processes.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
+/** Nobody else gets an answer meanwhile. */
+const runsForSeconds = `local from = redis.call('TIME')[1]
+  repeat local now = redis.call('TIME')[1] until now - from >= tonumber(ARGV[1]) return 'done'`;
+
 describe("a Valkey of two nodes", () => {
   const writing = new AbortController();
   let platform: Platform;
@@ -36,6 +40,11 @@ describe("a Valkey of two nodes", () => {
     const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
     const replica = nodes.find(({ role }) => role === "replica");
     return { primary, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "", term };
+  };
+  const commandsCheck = async () => {
+    const { checks } = (await services.get(cache.service.id)).health;
+    const all = checks.filter(({ name }) => name === "commands");
+    return all.find(({ status }) => status === "degraded") ?? all[0];
   };
   const askReplica = async (command: string, ...args: string[]) => {
     const { replicaHost: host } = await rolesNow();
@@ -82,6 +91,19 @@ describe("a Valkey of two nodes", () => {
     expect(Number(await asReader())).toBeGreaterThan(0);
     expectStatus(await platform.rest.delete(path("/database-users/reader")), 204);
     await expect(asReader()).rejects.toThrow("WRONGPASS");
+  });
+
+  it("has the same primary after a script that ran for longer than any silence that a primary is given up for", async () => {
+    const { primary, term } = await rolesNow();
+    const ask = (command: string, ...args: string[]) =>
+      commandOnce(platform, cache.connection, { password: cache.password }, command, ...args);
+    const script = ask("EVAL", runsForSeconds, "0", "8");
+    await waitUntil("the script is named in health", async () => (await commandsCheck())?.status === "degraded");
+    expect((await commandsCheck())?.reason).toContain("SCRIPT KILL");
+    expect(await script).toBe("done");
+    await writesGoOn();
+    await waitUntil("health has no script", async () => (await commandsCheck())?.status === "healthy");
+    expect(await rolesNow()).toMatchObject({ primary, term });
   });
 
   it("makes the replica the primary, and the old primary its replica", failOver);

@@ -289,10 +289,12 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
       it("tells that it is alive by a write, and that it is not", async () => {
         const { driver, instance } = machine;
         const alive = await driver.observe(instance, machine.signal);
+        expect(alive.answered).toBe(true);
         expect(alive.checks.every(({ status }) => status === "healthy")).toBe(true);
         expect(alive.version).toMatch(new RegExp(`^${instance.spec.version}`));
         await machine.stop();
         const dead = await driver.observe(instance, machine.signal);
+        expect(dead.answered).toBe(false);
         expect(dead.checks[0]).toMatchObject({ name: "liveness", status: "unhealthy", reason: "nobody listens" });
         await machine.start();
         await driver.ready(instance, machine.signal);

@@ -16,6 +16,8 @@ export type Engine = "postgresql" | "valkey";
 export interface EngineDriver {
   readonly engine: Engine;
   readonly topology: "single_primary" | "self_elected";
+  /** One thread answers all clients in turn, so that a long command holds up all others: it is silent then and does not stand still. */
+  readonly answersInTurn?: true;
   /** Root of an installed version inside a machine, such as /usr/lib/postgresql/17. */
   software(version: string): string;
   /** What is installed there, and can it run? Never throws: an absent engine is an answer. */
@@ -39,6 +41,8 @@ export interface EngineDriver {
   ready(instance: Instance, signal: AbortSignal): Promise<void>;
   /** How the keeper asks the engine to stop in order, and how long that may take. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+  /** Ends commands of users that would hold up a stop in order, as far as that undoes nothing. Bounded in time; never throws. */
+  endCommands?(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Makes a running engine read the files that changed, and holds open sessions to the allow-list. */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Fresh from the engine: can it take a write, what does it run with? Bounded in time by the caller's signal. */
@@ -115,6 +119,11 @@ export type Fingerprint =
   | { readonly present: false; readonly reason: string };
 
 export interface EngineObservation {
+  /**
+   * Did the engine itself answer, if only by an error? One that is full, crowded, recovering or busy with a script does. An error
+   * that says that it cannot go on, such as a failing disk, is none.
+   */
+  readonly answered: boolean;
   readonly version: string;
   /** Checks by name; liveness is a write, or an answer of a replica. */
   readonly checks: readonly EngineCheck[];

@@ -26,6 +26,7 @@ export const engineComponent = "engine";
 
 const segmentBytes = 8 << 20;
 const keptSegments = 4;
+const endCommandsMs = 5_000;
 
 export interface EngineProcessDeps {
   readonly keeper: KeeperClient;
@@ -105,7 +106,10 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
       for (const { name, stop } of driver.companions?.(instance) ?? []) {
         if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
-      if (!isEmpty(engineComponent)) await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
+      if (isEmpty(engineComponent)) return;
+      // With the companions, clients that could send more are gone.
+      await driver.endCommands?.(instance, AbortSignal.timeout(endCommandsMs));
+      await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
     },
     lifetime() {
       const { starts = 0 } = keeper.component(engineComponent) ?? {};

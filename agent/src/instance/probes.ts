@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance, EngineObservation } from "../engines/engine-driver.ts";
+import type { DrivenInstance, EngineDriver } from "../engines/engine-driver.ts";
 import { roleOf } from "../engines/members.ts";
+import type { Quiet } from "../right/quiet.ts";
 import { checkCollations } from "./collation-check.ts";
 import type { DiskRoom } from "./disk-room.ts";
+import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
-import type { InstanceStatus } from "./instance-status.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
-import type { Quiet } from "../right/quiet.ts";
 import { storageCheck } from "./storage-check.ts";
 import { verdictOf } from "./verdict.ts";
 
@@ -20,6 +20,8 @@ export interface ProbesDeps {
   /** The engine does not listen somewhere, and could by now. */
   readonly onListenerFree: () => void;
   readonly room: Pick<DiskRoom, "look" | "blocked" | "level">;
+  /** CPU time in milliseconds of the engine's first thread; undefined where nothing says it. */
+  readonly engineCpuMs: () => Promise<number | undefined>;
   /** Something else is kept from clients than before. */
   readonly onBlockChanged: () => void;
   readonly monotonicMs: () => number;
@@ -54,10 +56,21 @@ const ownStorageEveryMs = 1_000;
 /** A fast writer has the last twentieth of a small disk within a second. */
 const lowStorageEveryMs = 100;
 const memoryEveryMs = 5_000;
+/** A look that ends before says nothing of what the engine does. */
+const leastLookMs = 500;
+/** Of a CPU: an idle engine takes a hundredth, and one that others crowd out still more than this. */
+const workingShare = 0.05;
+const busyWords =
+  "The engine works on one command and answers nobody else until it is done: KEYS, SORT, a script or another that goes over much data. It ends by itself; a restart of the service ends it at once.";
 const listenersEveryMs = 10_000;
 const certificateEveryMs = 5_000;
 /** Libraries change with the image only; users may come to depend on one at any time. */
 const collationsEveryMs = 300_000;
+
+interface Work {
+  readonly cpuMs: number;
+  readonly atMs: number;
+}
 
 export function createProbes(deps: ProbesDeps): Probes {
   const { status, target, certificate, memory, onListenerFree, room, onBlockChanged } = deps;
@@ -74,12 +87,14 @@ export function createProbes(deps: ProbesDeps): Probes {
       return;
     }
     const look = status.looks();
+    const work = await startedWork(engine.driver);
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(livenessTimeoutMs)]);
       const observation = await inTime(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
-      if (hasAnswered(observation)) answeredMs = deps.monotonicMs();
+      if (observation.answered) answeredMs = deps.monotonicMs();
+      else if (await isAtWork(work)) return works();
       for (const check of observation.checks) status.checked({ ...check, reason: verdictOf(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
         status.checked({ name: "liveness", status: "healthy", reason: "" });
@@ -91,6 +106,7 @@ export function createProbes(deps: ProbesDeps): Probes {
       status.observed(observation, look);
     } catch (error) {
       if (target() === undefined || signal.aborted) return;
+      if (await isAtWork(work)) return works();
       misses += 1;
       const { kind, reason } = verdictOf((error as Error).message);
       // A verdict of its own needs no second look; a single miss may be chance.
@@ -98,6 +114,26 @@ export function createProbes(deps: ProbesDeps): Probes {
       const words = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
       status.checked({ name: "liveness", status: "unhealthy", reason: words });
     }
+  }
+
+  /** CPU time of an engine that answers in turn, as its look begins. */
+  async function startedWork({ answersInTurn }: EngineDriver): Promise<Work | undefined> {
+    const cpuMs = answersInTurn === true ? await deps.engineCpuMs() : undefined;
+    return cpuMs === undefined ? undefined : { cpuMs, atMs: deps.monotonicMs() };
+  }
+
+  /** Has the engine worked all through a look that it did not answer? One that stands still, or waits for its disk, has not. */
+  async function isAtWork(since: Work | undefined): Promise<boolean> {
+    if (since === undefined || target() === undefined) return false;
+    const cpuMs = await deps.engineCpuMs();
+    const passedMs = deps.monotonicMs() - since.atMs;
+    return cpuMs !== undefined && passedMs >= leastLookMs && (cpuMs - since.cpuMs) / passedMs >= workingShare;
+  }
+
+  function works(): void {
+    misses = 0;
+    answeredMs = deps.monotonicMs();
+    for (const name of ["liveness", "commands"]) status.checked({ name, status: "degraded", reason: busyWords });
   }
 
   async function lookAtListeners(signal: AbortSignal): Promise<void> {
@@ -182,13 +218,6 @@ export function createProbes(deps: ProbesDeps): Probes {
       wake = new AbortController();
     },
   };
-}
-
-/** An engine with too many clients, a full disk or a recovery under way does answer. */
-function hasAnswered({ version, checks }: EngineObservation): boolean {
-  if (version !== "") return true;
-  const liveness = checks.find(({ name }) => name === "liveness");
-  return liveness?.status !== "unhealthy" || verdictOf(liveness.reason).kind !== "other";
 }
 
 /** A driver that does not listen to its signal must not hold the probe up. */

@@ -69,6 +69,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
     async observe(instance, signal) {
       const { parameters } = await ask(instance, "write", signal);
       return {
+        answered: true,
         version: "1",
         checks: [{ name: "liveness", status: "healthy", reason: "" }],
         pendingRestart: parameters["at_start"] === instance.spec.parameters["at_start"] ? [] : ["at_start"],

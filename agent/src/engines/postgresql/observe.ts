@@ -1,14 +1,14 @@
+import { effectiveParameters } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { roleOf } from "../members.ts";
+import type { LogicalSlot } from "../replication-facet.ts";
 import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { keepUnarchived } from "./backup/archive-note.ts";
 import type { DataSize } from "./data-size.ts";
 import { platform } from "./layout.ts";
-import { roleOf } from "../members.ts";
-import type { LogicalSlot } from "../replication-facet.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { followingState, readStatus } from "./replication/status.ts";
-import { effectiveParameters } from "../effective-parameters.ts";
 import { codeOf, isPinned, messageOf, type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
@@ -22,9 +22,14 @@ export async function observe(
   instance: Instance,
   signal: AbortSignal,
 ): Promise<EngineObservation> {
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 1_000)]);
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs + 500)]);
+  // What is read after that is slow for reasons of its own.
+  let answered = false;
+  const onAnswer = () => {
+    answered = true;
+  };
   try {
-    const looked = await withSession(instance, bounded, (session) => look(instance, session), {
+    const looked = await withSession(instance, bounded, (session) => look(instance, session, onAnswer), {
       statementMs: probeMs,
       // A primary that waits for its replicas is alive.
       isLocal: true,
@@ -35,11 +40,16 @@ export async function observe(
   } catch (error) {
     signal.throwIfAborted();
     const check = bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : verdict(error);
-    return { version: "", checks: [check], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+    answered ||= !bounded.aborted && isAnswer(error);
+    return { answered, version: "", checks: [check], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   }
 }
 
-async function look(instance: Instance, session: Session): Promise<Omit<EngineObservation, "dataBytes">> {
+async function look(
+  instance: Instance,
+  session: Session,
+  onAnswer: () => void,
+): Promise<Omit<EngineObservation, "dataBytes">> {
   const following = roleOf(instance.spec) === "replica";
   // A primary that came back with more of some settings has its replicas pause: they end when told to go on, and start
   // with as much.
@@ -47,6 +57,7 @@ async function look(instance: Instance, session: Session): Promise<Omit<EngineOb
     await session.rows(resumeReplay);
     await keepUnarchived(session);
   } else await session.rows(`UPDATE ${platform}.heartbeat SET at = clock_timestamp()`);
+  onAnswer();
   await endForbiddenSessions(session, instance.spec);
   const [row] = await session.rows<{ version: string; pending: string[]; settings: [string, string][] }>(
     `SELECT current_setting('server_version') AS version,
@@ -57,6 +68,7 @@ async function look(instance: Instance, session: Session): Promise<Omit<EngineOb
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const replication = instance.spec.replication === undefined ? undefined : await lookAtReplication(session);
   return {
+    answered: true,
     version: row.version.split(" ")[0] ?? "",
     checks: [
       { name: "liveness", status: "healthy", reason: "" },
@@ -100,17 +112,32 @@ function pinnedHere(instance: Instance): [string, string][] {
   return [...effectiveParameters(instance)].filter(([name]) => isPinned(name));
 }
 
+/**
+ * Pure: does the engine itself say this, and can it go on? Classes of SQLSTATE that say that it cannot: a system error, damaged data, an
+ * internal error. One whose write is cancelled by its limit of time may have a disk that hangs, and a session that is ended an engine that
+ * ends.
+ */
+function isAnswer(error: unknown): boolean {
+  const code = codeOf(error);
+  const isState = /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
+  return isState && (isFull(error) || !/^(58|XX|F0|57014|57P0[12])/.test(code));
+}
+
 /** Pure: what a failed probe says of the engine. */
 function verdict(error: unknown): EngineCheck {
   const code = codeOf(error);
   const message = messageOf(error);
   if (code === "53300") return { name: "liveness", status: "degraded", reason: "too many clients" };
-  if (code === "53100" || /No space left on device/.test(message)) return unhealthy("disk full");
+  if (isFull(error)) return unhealthy("disk full");
   if (code === "57P03") return { name: "liveness", status: "degraded", reason: "recovering" };
   if (code === "25006") return { name: "liveness", status: "degraded", reason: "read only" };
   if (code === "57P01" || code === "57P02") return unhealthy("shutting down");
   if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("nobody listens");
   return unhealthy(message);
+}
+
+function isFull(error: unknown): boolean {
+  return codeOf(error) === "53100" || /No space left on device/.test(messageOf(error));
 }
 
 function unhealthy(reason: string): EngineCheck {

@@ -1,17 +1,18 @@
 import { listenersOf } from "../engine-addresses.ts";
-import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { command, listener } from "./command.ts";
+import { endCommands } from "./end-commands.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { ready } from "./ready.ts";
-import { followNobody } from "./replication/follower-files.ts";
-import { createReplication } from "./replication/replication.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
+import { followNobody } from "./replication/follower-files.ts";
+import { createReplication } from "./replication/replication.ts";
 import { users } from "./users.ts";
 
 /** Valkey on a Unix socket only, behind a listener that speaks TLS and holds to the allow-list. */
@@ -19,6 +20,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   return {
     engine: "valkey",
     topology: "single_primary",
+    answersInTurn: true,
     software: () => "/usr",
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
@@ -31,6 +33,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     companions: (instance) => [listener(instance)],
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
+    endCommands,
     reload,
     observe,
     parseLog,

@@ -1,16 +1,17 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { clientsOf } from "@holdfast/common/engine-catalog/plan-parameters.ts";
-import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { connectionsCheck } from "../connections-check.ts";
+import { effectiveParameters, planOf } from "../effective-parameters.ts";
+import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
+import { EngineBusy } from "../engine-errors.ts";
+import { roleOf } from "../members.ts";
 import { parseInfo } from "./info.ts";
 import { endForbiddenSessions } from "./listener.ts";
-import { roleOf } from "../members.ts";
-import { lookAtReplication, readInfo } from "./replication/status.ts";
-import { probe } from "./probe.ts";
+import { isOutOfMemory, probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
 import { blockingParameter } from "./render.ts";
-import { effectiveParameters, planOf } from "../effective-parameters.ts";
-import { type Session, withSession } from "./session.ts";
+import { lookAtReplication, readInfo } from "./replication/status.ts";
+import { isAnswer, type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
 
@@ -20,9 +21,11 @@ const probeMs = 2_000;
  */
 export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
-  const failed = (error: unknown): EngineCheck => {
+  const failed = (error: unknown): EngineObservation => {
     signal.throwIfAborted();
-    return bounded.aborted ? unhealthy(`no answer in ${probeMs} ms`) : verdict(error);
+    const checks = bounded.aborted ? [unhealthy(`no answer in ${probeMs} ms`)] : verdicts(error);
+    const answered = !bounded.aborted && isAnswer(error);
+    return { answered, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   };
   const [engine, silence] = await Promise.all([
     withSession(instance, bounded, (session) => look(instance, session)).catch(failed),
@@ -34,14 +37,12 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
       },
     ),
   ]);
-  if (!("checks" in engine))
-    return { version: "", checks: [engine], pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
-  return silence.length === 0 ? engine : { ...engine, checks: silence };
+  return silence.length === 0 || engine.version === "" ? engine : { ...engine, checks: silence };
 }
 
 async function look(instance: Instance, session: Session): Promise<EngineObservation> {
   const isReplica = roleOf(instance.spec) === "replica";
-  const refused = isReplica ? undefined : await probe(session).then(() => undefined, verdict);
+  const refusal = isReplica ? undefined : await probe(session).then(() => undefined, refusalOf);
   const replication =
     instance.spec.replication === undefined
       ? undefined
@@ -54,9 +55,11 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
     .filter(([name, value]) => known.get(name)?.needsRestart === true && running.get(name) !== value)
     .map(([name]) => name);
   return {
+    answered: true,
     version: info.get("valkey_version") ?? "",
     checks: [
-      refused ?? persistenceVerdict(info),
+      refusal === undefined ? persistenceVerdict(info) : verdict(refusal),
+      { name: "commands", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
       connectionsCheck(Number(info.get("connected_clients")), clients),
     ],
@@ -66,6 +69,12 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
     ...(replication && { replication: replication.told }),
     memoryDataBytes: Number(info.get("used_memory") ?? 0),
   };
+}
+
+/** Why the engine takes no write; what is no answer of its own, and a script that runs, end the look. */
+function refusalOf(error: unknown): unknown {
+  if (error instanceof EngineBusy || !isAnswer(error)) throw error;
+  return error;
 }
 
 /** Pure: users are shown their own value of the parameter by which their writes are refused. */
@@ -83,11 +92,17 @@ function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
   return { name: "liveness", status: "healthy", reason: "" };
 }
 
+/** Pure: the checks of an engine that could not be looked at. */
+function verdicts(error: unknown): EngineCheck[] {
+  if (!(error instanceof EngineBusy)) return [verdict(error)];
+  return ["liveness", "commands"].map((name) => ({ name, status: "degraded", reason: error.message }));
+}
+
 /** Pure: what a failed probe says of the engine. */
 function verdict(error: unknown): EngineCheck {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (/^OOM|EXECABORT.*OOM|previous errors.*OOM/.test(message)) {
+  if (isOutOfMemory(error)) {
     return { name: "liveness", status: "degraded", reason: "memory full" };
   }
   if (message.startsWith("LOADING")) return { name: "liveness", status: "degraded", reason: "recovering" };

@@ -1,12 +1,15 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Instance } from "../engine-driver.ts";
 import { makeEngineFile, setEngineFileMode } from "../../os/engine-file.ts";
+import type { Instance } from "../engine-driver.ts";
+import { EngineBusy } from "../engine-errors.ts";
+import { roleOf } from "../members.ts";
+import { endCommands } from "./end-commands.ts";
 import { secretFile, usersMadeFile } from "./layout.ts";
 import { endForbiddenSessions } from "./listener.ts";
-import { roleOf } from "../members.ts";
+import { isOutOfMemory, probe } from "./probe.ts";
 import { becomePrimary } from "./replication/become-primary.ts";
-import { probe } from "./probe.ts";
+import { dataOf } from "./replication/follower-files.ts";
 import { type Session, withSession } from "./session.ts";
 import { putUser } from "./users.ts";
 
@@ -21,7 +24,10 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
       await withSession(instance, signal, (session) => settle(instance, session));
       return;
     } catch (error) {
-      if (!isStarting(error)) throw error;
+      // A follower has scripts of readers alone, which are nobody's loss: a promotion does not wait for them.
+      if (error instanceof EngineBusy && roleOf(instance.spec) === "primary" && (await dataOf(instance)) === "follower")
+        await endCommands(instance, signal);
+      else if (!isStarting(error)) throw error;
       await sleep(5, undefined, { signal });
     }
   }
@@ -30,7 +36,10 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
 async function settle(instance: Instance, session: Session): Promise<void> {
   if (roleOf(instance.spec) === "primary") {
     await becomePrimary(instance, session);
-    await probe(session);
+    // One that is full takes reads and deletions.
+    await probe(session).catch((error: unknown) => {
+      if (!isOutOfMemory(error)) throw error;
+    });
   } else {
     await session.call("PING");
   }

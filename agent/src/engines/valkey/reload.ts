@@ -1,6 +1,6 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Instance } from "../engine-driver.ts";
-import { EngineRefused } from "../engine-errors.ts";
+import { EngineBusy, EngineRefused } from "../engine-errors.ts";
 import { blockingParameter, copySettings, wantedParameters } from "./render.ts";
 import { certificateSettings, liveSettings } from "./replication/peer-way.ts";
 import { applyAllowList, applyCertificate } from "./listener.ts";
@@ -27,6 +27,7 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
     try {
       await session.call("CONFIG", "SET", ...changed.flat());
     } catch (error) {
+      if (error instanceof EngineBusy) throw error;
       throw new EngineRefused(error instanceof Error ? error.message : String(error), { cause: error });
     }
   });

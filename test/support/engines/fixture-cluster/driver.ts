@@ -3,8 +3,8 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import type { EngineCheck, EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import type { UsersFacet } from "@holdfast/agent/engines/contents-facets.ts";
+import type { EngineCheck, EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
 import { EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createClusterBackup } from "./backup.ts";
@@ -84,10 +84,10 @@ export function createClusterDriver(): EngineDriver {
         const wanted = instance.spec.parameters["shards"] ?? "1";
         const pendingRestart = parameters["shards"] === wanted ? [] : ["shards"];
         const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
-        return { version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
+        return { answered: true, version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
       } catch {
         const checks: EngineCheck[] = [{ name: "liveness", status: "unhealthy", reason: "nobody listens" }];
-        return { version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
+        return { answered: false, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
       }
     },
     parseLog(line) {

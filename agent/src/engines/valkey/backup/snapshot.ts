@@ -1,10 +1,11 @@
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createByteReader } from "@holdfast/common/sealed/byte-reader.ts";
+import { readEngineFile } from "../../../os/engine-file.ts";
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
-import { readEngineFile } from "../../../os/engine-file.ts";
 import { engineSocket, platform, secretFile } from "../layout.ts";
-import { withSession } from "../session.ts";
+import { untilFree, withSession } from "../session.ts";
 
 /** Name of the one stream: what a replica is sent first. */
 export const snapshotStream = "dump.rdb";
@@ -12,13 +13,17 @@ export const snapshotStream = "dump.rdb";
 const markBytes = 40;
 const chunkBytes = 64 << 10;
 const longestLineBytes = 1_024;
+/** A script keeps the engine from it. */
+const busyRetryMs = 200;
 
 /** The whole contents at one moment, as a replica gets them: straight from the engine's child, with no copy on its disk. */
 export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  const { version, bytes } = await withSession(instance, signal, async (session) => {
-    const info = String(await session.call("INFO", "server", "memory"));
-    return { version: field(info, "valkey_version"), bytes: Number(field(info, "used_memory_dataset") || 0) };
-  });
+  const { version, bytes } = await untilFree(signal, () =>
+    withSession(instance, signal, async (session) => {
+      const info = String(await session.call("INFO", "server", "memory"));
+      return { version: field(info, "valkey_version"), bytes: Number(field(info, "used_memory_dataset") || 0) };
+    }),
+  );
   const socket = connect(engineSocket(instance));
   socket.on("error", () => socket.destroy());
   const abort = () => socket.destroy(new Error("aborted"));
@@ -38,8 +43,13 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
       const line = await lineOf(reader);
       if (line !== "+OK") throw new Error(`the engine refused a snapshot: ${line}`);
     }
-    socket.write(command(["SYNC"]));
-    const head = await lineOf(reader);
+    let head: string;
+    for (;;) {
+      socket.write(command(["SYNC"]));
+      head = await lineOf(reader);
+      if (!head.startsWith("-BUSY ")) break;
+      await sleep(busyRetryMs, undefined, { signal });
+    }
     const announced = /^\$(?:EOF:(?<mark>.{40})|(?<length>\d+))$/.exec(head)?.groups;
     if (announced === undefined) throw new Error(`the engine sent no snapshot: ${head}`);
     dataTime = new Date();

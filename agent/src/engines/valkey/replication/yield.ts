@@ -2,6 +2,7 @@ import { writeDurably } from "@holdfast/common/durable-file.ts";
 import { readEngineFile } from "../../../os/engine-file.ts";
 import type { Instance } from "../../engine-driver.ts";
 import type { StoppedAt } from "../../replication-facet.ts";
+import { endCommands } from "../end-commands.ts";
 import { parseInfo } from "../info.ts";
 import { withSession } from "../session.ts";
 import { yieldedFile } from "./follower-files.ts";
@@ -16,6 +17,7 @@ const pauseMs = 86_400_000;
  * No write is answered from here on, and the position is that of the last one that was. The stop waits for replicas by itself.
  */
 export async function prepareStop(instance: Instance, signal: AbortSignal): Promise<void> {
+  await endCommands(instance, signal);
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
   // An engine that cannot be paused leaves no position: its stop does not count as one in order.
   await withSession(instance, bounded, async (session) => {

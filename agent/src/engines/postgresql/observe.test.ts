@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { withSession } from "./session.ts";
+
+const version = "17";
+
+describe.skipIf(!hasEngine("postgresql", version))("a look at PostgreSQL", () => {
+  let machine: EngineMachine;
+  beforeAll(async () => {
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version);
+    await machine.bringUp();
+  });
+  afterAll(() => machine?.remove());
+
+  const look = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
+
+  it("has an answer of an engine that takes the write", async () => {
+    expect(await look()).toMatchObject({
+      answered: true,
+      checks: [{ name: "liveness", status: "healthy" }, {}, {}, {}],
+    });
+  });
+
+  it("has an answer of an engine whose write waits for a lock", async () => {
+    await withSession(machine.instance, machine.signal, async (session) => {
+      await session.rows("BEGIN; LOCK TABLE holdfast.heartbeat");
+      expect(await look()).toMatchObject({ answered: true, version: "", checks: [{ status: "unhealthy" }] });
+    });
+  });
+
+  it("has none of an engine that has ended", async () => {
+    await machine.stop();
+    expect(await look()).toMatchObject({ answered: false, checks: [{ reason: "nobody listens" }] });
+  });
+});

@@ -1,0 +1,162 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connectValkey, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { openSnapshot } from "./backup/snapshot.ts";
+import { createValkeyDriver } from "./driver.ts";
+
+const endless = "while true do end";
+const endlessWriter = `redis.call('SET', 'half', '1') ${endless}`;
+const verifier = valkeyVerifier("secret");
+
+describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) => {
+  describe.skipIf(!hasEngine("valkey", version))("as an engine of its own", () => {
+    let machine: EngineMachine;
+    beforeAll(async () => {
+      machine = await createEngineMachine(async (deps) => createValkeyDriver(deps), "valkey", version, {
+        users: [create(EngineUserSchema, { username: "app_user", role: "admin", verifier })],
+        // Stored when the catalog allowed it.
+        parameters: { "busy-reply-threshold": "600000" },
+      });
+      await machine.bringUp();
+    });
+    afterAll(() => machine?.remove());
+
+    const enter = () => connectValkey(machine, { user: "app_user", password: "secret" });
+    const look = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
+    const checkOf = async (name: string) => (await look()).checks.find((check) => check.name === name);
+    const alive = () => waitUntil("it answers", async () => (await checkOf("liveness"))?.status === "healthy");
+
+    /** Resolves when the engine has begun to say that it is busy. */
+    async function begin(script: string): Promise<{ readonly ended: Promise<string> }> {
+      const { call, close } = await enter();
+      const run = async () => {
+        const answer = await call("EVAL", script, "0").then(String, (error: Error) => error.message);
+        await close();
+        return answer;
+      };
+      const ended = run();
+      await waitUntil("the script is noticed", async () => (await checkOf("commands"))?.status === "degraded");
+      return { ended };
+    }
+
+    const command = async (...words: string[]) => {
+      const { call, close } = await enter();
+      try {
+        return await call(...words);
+      } finally {
+        await close();
+      }
+    };
+
+    beforeEach(alive);
+
+    it("answers every look at it, with the way to end the script", async () => {
+      const { ended } = await begin(endless);
+      for (let looks = 0; looks < 3; looks += 1) {
+        const { answered, checks } = await look();
+        expect(answered).toBe(true);
+        expect(checks.find(({ name }) => name === "liveness")?.status).toBe("degraded");
+        expect(checks.find(({ name }) => name === "commands")?.reason).toMatch(/SCRIPT KILL.*restart/);
+      }
+      expect(await command("SCRIPT", "KILL")).toBe("OK");
+      expect(await ended).toMatch(/killed/);
+      await alive();
+      expect((await checkOf("commands"))?.status).toBe("healthy");
+    });
+
+    it("names FUNCTION KILL for a function", async () => {
+      await command("FUNCTION", "LOAD", `#!lua name=lib\nredis.register_function('loop', function() ${endless} end)`);
+      const { call, close } = await enter();
+      const ended = call("FCALL", "loop", "0").catch((error: Error) => error.message);
+      await waitUntil("it is noticed", async () => /FUNCTION KILL/.test((await checkOf("commands"))?.reason ?? ""));
+      expect(await command("FUNCTION", "KILL")).toBe("OK");
+      expect(await ended).toMatch(/killed/);
+      await close();
+    });
+
+    it("refuses changes of users in words, as something that works later", async () => {
+      const { ended } = await begin(endless);
+      const user = create(EngineUserSchema, { username: "other", role: "readonly", verifier });
+      const put = machine.driver.users?.put(machine.instance, user, machine.signal);
+      await expect(put).rejects.toMatchObject({ name: "EngineBusy", message: expect.stringContaining("SCRIPT KILL") });
+      const reloaded = machine.driver.reload(machine.instance, machine.signal);
+      await expect(reloaded).rejects.toMatchObject({ name: "EngineBusy" });
+      await command("SCRIPT", "KILL");
+      await ended;
+    });
+
+    it("has a snapshot wait for the end of the script", async () => {
+      await command("SET", "kept", "1");
+      const { ended } = await begin(endless);
+      const opened = openSnapshot(machine.instance, machine.signal);
+      await sleep(300);
+      await command("SCRIPT", "KILL");
+      await ended;
+      const source = await opened;
+      const script = await begin(endless);
+      const bytes: Uint8Array[] = [];
+      const reading = (async () => {
+        for (const stream of source.streams) for await (const chunk of stream.bytes) bytes.push(chunk);
+      })();
+      await sleep(300);
+      await command("SCRIPT", "KILL");
+      await script.ended;
+      await reading;
+      await source.close();
+      expect(Buffer.concat(bytes).includes("kept")).toBe(true);
+    });
+
+    it("says what keeps it from being ready, for an agent that finds it running", async () => {
+      const { ended } = await begin(endless);
+      const ready = machine.driver.ready(machine.instance, machine.signal);
+      await expect(ready).rejects.toMatchObject({
+        name: "EngineBusy",
+        message: expect.stringContaining("SCRIPT KILL"),
+      });
+      await command("SCRIPT", "KILL");
+      await ended;
+      await machine.driver.ready(machine.instance, machine.signal);
+    });
+
+    it("is ready with its memory full, and takes deletions", async () => {
+      await command("SET", "large", "x".repeat(1 << 20));
+      await machine.stop();
+      const config = join(machine.instance.paths.config, "valkey.conf");
+      const text = await readFile(config, "utf8");
+      await writeFile(config, text.replace(/^maxmemory ".*"$/m, 'maxmemory "1000000"'));
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+      await expect(command("SET", "more", "1")).rejects.toThrow("OOM");
+      expect((await look()).checks[0]).toMatchObject({ name: "liveness", reason: "memory full" });
+      expect(await command("DEL", "large")).toBe(1);
+      await machine.stop();
+      await machine.writeConfig();
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+    });
+
+    it("is freed of a script that has written nothing, so that it stops in order", async () => {
+      const { ended } = await begin(endless);
+      await machine.driver.endCommands?.(machine.instance, machine.signal);
+      expect(await ended).toMatch(/killed/);
+      await alive();
+    });
+
+    it("comes back without a trace of a script that had written when it was killed", async () => {
+      await command("SET", "kept", "2");
+      await begin(endlessWriter);
+      await expect(command("SCRIPT", "KILL")).rejects.toThrow("UNKILLABLE");
+      await machine.driver.endCommands?.(machine.instance, machine.signal);
+      await machine.stop("SIGKILL");
+      await machine.start();
+      await machine.driver.ready(machine.instance, machine.signal);
+      expect([await command("GET", "kept"), await command("GET", "half")]).toEqual(["2", null]);
+    });
+  });
+});

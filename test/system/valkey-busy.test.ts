@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { flushedAtOnce } from "../faults/acknowledged-writer.ts";
+import { commandOnce, openValkey } from "../support/api/clients.ts";
+import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+const endless = "while true do end";
+/** What has written is ended by nothing but the engine's end. */
+const endlessWriter = `redis.call('SET', 'half', '1') ${endless}`;
+
+describe("a Valkey of two nodes whose engine is busy", () => {
+  let platform: Platform;
+  let services: Services;
+  let cache: RunningService;
+  beforeAll(async () => {
+    platform = await startPlatform();
+    services = createServices(platform);
+    cache = await services.createRunning("cache", {
+      database_type: "valkey",
+      node_count: 2,
+      parameters: flushedAtOnce,
+    });
+    await ask("SET", "kept", "1");
+  });
+  afterAll(() => platform?.remove());
+
+  const path = (rest: string) => `/managed-services/${cache.service.id}${rest}`;
+  const patient = { patienceMs: 120_000 };
+
+  const ask = (command: string, ...args: string[]) =>
+    commandOnce(platform, cache.connection, { password: cache.password, ...patient }, command, ...args);
+  const rolesNow = async () => {
+    const { nodes, primary_node_id: primary, term } = await services.get(cache.service.id);
+    const replica = nodes.find(({ role }) => role === "replica");
+    return { primary, term, replica: replica?.id ?? "", replicaHost: replica?.hostname ?? "" };
+  };
+  const isBusy = async () => {
+    const { checks } = (await services.get(cache.service.id)).health;
+    return checks.some(({ name, status }) => name === "commands" && status === "degraded");
+  };
+  const untilBusy = () => waitUntil("health says so", isBusy);
+  const untilFree = () => waitUntil("health is well again", async () => !(await isBusy()));
+  const follows = () =>
+    waitUntil("the replica follows", async () => {
+      const { replica } = await rolesNow();
+      const { json } = await platform.rest.get<{ sync_state: string }>(path(`/nodes/${replica}/replication-status`));
+      return json.sync_state === "streaming";
+    });
+
+  /** Resolves when health says that the script runs; `kill` goes by a session of before, as clients look at a server when they connect. */
+  async function begin(script: string, connection = cache.connection) {
+    const login = { password: cache.password, ...patient };
+    const killer = await openValkey(platform, connection, login);
+    const ended = commandOnce(platform, connection, login, "EVAL", script, "0").then(
+      String,
+      (error: Error) => error.message,
+    );
+    await untilBusy();
+    return {
+      ended: ended.finally(() => killer.disconnect()),
+      kill: () => killer.call("SCRIPT", "KILL"),
+    };
+  }
+
+  it("answers in words what the engine has to take part in, and has done it once the script is over", async () => {
+    const before = await rolesNow();
+    await follows();
+    const script = await begin(endless);
+    const user = await platform.rest.post<ProblemJson>(path("/database-users"), { username: "late", role: "readonly" });
+    expect(expectStatus(user, 503).json).toMatchObject({ code: "machine_unreachable" });
+    expect(user.json.detail).toContain("SCRIPT KILL");
+    const failover = await platform.rest.post<ProblemJson>(path(`/nodes/${before.replica}/failover`), {});
+    expect(expectStatus(failover, 503).json.detail).toContain("SCRIPT KILL");
+    const parameters = { "maxmemory-policy": "allkeys-lru" };
+    expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
+    const backup = await platform.rest.post<{ id: string }>(path("/backups"), {});
+    expectStatus(backup, 202);
+    expect(await script.kill()).toBe("OK");
+    expect(await script.ended).toMatch(/killed/);
+    await untilFree();
+    await waitUntil("the policy is set", async () =>
+      String(await ask("INFO", "memory")).includes("maxmemory_policy:allkeys-lru"),
+    );
+    await services.settled(cache.service.id, "Running");
+    expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
+  });
+
+  it("keeps its primary while one command works on much data", async () => {
+    const before = await rolesNow();
+    await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
+    const slow = ask("SUNION", ...Array.from({ length: 1_500 }, () => "numbers"));
+    await untilBusy();
+    expect(await slow).toHaveLength(100_000);
+    await untilFree();
+    await follows();
+    expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
+    await ask("DEL", "numbers");
+  });
+
+  it("keeps its primary while a replica runs a script of readers", async () => {
+    const before = await rolesNow();
+    const script = await begin(endless, { ...cache.connection, host: before.replicaHost });
+    await ask("SET", "meanwhile", "1");
+    expect(await script.kill()).toBe("OK");
+    await script.ended;
+    await follows();
+    expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
+  });
+
+  it("restarts though a script that has written runs, without what that wrote", async () => {
+    const script = await begin(endlessWriter);
+    await expect(script.kill()).rejects.toThrow("UNKILLABLE");
+    const asked = await platform.rest.post<OperationJson>(path("/restart"), {});
+    expectStatus(asked, 202);
+    await script.ended;
+    await services.settled(cache.service.id, "Running");
+    await waitUntil("it answers", async () => (await ask("GET", "kept")) === "1");
+    expect(await ask("GET", "half")).toBeNull();
+    await follows();
+  });
+
+  it("stops in order though a script runs", async () => {
+    const script = await begin(endless);
+    await services.verb(cache.service.id, "stop");
+    await script.ended;
+    await services.verb(cache.service.id, "start");
+    expect(await ask("GET", "kept")).toBe("1");
+  });
+});
