@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { claimNumber } from "../../test/support/controller/claim.ts";
 import { connectValkey, valkeyClient, valkeyVerifier } from "../../test/support/engines/engine-clients.ts";
+import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { killQuietly } from "../keeper/kill-quietly.ts";
 import type { ConformanceClient } from "./engines/conformance-subject.ts";
 
@@ -50,6 +51,15 @@ describe.skipIf(skipped !== undefined)(
     }
 
     const readable = (key: string) => read(key).catch((error: Error) => error.message);
+
+    async function ask(...words: string[]): Promise<unknown> {
+      const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
+      try {
+        return await call(...words);
+      } finally {
+        await close();
+      }
+    }
 
     const check = (name: string) => machine.controller.observations.at(-1)?.checks.find((each) => each.name === name);
     const statusOf = (name: string) => check(name)?.status;
@@ -179,13 +189,16 @@ describe.skipIf(skipped !== undefined)(
         }
       };
       const refusal = () => write().then(String, String);
-      await expect.poll(refusal).toMatch(/NOREPLICAS/);
+      await expect.poll(refusal).toMatch(/OOM/);
+      expect(await ask("DEL", "one")).toBe(1);
+      await expect.poll(() => statusOf("liveness")).toBe("healthy");
       expect(machine.controller.observations.at(-1)?.writesBlocked).toBe(true);
       await filled(1).catch(() => undefined);
       await machine.converge({ restartCount: 3n });
       await expect.poll(() => check("storage")?.reason).toMatch(/^The disk is full/);
-      // Nobody gets in who could write.
-      await expect.poll(refusal).not.toMatch(/NOREPLICAS|undefined/);
+      // The reserve has room for it, and nothing else is written.
+      await expect.poll(() => ask("DEL", "two").catch(String)).toBe(1);
+      expect(await refusal()).toMatch(/OOM/);
       expect(machine.controller.observations.at(-1)?.state).toBe("running");
       expect(machine.pidsOf("valkey-server")).toContain(inside);
       rmSync(fill);
@@ -195,6 +208,53 @@ describe.skipIf(skipped !== undefined)(
       await expect.poll(() => statusOf("storage")).toBe("healthy");
       await expect.poll(() => statusOf("liveness")).toBe("healthy");
       expect(await read("kept")).toBe("7");
+    });
+
+    test("works on a command that holds up all others, and is no dead engine for that", async () => {
+      await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
+      const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
+      const slow = call("SUNION", ...Array.from({ length: 600 }, () => "numbers"));
+      // New settings make the next look due.
+      const looked = async () => {
+        await machine.converge({ restartCount: 3n });
+        return statusOf("liveness");
+      };
+      await expect.poll(looked, { timeout: 30_000, interval: 500 }).toBe("degraded");
+      expect(check("commands")?.reason).toMatch(/works on one command/);
+      expect(await slow).toHaveLength(100_000);
+      await close();
+      await machine.converge({ restartCount: 3n });
+      await expect.poll(() => statusOf("liveness")).toBe("healthy");
+      await ask("DEL", "numbers");
+    });
+
+    test("writes its log anew before a client is refused, however often the same data are written", async () => {
+      const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
+      const block = "x".repeat(200_000);
+      const before = machine.controller.observations.length;
+      // All in all more than the disk has room for.
+      for (let round = 0; round < 50; round += 1) {
+        for (let n = 0; n < 10; n += 1) expect(await call("SET", `block-${n}`, block)).toBe("OK");
+        await sleep(50);
+      }
+      await close();
+      expect(machine.controller.observations.slice(before).some(({ writesBlocked }) => writesBlocked)).toBe(false);
+      expect(await read("kept")).toBe("7");
+    });
+
+    test("takes FLUSHALL when data have filled its disk, and writes soon after that", async () => {
+      const block = "x".repeat(500_000);
+      const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
+      let written = 0;
+      const fill = async () => {
+        for (;;) await call("SET", `large-${(written += 1)}`, block);
+      };
+      await expect(fill()).rejects.toThrow(/OOM|MISCONF/);
+      await expect.poll(() => machine.controller.observations.at(-1)?.writesBlocked).toBe(true);
+      expect(await call("FLUSHALL")).toBe("OK");
+      await expect.poll(() => call("SET", "kept", "7").catch(String), { timeout: 10_000 }).toBe("OK");
+      await close();
+      await expect.poll(() => statusOf("storage")).toBe("healthy");
     });
   },
 );

@@ -131,7 +131,26 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
   );
 
   it(
-    "of valkey refuses writes while it is full, and more storage releases it",
+    "of valkey takes the same data again and again, with a log that is never larger than the disk",
+    async () => {
+      const first = await services.createRunning("rewritten", { database_type: "valkey", plan_name: "tier-2" });
+      const client = await openValkey(platform, first.connection, first);
+      try {
+        const block = randomBytes(1 << 20);
+        // 2.5 GiB on a disk of one.
+        for (let n = 0; n < 2_560; n += 1) await client.set(`block-${n % 12}`, block);
+        expect(await client.dbsize()).toBe(12);
+      } finally {
+        client.disconnect();
+      }
+      expect(await isBlocked(first.service.id)).toBe(false);
+      await services.delete(first.service.id);
+    },
+    longMs,
+  );
+
+  it(
+    "of valkey refuses writes while it is full, and a deletion or more storage releases it",
     async () => {
       const first = await services.createRunning("cache", { database_type: "valkey", plan_name: "tier-2" });
       const { id } = first.service;
@@ -148,13 +167,17 @@ describe.skipIf(!asRoot)("a data disk that fills", () => {
           written += 1;
           return false;
         };
-        // Some seconds from the level at which writes are refused to the one at which nobody is admitted.
         const options = { everyMs: 100, describe: () => services.describe(id) };
-        await waitUntil(
-          "writes are refused",
-          () => write().catch((error: unknown) => /NOREPLICAS/.test(String(error))),
-          options,
-        );
+        const refused = () =>
+          waitUntil("writes are refused", () => write().catch((error: unknown) => /OOM/.test(String(error))), options);
+        await refused();
+        expect(await client.dbsize()).toBe(written);
+        expect(await client.del("block-1")).toBe(1);
+        expect(await client.flushall()).toBe("OK");
+        await released(id, () => client.set("after", "1"));
+        written = 0;
+        await client.flushall();
+        await refused();
         expect(await client.dbsize()).toBe(written);
         expectStatus(await post(id, "storage/expand", { storage_size_gb: 4 }), 202);
         await services.settled(id, "Running");

@@ -18,6 +18,8 @@ export interface EngineDriver {
   readonly topology: "single_primary" | "self_elected";
   /** One thread answers all clients in turn, so that a long command holds up all others: it is silent then and does not stand still. */
   readonly answersInTurn?: true;
+  /** With its writes blocked it takes those that free memory and disk: clients stay on a disk that is full. */
+  readonly freesWhenBlocked?: true;
   /** Root of an installed version inside a machine, such as /usr/lib/postgresql/17. */
   software(version: string): string;
   /** What is installed there, and can it run? Never throws: an absent engine is an answer. */
@@ -43,6 +45,8 @@ export interface EngineDriver {
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Ends commands of users that would hold up a stop in order, as far as that undoes nothing. Bounded in time; never throws. */
   endCommands?(instance: Instance, signal: AbortSignal): Promise<void>;
+  /** Gives room back that the engine's own files take and nobody needs, before clients are refused for it. Called several times a second. */
+  freeRoom?(instance: Instance, space: RoomOnDisk, signal: AbortSignal): Promise<void>;
   /** Makes a running engine read the files that changed, and holds open sessions to the allow-list. */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Fresh from the engine: can it take a write, what does it run with? Bounded in time by the caller's signal. */
@@ -66,6 +70,13 @@ export interface EngineDriver {
   readonly queryStats?: QueryStatsFacet;
   readonly sessions?: SessionsFacet;
   readonly readOnlyQuery?: ReadOnlyQueryFacet;
+}
+
+/** The part of the data disk that clients may fill, in bytes. */
+export interface RoomOnDisk {
+  readonly totalBytes: number;
+  /** Free for any writer at this moment. */
+  readonly writableBytes: number;
 }
 
 /** An address and a TCP port. */

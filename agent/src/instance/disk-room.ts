@@ -8,11 +8,17 @@ export interface DiskRoom {
   load(): Promise<void>;
   /**
    * Measures the disk and judges it anew. The reserve is held while there is room, and given away once the room is gone
-   * to those who need it: an engine that is about to start (`starts`), and clients who are to delete.
+   * to those who need it: an engine that is about to start (`starts`), one that stays up on a full disk and takes deletions (`frees`),
+   * and clients who are to delete.
    */
-  look(data: string, spec: InstanceSpec, options: { starts?: boolean }, signal: AbortSignal): Promise<RoomLook>;
+  look(data: string, spec: InstanceSpec, options: LookOptions, signal: AbortSignal): Promise<RoomLook>;
   readonly blocked: WriteBlock["blocked"];
   readonly level: WriteBlock["level"];
+}
+
+interface LookOptions {
+  readonly starts?: boolean;
+  readonly frees?: boolean;
 }
 
 interface RoomLook {
@@ -29,6 +35,8 @@ export interface DiskRoomDeps {
 
 /** Below it the reserve fits on the disk again. */
 const roomyBelow = 95;
+/** With less than this for any writer, an engine writes nothing any more, and takes no deletion either. */
+const leastWritableBytes = 1 << 20;
 
 export function createDiskRoom({ writeBlock, now, log }: DiskRoomDeps): DiskRoom {
   /** A file system that cannot set space aside is not asked again. */
@@ -55,10 +63,11 @@ export function createDiskRoom({ writeBlock, now, log }: DiskRoomDeps): DiskRoom
 
   return {
     load: writeBlock.load,
-    async look(data, spec, { starts = false }, signal) {
+    async look(data, spec, { starts = false, frees = false }, signal) {
       const space = await measureUsable(data, Number(spec.storageBytes), signal);
-      const isOther = await writeBlock.look(space, spec);
-      const isNeeded = starts || Number(spec.writesAllowedUntilMs) > now();
+      const isOther = await writeBlock.look(space, spec, { frees });
+      const isStuck = frees && space.writableBytes < leastWritableBytes;
+      const isNeeded = starts || isStuck || Number(spec.writesAllowedUntilMs) > now();
       await settleReserve(data, space, isNeeded, signal);
       return { space, isOther };
     },

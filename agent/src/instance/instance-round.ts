@@ -1,11 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Archives } from "../backup/archives.ts";
+import type { Restores } from "../backup/restores.ts";
 import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../engines/engine-driver.ts";
 import { EngineRefused } from "../engines/engine-errors.ts";
 import { needsRight, roleOf } from "../engines/members.ts";
-import type { Archives } from "../backup/archives.ts";
-import type { Restores } from "../backup/restores.ts";
+import type { RightKeeper } from "../right/right-keeper.ts";
 import { createAppliedSettings } from "./applied-settings.ts";
 import { syncConfigFiles } from "./config-files.ts";
 import type { DataVersion } from "./data-version.ts";
@@ -13,16 +14,15 @@ import type { DiskRoom } from "./disk-room.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { InstanceFiles } from "./instance-files.ts";
 import type { InstanceStatus } from "./instance-status.ts";
-import type { RightKeeper } from "../right/right-keeper.ts";
 import { listenerWords, missingListeners } from "./listener-check.ts";
 import type { LogReader } from "./log-reader.ts";
 import type { MemberData } from "./member-data.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { NewStarts } from "./new-starts.ts";
-import type { ServerCertificate } from "./server-certificate.ts";
 import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
 import { untilNoneNeeded, withNeeds } from "./replica-needs.ts";
+import type { ServerCertificate } from "./server-certificate.ts";
 import { whyStop } from "./stop-reasons.ts";
 import { failureWords } from "./verdict.ts";
 
@@ -119,7 +119,12 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
   async function makeRoom(driver: EngineDriver, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
     const { data } = files.pathsOf(driver.software(spec.version));
     try {
-      const { space } = await deps.room.look(data, spec, { starts: true }, signal);
+      const { space } = await deps.room.look(
+        data,
+        spec,
+        { starts: true, frees: driver.freesWhenBlocked ?? false },
+        signal,
+      );
       // Before the start: the disk can be enlarged only if it is known to be full, also when no engine starts on it.
       status.fills(deps.room.level, deps.room.blocked.writes);
       status.measured({ ...space, totalBytes: space.diskBytes });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DrivenInstance, EngineDriver } from "../engines/engine-driver.ts";
+import type { DrivenInstance, EngineDriver, RoomOnDisk } from "../engines/engine-driver.ts";
 import { roleOf } from "../engines/members.ts";
 import type { Quiet } from "../right/quiet.ts";
 import { checkCollations } from "./collation-check.ts";
@@ -55,6 +55,8 @@ const sharedStorageEveryMs = 10_000;
 const ownStorageEveryMs = 1_000;
 /** A fast writer has the last twentieth of a small disk within a second. */
 const lowStorageEveryMs = 100;
+/** A log grows by some hundred megabytes a second at most. */
+const roomEveryMs = 200;
 const memoryEveryMs = 5_000;
 /** A look that ends before says nothing of what the engine does. */
 const leastLookMs = 500;
@@ -78,6 +80,7 @@ export function createProbes(deps: ProbesDeps): Probes {
   let answeredMs = deps.monotonicMs();
   let wake = new AbortController();
   let storageEveryMs = sharedStorageEveryMs;
+  let space: RoomOnDisk | undefined;
 
   async function lookAtEngine(signal: AbortSignal): Promise<void> {
     const engine = target();
@@ -150,13 +153,15 @@ export function createProbes(deps: ProbesDeps): Probes {
     if (engine === undefined) return;
     const { spec, paths } = engine.instance;
     try {
-      const { space, isOther } = await room.look(paths.data, spec, {}, signal);
+      const frees = engine.driver.freesWhenBlocked ?? false;
+      const { space: measured, isOther } = await room.look(paths.data, spec, { frees }, signal);
+      space = measured;
       // Before the size: a disk that is told to have grown is not as full any more.
       status.fills(room.level, room.blocked.writes);
-      status.measured({ ...space, totalBytes: space.diskBytes });
+      status.measured({ ...measured, totalBytes: measured.diskBytes });
       if (isOther) onBlockChanged();
-      status.checked(storageCheck(space, { blocked: room.blocked, role: roleOf(spec) }));
-      storageEveryMs = !space.own ? sharedStorageEveryMs : room.level === 0 ? ownStorageEveryMs : lowStorageEveryMs;
+      status.checked(storageCheck(measured, { blocked: room.blocked, role: roleOf(spec), frees }));
+      storageEveryMs = !measured.own ? sharedStorageEveryMs : room.level === 0 ? ownStorageEveryMs : lowStorageEveryMs;
     } catch (error) {
       if (signal.aborted) return;
       status.checked({
@@ -165,6 +170,13 @@ export function createProbes(deps: ProbesDeps): Probes {
         reason: `The disk does not answer: ${(error as Error).message}`,
       });
     }
+  }
+
+  async function freeRoom(signal: AbortSignal): Promise<void> {
+    const engine = target();
+    if (engine?.driver.freeRoom === undefined || space === undefined) return;
+    // One that does not answer is the look's to tell.
+    await engine.driver.freeRoom(engine.instance, space, signal).catch(() => undefined);
   }
 
   /** Every time, so that no end is missed; told while there is an engine. */
@@ -208,6 +220,7 @@ export function createProbes(deps: ProbesDeps): Probes {
         every(() => (isMember() ? memberEveryMs : livenessEveryMs), lookAtEngine, signal),
         every(listenersEveryMs, lookAtListeners, signal),
         every(() => storageEveryMs, lookAtDisk, signal),
+        every(roomEveryMs, freeRoom, signal),
         every(memoryEveryMs, lookAtMemory, signal),
         every(certificateEveryMs, lookAtCertificate, signal),
         every(collationsEveryMs, lookAtCollations, signal),

@@ -18,8 +18,11 @@ export interface Blocked {
  */
 export interface WriteBlock {
   load(): Promise<void>;
-  /** Judges the disk anew; true when something else is kept from clients than before. */
-  look(space: DiskSpace, spec: InstanceSpec): Promise<boolean>;
+  /**
+   * Judges the disk anew; true when something else is kept from clients than before. `frees`: of an engine that takes deletions while its
+   * writes are blocked, so that clients stay.
+   */
+  look(space: DiskSpace, spec: InstanceSpec, options?: { readonly frees?: boolean }): Promise<boolean>;
   readonly blocked: Blocked;
   readonly level: StorageLevel;
 }
@@ -38,12 +41,12 @@ export function createWriteBlock({ stateDir, now }: { stateDir: string; now: () 
       if (bytes !== undefined)
         ({ level, blocked } = JSON.parse(bytes.toString("utf8")) as Pick<WriteBlock, "level" | "blocked">);
     },
-    async look(space, spec) {
+    async look(space, spec, { frees = false } = {}) {
       const next = storageLevelOf(space, level);
       const isAllowed = Number(spec.writesAllowedUntilMs) > now();
       // A replica takes no writes but its primary's, and ends for nothing those who only read.
       const writes = !isAllowed && next >= blockedAt && roleOf(spec) !== "replica";
-      const clients = !isAllowed && next >= closedAt;
+      const clients = !isAllowed && next >= closedAt && !frees;
       const isOther = writes !== blocked.writes || clients !== blocked.clients;
       if (!isOther && next === level) return false;
       [level, blocked] = [next, { writes, clients }];

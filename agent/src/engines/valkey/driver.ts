@@ -5,6 +5,7 @@ import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { command, listener } from "./command.ts";
 import { endCommands } from "./end-commands.ts";
+import { createFreeRoom, removeLeftovers } from "./free-room.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
@@ -21,12 +22,14 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     engine: "valkey",
     topology: "single_primary",
     answersInTurn: true,
+    freesWhenBlocked: true,
     software: () => "/usr",
     fingerprint: (software, signal) => fingerprint(deps, software, signal),
     render,
     listeners: listenersOf,
     async bootstrap(instance) {
       await bootstrap(deps, instance);
+      await removeLeftovers(instance);
       await followNobody(instance);
     },
     command,
@@ -34,6 +37,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     endCommands,
+    freeRoom: createFreeRoom(Date.now),
     reload,
     observe,
     parseLog,

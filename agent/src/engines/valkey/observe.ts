@@ -9,7 +9,7 @@ import { parseInfo } from "./info.ts";
 import { endForbiddenSessions } from "./listener.ts";
 import { isOutOfMemory, probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
-import { blockingParameter } from "./render.ts";
+import { blockingParameter, isBlockingLimit } from "./render.ts";
 import { lookAtReplication, readInfo } from "./replication/status.ts";
 import { isAnswer, type Session, withSession } from "./session.ts";
 
@@ -54,11 +54,12 @@ async function look(instance: Instance, session: Session): Promise<EngineObserva
   const pendingRestart = [...effectiveParameters(instance)]
     .filter(([name, value]) => known.get(name)?.needsRestart === true && running.get(name) !== value)
     .map(([name]) => name);
+  const isBlocked = isOutOfMemory(refusal) && isBlockingLimit(info.get("maxmemory"));
   return {
     answered: true,
     version: info.get("valkey_version") ?? "",
     checks: [
-      refusal === undefined ? persistenceVerdict(info) : verdict(refusal),
+      refusal === undefined || isBlocked ? persistenceVerdict(info) : verdict(refusal),
       { name: "commands", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
       connectionsCheck(Number(info.get("connected_clients")), clients),
