@@ -59,6 +59,7 @@ describe.skipIf(process.getuid?.() !== 0)("on a disk of its own", () => {
 
   test.each([
     ["an engine that starts", { starts: true }, 0n],
+    ["an engine that takes deletions", { frees: true }, 0n],
     ["clients who are to delete", {}, 10n],
   ])("the reserve is taken, kept from a disk that fills, and given to %s", async (_, options, allowedUntil) => {
     const room = open();
@@ -78,6 +79,14 @@ describe.skipIf(process.getuid?.() !== 0)("on a disk of its own", () => {
     rmSync(join(data, "filler"));
     await room.look(data, spec(), {}, signal);
     expect(freeBytes()).toBe(94 * mib);
+  });
+
+  test("clients stay on a full disk whose engine takes deletions, and their writes are blocked", async () => {
+    const room = open();
+    fill("filler", freeBytes());
+    await room.look(data, spec(), { frees: true }, signal);
+    expect(room.level).toBe(99);
+    expect(room.blocked).toEqual({ writes: true, clients: false });
   });
 
   test("an engine that starts on a disk with room leaves the reserve alone", async () => {

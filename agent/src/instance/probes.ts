@@ -55,7 +55,7 @@ const sharedStorageEveryMs = 10_000;
 const ownStorageEveryMs = 1_000;
 /** A fast writer has the last twentieth of a small disk within a second. */
 const lowStorageEveryMs = 100;
-/** A log grows by some hundred megabytes a second at most. */
+/** The log of a fast writer grows by some hundred megabytes a second. */
 const roomEveryMs = 200;
 const memoryEveryMs = 5_000;
 /** A look that ends before says nothing of what the engine does. */

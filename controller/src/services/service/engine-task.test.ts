@@ -4,7 +4,10 @@ import { newServiceObject } from "../../../../test/support/controller/service-ob
 import { createEngineTasks } from "./engine-task.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
-const input = { case: "readReplication", value: { $typeName: "holdfast.agent.v1.ReadReplication" } } as const;
+const input = {
+  case: "readReplication",
+  value: { $typeName: "holdfast.agent.v1.ReadReplication", replacesPrimary: false },
+} as const;
 const failure = (code: string) => ({ failure: { code, message: code }, output: { case: undefined } });
 const answer = { output: { case: "readReplication", value: {} } };
 

@@ -25,19 +25,23 @@ export async function replicationOf(
   return typeof told === "string" ? undefined : told;
 }
 
-/** The same, or of a node whose engine is busy, with what and until when, in words for users. */
+/**
+ * The same, or of a node whose engine is busy, with what and until when, in words for users. `replacesPrimary`: a replica ends what keeps it
+ * busy, as it may be the next primary.
+ */
 export async function replicationOrWhy(
   service: ManagedServiceObject,
   nodeId: string,
   { fleet }: { readonly fleet: Pick<Fleet, "run"> },
   signal: AbortSignal,
+  { replacesPrimary = false }: { readonly replacesPrimary?: boolean } = {},
 ): Promise<ReadReplicationResult | string | undefined> {
   const request = {
     ownerId: service.metadata.id,
     generation: service.spec.instanceGeneration,
     term: service.status.term,
     lane: "query",
-    input: { case: "readReplication", value: { $typeName: "holdfast.agent.v1.ReadReplication" } },
+    input: { case: "readReplication", value: { $typeName: "holdfast.agent.v1.ReadReplication", replacesPrimary } },
     deadlineMs: askWithinMs,
   } as const;
   try {

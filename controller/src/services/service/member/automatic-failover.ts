@@ -44,7 +44,9 @@ export async function settlePrimary(
   if (!mayFailOver(object, observed) || isBraked(deps.holds.list())) return undefined;
   const heard = deps.pulse.heard(object.status.primaryNodeId);
   if (heard === undefined || !isSuspect(heard)) return undefined;
-  const asked = successorsOf(object, observed).map(({ id }) => askReplication(object, id, deps, signal));
+  const asked = successorsOf(object, observed).map(({ id }) =>
+    askReplication(object, id, deps, signal, { replacesPrimary: true }),
+  );
   const witnesses = (await Promise.all(asked)).flatMap((told): Witness[] =>
     told?.role === "replica" ? [{ streaming: told.streaming, silentMs: Number(told.silentMs) }] : [],
   );

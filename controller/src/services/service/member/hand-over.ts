@@ -136,7 +136,7 @@ async function askCandidate(
   deps: HandOverDeps,
   signal: AbortSignal,
 ): Promise<Candidate | undefined> {
-  const told = await askReplication(service, nodeId, deps, signal);
+  const told = await askReplication(service, nodeId, deps, signal, { replacesPrimary: true });
   if (told?.role !== "replica") return undefined;
   const { timeline, history, streaming } = told;
   return { nodeId, timeline, history, streaming, position: positionOf(told.position), quietMs: Number(told.quietMs) };
@@ -150,6 +150,7 @@ async function hasEverything(
   signal: AbortSignal,
 ): Promise<boolean> {
   const end = yieldedAt(service, observed);
-  const has = end === undefined ? undefined : await askReplication(service, to, deps, signal);
+  const has =
+    end === undefined ? undefined : await askReplication(service, to, deps, signal, { replacesPrimary: true });
   return end !== undefined && has?.role === "replica" && isBeyond(has, end);
 }
