@@ -83,6 +83,8 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
   const readiness = createReadiness({ process, status, log });
   const applied = createAppliedSettings({ files, status });
   const ready = createReadyEngine({ process, readiness, dataVersion, status });
+  /** The engine lacks files that are on the disk: it could not read them, as while a script keeps it busy. */
+  let isReloadDue = false;
 
   async function halt(driver: EngineDriver, instance: Instance, { urgent }: RoundSignals): Promise<void> {
     const givesWay = roleOf(instance.spec) === "none" && !process.isEmpty;
@@ -174,6 +176,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     const untilMs = await right.held(spec, signals.changed);
     status.become("starting");
     await process.start(driver, instance, untilMs);
+    isReloadDue = false;
     await process.accompany(driver, instance);
     log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });
     try {
@@ -270,7 +273,8 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
     await process.accompany(driver, instance);
     await archives.hold({ driver, instance });
     // An agent that was killed between new files and their reload left them to the one that adopts the engine.
-    if (changed.length === 0 && !renewed && !adopted) return admitMembers({ driver, instance }, signals.urgent);
+    isReloadDue ||= changed.length > 0 || renewed || adopted;
+    if (!isReloadDue) return admitMembers({ driver, instance }, signals.urgent);
     log.info("engine reloaded", { service: spec.serviceId, files: changed, certificate: renewed });
     try {
       await driver.reload(instance, signals.urgent);
@@ -280,6 +284,7 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       if ((await applied.reject(spec, instance.spec.parameters, refusal)) === undefined) throw error;
       return refresh(driver, spec, signals);
     }
+    isReloadDue = false;
     await admitMembers({ driver, instance }, signals.urgent);
     status.showsCertificate(certificate.authorityGeneration);
     await readiness.observe({ driver, instance }, signals.changed);

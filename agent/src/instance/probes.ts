@@ -63,7 +63,7 @@ const leastLookMs = 500;
 /** Of a CPU: an idle engine takes a hundredth, and one that others crowd out still more than this. */
 const workingShare = 0.05;
 const busyWords =
-  "The engine works on one command and answers nobody else until it is done: KEYS, SORT, a script or another that goes over much data. It ends by itself; a restart of the service ends it at once.";
+  "The engine works on one command and answers nobody else until it is done: KEYS, SORT, a script or another that goes over much data. It ends by itself, or with a stop of the service.";
 const listenersEveryMs = 10_000;
 const certificateEveryMs = 5_000;
 /** Libraries change with the image only; users may come to depend on one at any time. */

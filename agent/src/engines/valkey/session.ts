@@ -55,7 +55,7 @@ function rethrown(error: unknown): never {
   const [runs, end] = error.message.includes("FUNCTION KILL")
     ? ["function", "FUNCTION KILL"]
     : ["script", "SCRIPT KILL"];
-  const words = `A ${runs} runs, and nobody else gets an answer until it ends. ${end} ends it; where that answers UNKILLABLE, it has written, and only a restart of the service ends it, which undoes what it wrote.`;
+  const words = `A ${runs} runs, and nobody else gets an answer until it ends. ${end} ends it; where that answers UNKILLABLE, it has written, and only a stop of the service ends it, which undoes what it wrote.`;
   throw new EngineBusy(words, { cause: error });
 }
 
