@@ -219,7 +219,10 @@ export interface Backup {
   readonly verified_at: string | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** Moment of the data that a restore by id brings back; null until it is completed. */
+  /**
+   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
+   * completed.
+   */
   readonly restores_to: string | null;
   /** The operation that takes it, or that last verified it. */
   readonly operation_id: string | null;

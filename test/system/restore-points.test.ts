@@ -15,6 +15,12 @@ interface Written {
   readonly acknowledgedAt: number;
 }
 
+interface BackupJson {
+  readonly id: string;
+  readonly status: string;
+  readonly restores_to: string;
+}
+
 const longMs = 240_000;
 /** 100 with `npm run faults -- --backups`. */
 const targetsOfRandom = process.env["HOLDFAST_TEST_BACKUPS"] === "all" ? 95 : 7;
@@ -29,6 +35,7 @@ describe("any second of a PostgreSQL", () => {
   const written: Written[] = [];
   /** How often the writer lost its connection. */
   let interruptions = 0;
+  let underLoad: BackupJson | undefined;
   /** Moments that are restored to, each for a reason. */
   const targets: { readonly why: string; readonly at: number }[] = [];
 
@@ -50,9 +57,10 @@ describe("any second of a PostgreSQL", () => {
     }
   }
 
-  /** Writes a row each few milliseconds until the signal, through whatever happens to the engine. */
-  async function write(signal: AbortSignal): Promise<void> {
-    let next = 1;
+  let next = 1;
+
+  /** Writes rows until the signal, through whatever happens to the engine. */
+  async function write(signal: AbortSignal, everyMs: number): Promise<void> {
     while (!signal.aborted) {
       try {
         await within(ledger, async (client) => {
@@ -63,7 +71,7 @@ describe("any second of a PostgreSQL", () => {
             next += 1;
             await client.query("INSERT INTO entries VALUES ($1)", [i]);
             written.push({ i, begunAt, acknowledgedAt: Date.now() });
-            await sleep(20);
+            await sleep(everyMs);
           }
         });
       } catch {
@@ -95,7 +103,8 @@ describe("any second of a PostgreSQL", () => {
         wait,
       );
       const halt = new AbortController();
-      const writing = write(halt.signal);
+      // Their commits overtake each other between their times and their places in the log.
+      const writing = Promise.all([20, ...Array.from({ length: 7 }, () => 1)].map((ms) => write(halt.signal, ms)));
       const count = async (more: number) => {
         const wanted = written.length + more;
         await waitUntil("rows are acknowledged", () => written.length >= wanted, { ...wait, everyMs: 20 });
@@ -116,6 +125,13 @@ describe("any second of a PostgreSQL", () => {
       expect(changed.status).toBeLessThan(300);
       await count(50);
       noted("behind other settings");
+      const asked = await platform.rest.post<BackupJson>(`/managed-services/${id}/backups`);
+      const { id: backupId } = expectStatus(asked, 202).json;
+      const backupOf = async () =>
+        expectStatus(await platform.rest.get<BackupJson>(`/managed-services/${id}/backups/${backupId}`), 200).json;
+      const isCompleted = async () => (await backupOf()).status === "completed";
+      await waitUntil("a base is taken under load", isCompleted, wait);
+      underLoad = await backupOf();
       await count(50);
       halt.abort();
       await writing;
@@ -138,22 +154,33 @@ describe("any second of a PostgreSQL", () => {
       const waiting = targets.map((target, index) => ({ ...target, name: `then-${index}` }));
       const total = waiting.length;
       expect(total).toBeGreaterThanOrEqual(12);
+      const rowsOf = async (copy: ServiceJson) => {
+        await services.settled(copy.id, "Running", longMs);
+        const found = await within(await services.open(copy.id), (client) =>
+          client.query<{ i: number }>("SELECT i FROM entries"),
+        );
+        await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
+        return new Set(found.rows.map(({ i }) => i));
+      };
+      const byId = await platform.rest.post<ServiceJson>(
+        `/managed-services/${id}/backups/${underLoad?.id ?? ""}/restore`,
+        { target_service_name: "by-id" },
+      );
+      const brought = await rowsOf(expectStatus(byId, 202).json);
+      const restoresTo = Date.parse(underLoad?.restores_to ?? "");
+      const acknowledged = written.filter(({ acknowledgedAt }) => acknowledgedAt < restoresTo);
+      expect(acknowledged.length).toBeGreaterThan(0);
+      expect(acknowledged.filter(({ i }) => !brought.has(i))).toEqual([]);
       const restoreAll = async () => {
         for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
           const { why, at, name: target_service_name } = next;
           const asked = { restore_point: new Date(at).toISOString(), target_service_name };
           const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
-          const copy = expectStatus(answer, 202).json;
-          await services.settled(copy.id, "Running", longMs);
-          const rows = await within(await services.open(copy.id), async (client) => {
-            const { rows: found } = await client.query<{ i: number }>("SELECT i FROM entries");
-            return new Set(found.map(({ i }) => i));
-          });
+          const rows = await rowsOf(expectStatus(answer, 202).json);
           // Times are whole milliseconds: within the target's own one nobody knows which came first.
           const missing = written.filter(({ i, acknowledgedAt }) => acknowledgedAt < at && !rows.has(i));
           const early = written.filter(({ i, begunAt }) => begunAt > at && rows.has(i));
           expect({ why, at, missing, early }).toEqual({ why, at, missing: [], early: [] });
-          await platform.rest.delete(`/managed-services/${copy.id}?skip_final_backup=true`);
         }
       };
       await Promise.all(Array.from({ length: restoresAtOnce }, restoreAll));

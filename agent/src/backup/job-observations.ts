@@ -50,6 +50,7 @@ export function backupObservation(told: Told): BackupObservation {
     engineVersion: text("engineVersion"),
     hasPageMap: text("hasPageMap") === "yes",
     ...time("dataTime"),
+    ...time("consistentTime"),
   });
 }
 

@@ -74,7 +74,7 @@ export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<
       throw JobFailed.from("source_failed", error);
     });
     const endedAt = now();
-    const dataTime = end.dataTime?.getTime() ?? endedAt;
+    const dataTime = end.dataTime.getTime();
     const manifest: BackupManifest = {
       format: job.base === undefined ? backupFormat : incrementFormat,
       ...place,
@@ -110,6 +110,7 @@ export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<
       fromPosition: end.positions?.from ?? "",
       consistentPosition: end.positions?.consistent ?? "",
       dataTime,
+      ...(end.positions !== null && { consistentTime: endedAt }),
       engineVersion: end.version,
     };
   } finally {

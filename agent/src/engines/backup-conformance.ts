@@ -16,6 +16,11 @@ interface Taken {
   readonly end: SourceEnd;
 }
 
+/** Keys that were acknowledged, and when. */
+type Acknowledged = Map<string, number>;
+
+const writers = 8;
+
 /** The suite that the backups of every driver pass: data leave a running engine, and come back in an empty machine. */
 export function conformsToBackupFacet(
   { machine: make, connect, skip, name }: ConformanceSubject,
@@ -25,6 +30,7 @@ export function conformsToBackupFacet(
     let source: EngineMachine;
     let copy: EngineMachine;
     let taken: Taken;
+    let acknowledged: Acknowledged;
 
     beforeAll(async () => {
       const machineOf = (password: string) =>
@@ -73,6 +79,26 @@ export function conformsToBackupFacet(
       }
     }
 
+    /** The same, while as many clients write as fast as the engine acknowledges. */
+    async function takeUnderWrites(): Promise<{ readonly taken: Taken; readonly acknowledged: Acknowledged }> {
+      const acknowledged: Acknowledged = new Map();
+      let isOver = false;
+      const writing = Array.from({ length: writers }, (_, writer) =>
+        within(source, "of the source", async (client) => {
+          for (let n = 0; !isOver; n += 1) {
+            await client.write(`${writer}-${n}`, "acknowledged");
+            acknowledged.set(`${writer}-${n}`, Date.now());
+          }
+        }),
+      );
+      try {
+        return { taken: await take(), acknowledged };
+      } finally {
+        isOver = true;
+        await Promise.all(writing);
+      }
+    }
+
     const plan = (change: Partial<RecoveryPlan> = {}): RecoveryPlan => ({
       target: { kind: "backup_end" },
       isSameService: false,
@@ -91,7 +117,8 @@ export function conformsToBackupFacet(
 
     it("are streams that have names for objects, with what an engine with a log needs to be consistent", async () => {
       const facet = facetOf(source);
-      taken = await take();
+      const beganAt = Date.now();
+      ({ taken, acknowledged } = await takeUnderWrites());
       expect(taken.streams.size).toBeGreaterThan(0);
       for (const [stream, bytes] of taken.streams) {
         expect(stream).toMatch(/^[a-z0-9][a-z0-9._-]{0,99}$/);
@@ -99,7 +126,8 @@ export function conformsToBackupFacet(
       }
       expect(taken.totalBytes).toBeGreaterThanOrEqual(0);
       expect(taken.end.version).not.toBe("");
-      if (facet.log === undefined) expect(taken.end).toMatchObject({ positions: null, dataTime: expect.any(Date) });
+      expect(taken.end.dataTime.getTime()).toBeGreaterThanOrEqual(beganAt);
+      if (facet.log === undefined) expect(taken.end.positions).toBeNull();
       else {
         const { from, consistent } = taken.end.positions ?? { from: "", consistent: "" };
         expect(facet.log.distance(from, consistent)).toBeGreaterThan(0);
@@ -168,6 +196,15 @@ export function conformsToBackupFacet(
         await client.read("after"),
       ]);
       expect(values).toEqual(["here", undefined]);
+      const { dataTime } = taken.end;
+      const before = [...acknowledged].filter(([, at]) => at < dataTime.getTime()).map(([name]) => name);
+      expect(before.length).toBeGreaterThan(0);
+      const missing = await within(copy, "of the copy", async (client) => {
+        const absent: string[] = [];
+        for (const name of before) if ((await client.read(name)) === undefined) absent.push(name);
+        return absent;
+      });
+      expect({ dataTime, missing }).toEqual({ dataTime, missing: [] });
       await expect(within(copy, "of the source", (client) => client.read("before"))).rejects.toThrow();
       // The source is only ever read.
       expect(await within(source, "of the source", (client) => client.read("after"))).toBe("too late");

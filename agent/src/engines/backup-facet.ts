@@ -42,8 +42,8 @@ export interface PagedStream {
 
 export interface SourceEnd {
   readonly version: string;
-  /** Moment that the data is of; undefined for files, which are of the time when they were read. */
-  readonly dataTime: Date | undefined;
+  /** No later than the data: whatever the engine acknowledged before is in them. */
+  readonly dataTime: Date;
   readonly positions: BackupPositions | null;
 }
 

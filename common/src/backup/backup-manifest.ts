@@ -19,7 +19,7 @@ export interface BackupManifest {
   /** RFC 3339. */
   readonly startedAt: string;
   readonly endedAt: string;
-  /** Moment that the data is of, for a snapshot; when its last byte was read, for others. */
+  /** No later than the data: what was acknowledged before is in them. Until 2026-11 of files: when their last byte was read. */
   readonly dataTime: string;
   /** Null for an engine without a log. */
   readonly positions: BackupPositions | null;

@@ -577,7 +577,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.Backup.expires_at": "When retention deletes it; null for a backup that is kept until a user deletes it.",
   "holdfast.v1.Backup.key_version": "Version of the service's backup key that it is sealed under.",
   "holdfast.v1.Backup.verified_at": "When every byte of it was last read and opened by request; null if never.",
-  "holdfast.v1.Backup.restores_to": "Moment of the data that a restore by id brings back; null until it is completed.",
+  "holdfast.v1.Backup.restores_to": "No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is completed.",
   "holdfast.v1.Backup.operation_id": "The operation that takes it, or that last verified it.",
   "holdfast.v1.Backup.base_backup_id": "Of an incremental one: the backup whose data it has the changes since. That one stays for as long as this one does.",
   "holdfast.v1.ListBackupsRequest": "A backup must have all that is given.",

@@ -35,7 +35,7 @@ export function advanceBackup(
     case "requeue":
       return moved(backup, operation, "sourceLost", { ...fresh, machineId: null }, now);
     case "stored":
-      return moved(backup, operation, "stored", { ...storedFacts(step.told, now), progressedAt: now }, now);
+      return moved(backup, operation, "stored", { ...storedFacts(step.told, status, now), progressedAt: now }, now);
     case "complete":
       return moved(backup, operation, "verified", { progressPct: 100, finishedAt: now }, now);
     case "fail": {
@@ -92,15 +92,27 @@ function followed(
   return { backup: after, operation: withStep(operation, "TakeBackup", progressPct, now, mark), events: [] };
 }
 
-function storedFacts(told: BackupObservation, now: number): Partial<BackupStatus> {
+function storedFacts(told: BackupObservation, status: BackupStatus, now: number): Partial<BackupStatus> {
   return {
     progressPct: 95,
     sourceBytes: Number(told.sourceBytes),
     sizeBytes: Number(told.storedBytes),
     manifestSha256: told.manifestSha256,
     ...(told.hasPageMap && { hasPageMap: true }),
-    restoresTo: told.dataTime === undefined ? now : timestampMs(told.dataTime),
+    ...momentsOf(told, status, now),
   };
+}
+
+function momentsOf(
+  { dataTime, consistentTime, consistentPosition }: BackupObservation,
+  { startedAt }: BackupStatus,
+  now: number,
+): Pick<BackupStatus, "restoresTo" | "consistentAt"> {
+  const restoresTo = dataTime === undefined ? now : timestampMs(dataTime);
+  if (consistentPosition === "") return { restoresTo };
+  if (consistentTime !== undefined) return { restoresTo, consistentAt: timestampMs(consistentTime) };
+  // An older agent says when it had read all: only what was acknowledged before it began is certainly there.
+  return { restoresTo: startedAt ?? restoresTo, consistentAt: restoresTo };
 }
 
 function ended(operation: OperationObject | undefined, { status }: BackupObject, now: number) {

@@ -76,8 +76,10 @@ export interface BackupStatus {
   readonly term?: number;
   /** An increment can be taken since it. */
   readonly hasPageMap?: boolean;
-  /** Moment of the data that it brings back. */
+  /** No later than the data that it brings back: what was acknowledged before is in them. */
   readonly restoresTo: number | null;
+  /** The first moment that it brings back with the log behind it; absent for snapshots, and in what an older version wrote. */
+  readonly consistentAt?: number;
   readonly verifiedAt: number | null;
   /** Why the last verification by request failed; absent when it did not. */
   readonly damage?: string;
@@ -121,6 +123,11 @@ export function newBackup(id: string, organizationId: string, asked: NewBackup, 
       verifiedAt: null,
     },
   };
+}
+
+/** The first moment that a completed one brings back with the log behind it. */
+export function logReachesFrom({ status }: BackupObject): number | null {
+  return status.consistentAt ?? status.restoresTo;
 }
 
 /** Has it come to its end, well or not? */

@@ -1,6 +1,6 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ArchiveObject, LogRange } from "./archive.ts";
-import type { BackupObject } from "./backup.ts";
+import { type BackupObject, logReachesFrom } from "./backup.ts";
 
 /** Moments from one to another, in milliseconds since 1970; both included. */
 export interface TimeSpan {
@@ -20,7 +20,7 @@ export function restorableOf(
   archive: ArchiveObject | undefined,
   completed: readonly BackupObject[],
 ): Restorable {
-  const moments = completed.flatMap(({ status }) => status.restoresTo ?? []);
+  const moments = completed.flatMap((backup) => logReachesFrom(backup) ?? []);
   const first = moments[0];
   const last = moments.at(-1);
   if (first === undefined || last === undefined) return { span: undefined, gaps: [] };
@@ -42,15 +42,16 @@ type LogChain = readonly [LogRange, ...LogRange[]];
 
 /** The log that goes on from this base, from the range on that has its beginning; undefined while none does. */
 export function logAfter(base: BackupObject, log: readonly LogRange[]): LogChain | undefined {
-  const { startedAt, restoresTo } = base.status;
-  if (startedAt === null || restoresTo === null) return undefined;
+  const { startedAt } = base.status;
+  const reachesFrom = logReachesFrom(base);
+  if (startedAt === null || reachesFrom === null) return undefined;
   // What an abandoned range has led to nothing but its own end.
   const own = log.findLast(({ fromTime }) => fromTime <= startedAt);
   const chains = own?.isAbandoned === true ? [[own] as const] : chainsOf(log);
   for (const chain of chains) {
     const first = chain.findLastIndex(({ fromTime }) => fromTime <= startedAt);
     const [from, ...rest] = chain.slice(Math.max(first, 0));
-    if (first >= 0 && from !== undefined && endOf([from, ...rest]) >= restoresTo) return [from, ...rest];
+    if (first >= 0 && from !== undefined && endOf([from, ...rest]) >= reachesFrom) return [from, ...rest];
   }
   return undefined;
 }
@@ -77,7 +78,7 @@ function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): 
   const spans = new Map<LogRange, TimeSpan>();
   for (const base of completed) {
     const last = logAfter(base, log)?.at(-1);
-    const from = base.status.restoresTo;
+    const from = logReachesFrom(base);
     if (last === undefined || from === null || spans.has(last)) continue;
     spans.set(last, { from, to: last.toTime });
   }

@@ -121,6 +121,12 @@ describe("with a log", () => {
     expect(chosen("postgresql", point, kept, backups)).toEqual(expected);
   });
 
+  test("a base counts from when its log brings back any moment, though its own data are of one before", () => {
+    const [first] = backups as [BackupObject];
+    const own = { ...first, status: { ...first.status, restoresTo: 900, consistentAt: 1_100 } };
+    expect(chosen("postgresql", 1_100, kept, [own])).toEqual({ backupId: "b-1", targetTime: 1_100 });
+    expect(chosen("postgresql", 1_000, kept, [own])).toMatchObject({ earliest: at(1_100) });
+  });
   test("nothing is had before the log goes on from a base", () => {
     expect(chosen("postgresql", 2_000, archive(), backups)).toMatchObject({ earliest: null, latest: null });
   });

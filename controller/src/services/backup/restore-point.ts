@@ -1,7 +1,7 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ArchiveObject } from "./archive.ts";
-import type { BackupObject } from "./backup.ts";
+import { type BackupObject, logReachesFrom } from "./backup.ts";
 import { restorableOf, type TimeSpan } from "./restorable.ts";
 
 /** What brings a moment back: a backup, and how far its log is followed. */
@@ -23,7 +23,7 @@ export function choosePoint(
   now: number,
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
-  const before = completed.findLast(({ status }) => (status.restoresTo ?? Number.POSITIVE_INFINITY) <= point);
+  const before = completed.findLast((backup) => (logReachesFrom(backup) ?? Number.POSITIVE_INFINITY) <= point);
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   if (engineOf(databaseType)?.backups?.restorePoints !== "any_second") {
     if (before !== undefined && point <= now) return { backupId: before.metadata.id, targetTime: null };

@@ -157,7 +157,8 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   finishedAt?: Timestamp | undefined;
 
   /**
-   * Moment of the data that a restore by id brings back; null until it is completed.
+   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
+   * completed.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 23;
    */
@@ -313,7 +314,8 @@ export type BackupJson = {
   finishedAt?: TimestampJson;
 
   /**
-   * Moment of the data that a restore by id brings back; null until it is completed.
+   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
+   * completed.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 23;
    */

@@ -4,6 +4,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { platform, program } from "../layout.ts";
 import { withSession } from "../session.ts";
+import { type Moments, noteMoments } from "./moments.ts";
 
 /** Name of the one stream: a tar of the data directory with the log that makes it consistent. */
 export const baseStream = "base.tar";
@@ -13,7 +14,7 @@ export const baseStream = "base.tar";
  * restored without the archive; a temporary slot keeps that log until it was read.
  */
 export async function openBase({ pipe }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  const slot = await holdLog(instance, signal);
+  const held = await holdLog(instance, signal);
   try {
     const [row] = await withSession(instance, signal, (session) =>
       session.rows<{ bytes: string; version: string }>(
@@ -49,38 +50,56 @@ export async function openBase({ pipe }: EngineDeps, instance: Instance, signal:
         }
         return {
           version: row?.version.split(" ")[0] ?? "",
-          dataTime: undefined,
+          dataTime: held.moments.before(end[1]).time,
           positions: { branch: start[2], from: start[1], consistent: end[1] },
         };
       },
-      close: () => slot.close(),
+      close: () => held.close(),
     };
   } catch (error) {
-    await slot.close();
+    await held.close();
     throw error;
   }
 }
 
-/** Keeps all log from now on until it is closed, or the connection ends. */
-async function holdLog(instance: Instance, signal: AbortSignal): Promise<{ close(): Promise<void> }> {
+interface HeldLog {
+  readonly moments: Moments;
+  close(): Promise<void>;
+}
+
+/** Keeps all log from now on until it is closed, or the connection ends, and notes moments meanwhile. */
+async function holdLog(instance: Instance, signal: AbortSignal): Promise<HeldLog> {
   signal.throwIfAborted();
-  const client = replicationClient(instance);
+  const client = replicationClient(instance, "database");
   // Without it the log may be gone when it is read: that fails then, and says so.
   client.on("error", () => undefined);
   await client.connect();
-  await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
-  return { close: () => client.end().catch(() => undefined) };
+  const end = () => client.end().catch(() => undefined);
+  try {
+    await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
+    const moments = await noteMoments((sql) => client.query(sql));
+    return {
+      moments,
+      async close() {
+        moments.end();
+        await end();
+      },
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
 }
 
-/** A walsender: it takes none of the sessions that users or the platform have. */
-export function replicationClient(instance: Instance): pg.Client {
+/** A walsender: it takes none of the sessions that users or the platform have. With "database" it executes statements too. */
+export function replicationClient(instance: Instance, replication: "true" | "database" = "true"): pg.Client {
   const settings: pg.ClientConfig & { replication: string } = {
     host: instance.paths.run,
     port: instance.spec.port,
     user: platform,
     database: platform,
     application_name: platform,
-    replication: "true",
+    replication,
   };
   return new pg.Client(settings);
 }

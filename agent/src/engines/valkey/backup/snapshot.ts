@@ -45,6 +45,8 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     }
     let head: string;
     for (;;) {
+      // Before the engine forks: whatever it acknowledged until now is in the snapshot.
+      dataTime = new Date();
       socket.write(command(["SYNC"]));
       head = await lineOf(reader);
       if (!head.startsWith("-BUSY ")) break;
@@ -52,7 +54,6 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     }
     const announced = /^\$(?:EOF:(?<mark>.{40})|(?<length>\d+))$/.exec(head)?.groups;
     if (announced === undefined) throw new Error(`the engine sent no snapshot: ${head}`);
-    dataTime = new Date();
     if (announced["length"] !== undefined) yield* exactly(reader, Number(announced["length"]));
     else yield* untilMark(reader, Buffer.from(announced["mark"] ?? "", "latin1"));
   }
@@ -61,6 +62,7 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
     streams: [{ name: snapshotStream, bytes: dump() }],
     totalBytes: bytes,
     async end() {
+      if (dataTime === undefined) throw new Error("no snapshot was read");
       return { version, dataTime, positions: null };
     },
     async close() {
