@@ -6,9 +6,19 @@ import { expectStatus, type RunningService, type Services } from "../support/pla
 import { waitUntil } from "../support/wait-until.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
+/** Spec 1, States. */
+const provisioningSteps = [
+  "SetupNetwork",
+  "SetupServer",
+  "SetupAgent",
+  "SetupDNS",
+  "ProvisioningRestore",
+  "ProvisioningHealth",
+];
+
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, made } = its;
+  const { holdfast, pathOf, read, sql, digest, taken, madeInSteps } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -50,9 +60,13 @@ describe("backups of a service", () => {
       await sql(source, "DELETE FROM kept WHERE i % 2 = 0");
       const after = await digest(source);
       const [copy, fork] = await Promise.all([
-        made(`services restore orders --name orders-before --backup ${first.id}`),
-        made("services fork orders orders-fork"),
+        madeInSteps(`services restore orders --name orders-before --backup ${first.id}`),
+        madeInSteps("services fork orders orders-fork"),
       ]);
+      for (const { steps } of [copy, fork]) {
+        expect(steps).toContain("ProvisioningRestore");
+        expect(steps).toEqual(provisioningSteps.filter((step) => steps.includes(step)));
+      }
       expect(await digest(source)).toEqual(after);
       for (const one of [copy, fork]) {
         expect(one.service).toMatchObject({ database_type: "postgresql", allowed_cidrs: ["127.0.0.0/8"] });

@@ -1,6 +1,7 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
+import { type StepRecord, withStep } from "./step-record.ts";
 import type { DetailedType, OperationDetails, ReplacementOutcome, WorkOf } from "./operation-details.ts";
 
 /** What is being done. */
@@ -63,8 +64,11 @@ export interface OperationSpec {
 
 export interface OperationStatus {
   readonly state: "pending" | "running" | "completed" | "failed" | "cancelled";
+  /** What users see: the step of the record below, or what keeps it from going on. */
   readonly step: string | null;
   readonly progressPct: number;
+  /** How it came to its step; absent before the first one, and in what an older version wrote. */
+  readonly steps?: StepRecord;
   readonly startedAt: number | null;
   /**
    * When it counts as stuck; each progress postpones it. Null when it is over, while it waits for an operator, and for
@@ -127,15 +131,16 @@ export function outcomeOf<T extends DetailedType>(
 }
 
 /**
- * Advances an operation. Progress never decreases, and only a new mark extends the deadline; with `waits` there is no
- * deadline.
+ * Advances an operation. Its steps go forward and its progress never decreases, whatever is observed; only a new mark extends the
+ * deadline, and with `waits` there is none. An `obstacle` is shown in place of the step while it lasts.
  */
 export function progressed(
   operation: OperationObject,
-  progress: { step: string | null; progressPct: number; mark: string; waits?: true },
+  progress: { step: string | null; progressPct: number; mark: string; waits?: true; obstacle?: string },
   now: number,
 ): OperationObject {
   const { status } = operation;
+  const steps = withStep(stepsOf(status), progress);
   const progressPct = Math.min(99, Math.max(status.progressPct, progress.progressPct));
   // A deadline that is further away was set before the clock was put back.
   const isBeyond = status.deadline === null || status.deadline > now + stuckAfterMs;
@@ -143,12 +148,19 @@ export function progressed(
   return touched(operation, now, {
     ...status,
     state: "running",
-    step: progress.step,
+    step: progress.obstacle ?? steps?.step ?? null,
+    ...(steps && { steps }),
     progressPct,
     startedAt: status.startedAt ?? now,
     deadline: progress.waits ? null : moved || isBeyond ? now + stuckAfterMs : status.deadline,
     mark: progress.mark,
   });
+}
+
+function stepsOf({ steps, step, progressPct, rollback }: OperationStatus): StepRecord | undefined {
+  // The way back has steps of its own.
+  if (steps !== undefined || step === null || rollback !== undefined) return steps;
+  return { step, progressPct, passed: [] };
 }
 
 /** The operation, done. */
@@ -180,7 +192,8 @@ export function rollingBack(
   rollback: { readonly code: string; readonly message: string },
   now: number,
 ): OperationObject {
-  return { ...operation, status: { ...operation.status, rollback, deadline: now + stuckAfterMs } };
+  const { steps: _, ...status } = operation.status;
+  return { ...operation, status: { ...status, rollback, deadline: now + stuckAfterMs } };
 }
 
 /**

@@ -38,6 +38,8 @@ export interface BackupsUnderTest {
   taken(): Promise<BackupJson>;
   /** The service that the command makes, once it runs. */
   made(line: string): Promise<RunningService>;
+  /** The same, with the steps that its task summary showed, each for as long as it did. */
+  madeInSteps(line: string): Promise<RunningService & { readonly steps: readonly string[] }>;
   window(): Promise<ServiceJson["backups"]>;
   /** Resolves when log goes on from a base. */
   untilRestorable(): Promise<void>;
@@ -101,6 +103,26 @@ export function createBackupsUnderTest(): BackupsUnderTest {
       const { id } = await its.holdfast<ServiceJson>(`${line} --wait`);
       await its.services.settled(id, "Running", longMs);
       return its.services.open(id);
+    },
+    async madeInSteps(line) {
+      const { id } = await its.holdfast<ServiceJson>(line);
+      const steps: string[] = [];
+      const path = `/managed-services/${id}/task-summary`;
+      const isRunning = async () => {
+        const { json } = expectStatus(
+          await its.platform.rest.get<{ status: string; current_task: string | null }>(path),
+          200,
+        );
+        if (json.current_task !== null && json.current_task !== steps.at(-1)) steps.push(json.current_task);
+        return json.status === "Running";
+      };
+      await waitUntil("it runs", isRunning, {
+        withinMs: longMs,
+        everyMs: 20,
+        describe: () => its.services.describe(id),
+      });
+      await its.services.settled(id, "Running", longMs);
+      return { ...(await its.services.open(id)), steps };
     },
     window: async () => (await its.services.get(its.source.service.id)).backups,
     async untilRestorable() {

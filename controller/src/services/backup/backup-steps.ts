@@ -131,7 +131,7 @@ function withStep(
 ): OperationObject | undefined {
   if (operation === undefined || operation.status.finishedAt !== null) return operation;
   const { status } = operation;
-  if (status.step === step && status.mark === mark && status.progressPct >= progressPct) return operation;
+  if (status.step !== null && status.mark === mark && status.progressPct >= progressPct) return operation;
   return progressed(operation, { step, progressPct, mark, waits: true }, now);
 }
 

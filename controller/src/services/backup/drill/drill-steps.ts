@@ -82,7 +82,9 @@ function withStep(operation: OperationObject | undefined, step: string, { spec, 
   const progressPct = Math.floor((100 * status.examined) / spec.restores.length);
   const mark = `${step} ${status.examined} ${status.mark}`;
   if (operation.status.mark === mark) return operation;
-  return progressed(operation, { step, progressPct, mark, waits: true }, now);
+  // Each of several restores has steps of its own.
+  const shown = status.examined === 0 ? step : `${step} ${status.examined + 1}`;
+  return progressed(operation, { step: shown, progressPct, mark, waits: true }, now);
 }
 
 function withStatus(drill: DrillObject, change: Partial<DrillStatus>, now: number): DrillObject {

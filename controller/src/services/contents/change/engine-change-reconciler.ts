@@ -204,10 +204,11 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     const now = deps.clock.now();
     const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
     if (youngMs > 0) return again(youngMs, step);
-    if (operation.object.status.step !== step) {
+    // Waiting is no progress: the deadline stays where it is.
+    const after = progressed(operation.object, { step: null, obstacle: step, progressPct: 0, mark: "" }, now);
+    if (operation.object.status.step !== after.status.step) {
       const unit = deps.begin();
-      // Waiting is no progress: the deadline stays where it is.
-      unit.update(operationKind, operation, progressed(operation.object, { step, progressPct: 0, mark: "" }, now));
+      unit.update(operationKind, operation, after);
       await operations.reached(await unit.commit(signal), 1_000);
     }
     const leftMs = leftOf(operation.object, now);

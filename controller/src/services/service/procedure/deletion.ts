@@ -13,6 +13,6 @@ function deletionProgress(_service: unknown, { nodes, names, awaitsFinalBackup }
   if (left.length === 0) return { step: "RemoveRecords", progressPct: 90 };
   const [silent] = left.flatMap(({ silentHost }) => silentHost ?? []);
   // An operator brings the host back, or says that it is destroyed; either ends it, and nothing else may.
-  if (silent !== undefined) return { step: `WaitForHost ${silent}`, progressPct: 50, waits: true };
-  return { step: "RemoveServer", progressPct: 50 };
+  const waiting = silent === undefined ? {} : ({ obstacle: `WaitForHost ${silent}`, waits: true } as const);
+  return { step: "RemoveServer", progressPct: 50, ...waiting };
 }

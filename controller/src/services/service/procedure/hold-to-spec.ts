@@ -25,9 +25,9 @@ function provisioningProgress(service: ManagedServiceObject, { nodes, names }: O
   const origin = unfinishedOrigin(service.spec);
   const restore = nodes.find(({ node }) => node.id === service.status.primaryNodeId)?.instance?.restore;
   if (origin !== undefined && restore?.state !== "finished")
-    return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(25 * restoredShare(restore)) };
+    return { step: "ProvisioningRestore", progressPct: 60 + Math.floor(20 * restoredShare(restore)) };
   const started = nodes.every(({ instance }) => instance?.state === "running" || instance?.state === "starting");
-  return { step: "ProvisioningHealth", progressPct: started ? 85 : 70 };
+  return { step: "ProvisioningHealth", progressPct: started ? 85 : 80 };
 }
 
 /** 0 to 1. What it will be in all is not known at first. */

@@ -52,7 +52,9 @@ export const moveNode: Procedure = {
     if (operation.status.rollback !== undefined) return { step: "RemoveServer", progressPct: 90 };
     if (nodeOf(service, operation)?.joining === true) return addProgress(service, observed, operation);
     if (succession !== undefined) return { ...successionProgress(succession, observed), progressPct: 90 };
-    return { step: hasOld(service, operation) ? "SwitchOver" : "RemoveServer", progressPct: 95 };
+    return hasOld(service, operation)
+      ? { step: "SwitchOver", progressPct: 85 }
+      : { step: "RemoveServer", progressPct: 95 };
   },
   isReached: (service, observed, operation) =>
     (operation.status.rollback === undefined

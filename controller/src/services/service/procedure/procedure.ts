@@ -13,6 +13,8 @@ export interface Fault {
 export interface StepProgress {
   readonly step: string;
   readonly progressPct: number;
+  /** What keeps the step from going on, such as a host that does not answer. */
+  readonly obstacle?: string;
   /** It waits for somebody to do something, for as long as that takes: it is not stuck. */
   readonly waits?: true;
 }

@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { newOperation, type OperationObject, operationKind, progressed, rollingBack } from "./operation.ts";
+
+const begun = (): OperationObject =>
+  newOperation({ id: "op", subject: { kind: "s", id: "s" }, organizationId: "o", type: "create", now: 0 });
+
+const seen = fc.record({
+  step: fc.constantFrom(null, "A", "B", "C", "D", "E"),
+  progressPct: fc.integer({ min: 0, max: 120 }),
+  mark: fc.constantFrom("", "m", "n"),
+});
+
+/** Steps in the order in which they are shown, each once for as long as it lasts. */
+function shown(operations: readonly OperationObject[]): string[] {
+  const steps = operations.flatMap(({ status }) => status.step ?? []);
+  return steps.filter((step, index) => step !== steps[index - 1]);
+}
+
+test("whatever is observed, no step comes back, progress never falls, and a stored operation goes on where it was", () => {
+  fc.assert(
+    fc.property(fc.array(seen, { maxLength: 40 }), (all) => {
+      const operations: OperationObject[] = [begun()];
+      for (const [index, each] of all.entries()) {
+        const stored = operationKind.parse(JSON.stringify(operations.at(-1)));
+        operations.push(progressed(stored, each, index));
+      }
+      const steps = shown(operations);
+      expect(steps).toEqual([...new Set(steps)]);
+      const progress = operations.map(({ status }) => status.progressPct);
+      expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+      expect(Math.max(...progress)).toBeLessThan(100);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test("the way back has steps of its own, with the progress that there was", () => {
+  const there = progressed(begun(), { step: "A", progressPct: 70, mark: "" }, 1);
+  const back = rollingBack(
+    progressed(there, { step: "B", progressPct: 90, mark: "" }, 2),
+    { code: "c", message: "" },
+    3,
+  );
+  expect(progressed(back, { step: "A", progressPct: 10, mark: "" }, 4).status).toMatchObject({
+    step: "A",
+    progressPct: 90,
+  });
+});
+
+test("an obstacle is shown while it lasts, and the step that it keeps from going on afterwards", () => {
+  const at = progressed(begun(), { step: "A", progressPct: 50, mark: "" }, 1);
+  const held = progressed(at, { step: "A", progressPct: 50, mark: "", obstacle: "WaitForHost h" }, 2);
+  expect(held.status.step).toBe("WaitForHost h");
+  expect(progressed(held, { step: "A", progressPct: 50, mark: "" }, 3).status.step).toBe("A");
+});
+
+test("an operation that an older version wrote goes on forward from its step", () => {
+  const { steps: _, ...status } = progressed(begun(), { step: "B", progressPct: 60, mark: "" }, 1).status;
+  const older = { ...begun(), status };
+  expect(progressed(older, { step: "A", progressPct: 40, mark: "" }, 2).status.step).toBe("B");
+  expect(progressed(older, { step: "C", progressPct: 70, mark: "" }, 2).status.step).toBe("C");
+});

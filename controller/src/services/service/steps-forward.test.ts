@@ -1,0 +1,197 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
+import type { MachineObject } from "#fleet/machine/machine.ts";
+import { newOperation, type OperationObject, progressed, type ServiceOperationType } from "#operation/operation.ts";
+import type { ManagedServiceObject, ProvisioningStep } from "./managed-service.ts";
+import { progressOf } from "./managed-service-progress.ts";
+import type { ObservedNode, ObservedService } from "./observed-service.ts";
+
+const replica = { ...node, id: "node-2", hostname: "db-2.local", number: 2 };
+
+const instances = fc
+  .record({
+    state: fc.constantFrom("absent", "preparing", "starting", "running", "failed", "stopped"),
+    generation: fc.constantFrom(0n, 1n),
+    restored: fc.option(fc.constantFrom("fetching", "recovering", "severing", "finished"), { nil: undefined }),
+    bytes: fc.constantFrom(0n, 50n, 100n),
+  })
+  .map(({ state, generation, restored, bytes }) => {
+    const restore = { restoreId: "op-0", state: restored ?? "", restoredBytes: bytes, totalBytes: 100n };
+    return create(InstanceObservationSchema, { state, generation, ...(restored !== undefined && { restore }) });
+  });
+
+const machines = fc
+  .record({
+    state: fc.constantFrom("pending", "starting", "running", "stopped"),
+    power: fc.constantFrom("on", "off"),
+    address: fc.constantFrom("", "127.0.0.2"),
+    image: fc.constantFrom("", "old"),
+  })
+  .map(({ state, power, address, image }) => {
+    const machine = { metadata: { id: node.id }, spec: { power, image }, status: { state, address, reason: "" } };
+    return machine as MachineObject;
+  });
+
+const nodesOf = (of: ObservedNode["node"], isReplica: boolean) =>
+  fc
+    .record({
+      machine: fc.option(machines, { nil: undefined }),
+      connected: fc.boolean(),
+      instance: fc.option(instances, { nil: undefined }),
+      isCurrent: fc.boolean(),
+      silentHost: fc.option(fc.constantFrom("east-1", "east-2"), { nil: undefined }),
+    })
+    .map(
+      (seen): ObservedNode => ({ ...seen, node: of, isHeld: false, ...(isReplica && { isReplica: true as const }) }),
+    );
+
+const observedOf = (isReplicated: boolean): fc.Arbitrary<ObservedService> =>
+  fc.record({
+    nodes: fc.tuple(nodesOf(node, false), ...(isReplicated ? [nodesOf(replica, true)] : [])),
+    names: fc.constantFrom("absent", "outdated", "published", "verified"),
+    isChanging: fc.constant(false),
+    awaitsFinalBackup: fc.boolean(),
+  });
+
+type Look = readonly [ManagedServiceObject, ObservedService];
+
+/** Each step for as long as it is shown, without those that wait for a host. */
+function walk(operation: OperationObject, looks: readonly Look[]): { steps: string[]; progress: number[] } {
+  let current = operation;
+  const [steps, progress]: [string[], number[]] = [[], []];
+  for (const [index, [service, observed]] of looks.entries()) {
+    current = progressed(current, progressOf(service, observed, current), index);
+    const step = current.status.step ?? "";
+    if (step !== steps.at(-1) && !step.startsWith("WaitForHost ")) steps.push(step);
+    progress.push(current.status.progressPct);
+  }
+  return { steps, progress };
+}
+
+const types = [
+  "create",
+  "start",
+  "stop",
+  "restart",
+  "configure",
+  "maintenance",
+  "upgrade",
+  "add_node",
+  "remove_node",
+  "move_node",
+  "failover",
+  "resize",
+  "expand",
+  "delete",
+] as const satisfies readonly ServiceOperationType[];
+
+const operationOf = (type: ServiceOperationType): OperationObject =>
+  newOperation({
+    id: "op-0",
+    subject: { kind: "managed-service", id: "service-1" },
+    organizationId: "o",
+    type,
+    now: 0,
+  });
+
+describe.each([false, true])("with a replica: %s", (isReplicated) => {
+  const services = fc
+    .record({ power: fc.constantFrom("on", "off"), step: fc.constantFrom("", "fence", "yield", "promote", "recall") })
+    .map(({ power, step }) =>
+      runningService({}, {
+        power,
+        nodes: isReplicated ? [node, replica] : [node],
+        ...(step !== "" && { succession: { from: node.id, to: replica.id, step, since: 0 } }),
+      } as Partial<ManagedServiceObject["spec"]>),
+    );
+
+  test.each(types)("an operation of type %s goes forward, whatever is observed when", (type) => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(services, observedOf(isReplicated)), { maxLength: 20 }), (looks) => {
+        const { steps, progress } = walk(operationOf(type), looks);
+        expect(steps).toEqual([...new Set(steps)]);
+        expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+/** Spec 1, States. */
+const six: readonly ProvisioningStep[] = [
+  "SetupNetwork",
+  "SetupServer",
+  "SetupAgent",
+  "SetupDNS",
+  "ProvisioningRestore",
+  "ProvisioningHealth",
+];
+
+describe("a restore", () => {
+  const { service } = newServiceObject();
+  const origin = {
+    kind: "restore",
+    restoreId: "op-0",
+    serviceId: "service-0",
+    backupId: "b",
+    targetTime: null,
+    finishedAt: null,
+  } as const;
+  const restored = { ...service, spec: { ...service.spec, origin } };
+
+  test("has the spec's six steps in their order, whatever is observed when", () => {
+    fc.assert(
+      fc.property(fc.array(observedOf(false), { maxLength: 30 }), (all) => {
+        const looks = all.map((observed): Look => [restored, observed]);
+        const { steps } = walk(operationOf("create"), looks);
+        expect(steps).toEqual(six.filter((step) => steps.includes(step)));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("reaches each of the six", () => {
+    const machine = (state: string, address: string) =>
+      ({ metadata: { id: node.id }, spec: { power: "on" }, status: { state, address, reason: "" } }) as MachineObject;
+    const instance = (state: string, restore: string, restoredBytes: bigint) =>
+      create(InstanceObservationSchema, { state, restore: { state: restore, restoredBytes, totalBytes: 100n } });
+    const at = (change: Partial<ObservedNode>, names: ObservedService["names"] = "absent"): Look => [
+      restored,
+      {
+        nodes: [
+          {
+            node,
+            machine: undefined,
+            connected: false,
+            instance: undefined,
+            isHeld: false,
+            isCurrent: true,
+            silentHost: undefined,
+            ...change,
+          },
+        ],
+        names,
+        isChanging: false,
+      },
+    ];
+    const up = { machine: machine("running", "127.0.0.2"), connected: true };
+    const { steps, progress } = walk(operationOf("create"), [
+      at({}),
+      at({ machine: machine("pending", "127.0.0.2") }),
+      at({ machine: machine("running", "127.0.0.2") }),
+      at(up),
+      at({ ...up, instance: instance("preparing", "fetching", 0n) }, "verified"),
+      at({ ...up, instance: instance("preparing", "recovering", 100n) }, "verified"),
+      // The agent restarts.
+      at({ ...up, connected: false, instance: instance("preparing", "recovering", 100n) }, "verified"),
+      at({ ...up, instance: instance("preparing", "severing", 100n) }, "verified"),
+      at({ ...up, instance: instance("preparing", "finished", 100n) }, "verified"),
+      at({ ...up, instance: instance("running", "finished", 100n) }, "verified"),
+    ]);
+    expect(steps).toEqual(six);
+    expect(new Set(progress).size).toBeGreaterThan(six.length);
+  });
+});
