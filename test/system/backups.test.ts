@@ -4,6 +4,7 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import type { Platform } from "../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { writeUntilEnd } from "../support/platform/writes-until-end.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 /** Spec 1, States. */
@@ -18,7 +19,7 @@ const provisioningSteps = [
 
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, madeInSteps } = its;
+  const { holdfast, pathOf, read, sql, digest, taken, made, madeInSteps } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -163,4 +164,26 @@ describe("backups of a service", () => {
     await its.run("backups", "delete", "orders", first.id, "--yes");
     expect((await platform.rest.get(pathOf(source.service.id, `/${first.id}`))).status).toBe(404);
   });
+
+  it(
+    "a service that is deleted while it is written to comes back with all that it acknowledged",
+    async () => {
+      const { id } = source.service;
+      await sql(source, "CREATE TABLE late (i int)");
+      const { acknowledged, ended: cut } = writeUntilEnd(async (next, note) => {
+        const client = await openPostgresql(platform, source.connection, { password: source.password });
+        for (let i = next(); ; i = next()) {
+          await client.query("INSERT INTO late VALUES ($1)", [i]);
+          note(i);
+        }
+      });
+      await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
+      await services.delete(id);
+      await cut;
+      const back = await made(`services undelete ${id}`);
+      const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
+      expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
+    },
+    2 * longMs,
+  );
 });

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { commandOnce } from "../support/api/clients.ts";
+import { commandOnce, openValkey } from "../support/api/clients.ts";
 import { drilled, noDrillMachines } from "../support/platform/drills.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import type { ServiceJson } from "../support/api/service-json.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { writeUntilEnd } from "../support/platform/writes-until-end.ts";
 
 interface BackupJson {
   readonly id: string;
@@ -119,11 +120,23 @@ describe("backups of a Valkey", () => {
   it(
     "a deleted one comes back with its keys, its hostname and its password",
     async () => {
+      // Until its session ends, and beyond its final snapshot's beginning.
+      const { acknowledged, ended } = writeUntilEnd(async (next, note) => {
+        const client = await openValkey(platform, cache.connection, { password: cache.password });
+        for (let n = next(); ; n = next()) {
+          await client.sadd("late", n);
+          note(n);
+        }
+      });
+      await waitUntil("keys are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(cache.service.id);
+      await ended;
       const back = await made(await platform.rest.post(`/managed-services/${cache.service.id}/undelete`));
       expect(back.service).toMatchObject({ id: cache.service.id, hostname: cache.service.hostname });
       expect(back.password).toBe(cache.password);
       expect(await ask(back, "GET", "version")).toBe("three");
+      const found = new Set(((await ask(back, "SMEMBERS", "late")) as string[]).map(Number));
+      expect(acknowledged.filter((n) => !found.has(n))).toEqual([]);
     },
     longMs,
   );

@@ -6,8 +6,9 @@ import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "../../../test/support/engines/engine-machine.ts";
+import { waitUntil } from "../../../test/support/wait-until.ts";
 import type { BackupFacet, RecoveryPlan, SourceEnd } from "./backup-facet.ts";
-import type { ConformanceClient, ConformanceSubject } from "./conformance-subject.ts";
+import { allow, type ConformanceClient, type ConformanceSubject } from "./conformance-subject.ts";
 
 /** A backup as a facet gives it: whole streams by name. */
 interface Taken {
@@ -92,6 +93,7 @@ export function conformsToBackupFacet(
         }),
       );
       try {
+        await waitUntil("writes are acknowledged", () => acknowledged.size > writers, { everyMs: 20 });
         return { taken: await take(), acknowledged };
       } finally {
         isOver = true;
@@ -148,6 +150,25 @@ export function conformsToBackupFacet(
       await opened.close();
       await written(source, "of the source", "given-up", "no");
       expect((await take()).streams.size).toBe(taken.streams.size);
+    });
+
+    it("begin without clients once the last of them is gone, where the settings admit none", async () => {
+      let acknowledged = 0;
+      const writing = Array.from({ length: writers }, (_, writer) =>
+        within(source, "of the source", async (client) => {
+          for (let n = 0; ; n += 1) {
+            await client.write(`late-${writer}-${n}`, "acknowledged");
+            acknowledged += 1;
+          }
+        }),
+      );
+      const ended = Promise.allSettled(writing);
+      await waitUntil("writes are acknowledged", () => acknowledged > 0, { everyMs: 20 });
+      await allow(source, []);
+      await facetOf(source).untilNoClients(source.instance, source.signal);
+      await ended;
+      await expect(written(source, "of the source", "later", "no")).rejects.toThrow();
+      await allow(source, ["127.0.0.0/8"]);
     });
 
     it("are placed by their own names only", async () => {

@@ -8,6 +8,8 @@ export interface BackupFacet {
   readonly kind: "full" | "snapshot";
   /** Begins to read a running engine. */
   open(instance: Instance, signal: AbortSignal): Promise<OpenedSource>;
+  /** Resolves when no session of a client is left, where the settings admit none. What was acknowledged is in a backup that begins then. */
+  untilNoClients(instance: Instance, signal: AbortSignal): Promise<void>;
   /** Of what an increment can be taken; absent where every backup is whole. */
   readonly pages?: PagedStream;
   readonly restore: RestoreFacet;

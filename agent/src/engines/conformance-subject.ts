@@ -28,6 +28,13 @@ export interface ConformanceSubject {
   };
 }
 
+/** A machine whose running engine admits clients from these networks alone. */
+export async function allow(machine: EngineMachine, allowedCidrs: string[]): Promise<void> {
+  machine.change({ allowedCidrs });
+  await machine.writeConfig();
+  await machine.driver.reload(machine.instance, machine.signal);
+}
+
 export interface ConnectOptions {
   readonly user: string;
   readonly password: string;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineMachine } from "../../../test/support/engines/engine-machine.ts";
 import { waitUntil } from "../../../test/support/wait-until.ts";
 import { conformsToBackupFacet } from "./backup-conformance.ts";
-import type { ConformanceClient, ConformanceSubject, ConnectOptions } from "./conformance-subject.ts";
+import { allow, type ConformanceClient, type ConformanceSubject, type ConnectOptions } from "./conformance-subject.ts";
 import { listeningSockets } from "../os/listening-sockets.ts";
 
 const inside = "127.9.9.1";
@@ -318,12 +318,6 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
 
 function unknown(): never {
   throw new Error("the driver lacks a facet that it had");
-}
-
-async function allow(machine: EngineMachine, allowedCidrs: string[]): Promise<void> {
-  machine.change({ allowedCidrs });
-  await machine.writeConfig();
-  await machine.driver.reload(machine.instance, machine.signal);
 }
 
 async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise<void> {

@@ -1,11 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createAllowedAddresses } from "../allowed-addresses.ts";
 import type { Instance } from "../engine-driver.ts";
 import { otherMembers } from "../members.ts";
 import { authorityFile, membersFile } from "./replication/peer-way.ts";
 import { allowListFile, certificateFile, keyFile, listenerSocket } from "./layout.ts";
+
+const lookEveryMs = 20;
 
 /** Makes the listener judge by the instance's allow-list at once, and ends the sessions that it forbids. */
 export async function applyAllowList(instance: Instance, signal: AbortSignal): Promise<void> {
@@ -40,12 +43,24 @@ const entriesAtOnce = 32;
 
 /** Ends every session from an address that the list does not have. */
 export async function endForbiddenSessions(instance: Instance, signal: AbortSignal): Promise<void> {
+  const forbidden = await forbiddenSessions(instance, signal);
+  for (const { id } of forbidden) await order(instance, `shutdown session ${id}`, signal);
+}
+
+/** Ends forbidden sessions until none is left. What they sent and the engine has yet to read is acknowledged to nobody. */
+export async function untilNoClients(instance: Instance, signal: AbortSignal): Promise<void> {
+  while ((await forbiddenSessions(instance, signal)).length > 0) {
+    await endForbiddenSessions(instance, signal);
+    await sleep(lookEveryMs, undefined, { signal });
+  }
+}
+
+async function forbiddenSessions(instance: Instance, signal: AbortSignal): Promise<{ readonly id: string }[]> {
   const isAllowed = createAllowedAddresses(instance.spec.allowedCidrs);
   const sessions = await order(instance, "show sess", signal);
-  const forbidden = [...sessions.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=listener/gm)]
+  return [...sessions.matchAll(/^(0x[0-9a-f]+): proto=tcp\S* src=(\S+):\d+ fe=listener/gm)]
     .map(([, id = "", source = ""]) => ({ id, source: source.replaceAll(/[[\]]/g, "") }))
     .filter(({ source }) => !isAllowed(source));
-  for (const { id } of forbidden) await order(instance, `shutdown session ${id}`, signal);
 }
 
 /** Gives the listener the certificate that is on disk now; sessions that are open go on. */

@@ -26,11 +26,20 @@ const told = (state: string, errorCode = "") =>
 
 function observed(over: Partial<ObservedBackup> = {}): ObservedBackup {
   const service = runningService();
-  const base = { machineId: "node-1", isUp: true, isNext: true, hasRoom: true, isLogAwaited: false, hasBase: false };
+  const base = {
+    machineId: "node-1",
+    isUp: true,
+    isClosed: true,
+    isNext: true,
+    hasRoom: true,
+    isLogAwaited: false,
+    hasBase: false,
+  };
   return { service, ...base, told: undefined, refusal: undefined, check: undefined, ...over };
 }
 
 const leaving = runningService({ deletionRequestedAt: now });
+const closed = runningService({ deletionRequestedAt: now }, { closed: true });
 const off = runningService({}, { power: "off" });
 const damaged = Object.assign(new Error("a frame does not open"), { name: "BackupDamaged" });
 
@@ -43,6 +52,14 @@ test.each([
   ["fails when its service stops", backup(), { service: off }, 0, { kind: "fail", code: "service_stopped" }],
   ["fails when its service goes", backup(), { service: leaving }, 0, { kind: "fail", code: "service_deleted" }],
   ["is taken of a service that goes", backup({}, { trigger: "final" }), { service: leaving }, 0, { kind: "begin" }],
+  [
+    "waits for the clients of a service that goes",
+    backup({}, { trigger: "final" }),
+    { service: closed, isClosed: false },
+    0,
+    { kind: "wait", step: "WaitForService" },
+  ],
+  ["is taken once they are gone", backup({}, { trigger: "final" }), { service: closed }, 0, { kind: "begin" }],
   ["fails when its service is gone", running, { service: undefined }, 0, { kind: "fail", code: "service_deleted" }],
   ["is cancelled", backup({}, { cancelRequested: true }), {}, 0, { kind: "fail", code: "cancelled" }],
   ["is given to its machine", running, {}, 0, { kind: "start" }],
@@ -129,6 +146,7 @@ test.each([
 test("every backup ends, whatever its machine does, and a failed one has a reason", () => {
   const sight = fc.record({
     isUp: fc.boolean(),
+    isClosed: fc.boolean(),
     isNext: fc.boolean(),
     machineId: fc.constantFrom("node-1", "node-2"),
     told: fc.constantFrom(undefined, told("running"), told("stored"), told("failed", "interrupted"), told("cancelled")),

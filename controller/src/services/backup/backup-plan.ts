@@ -11,6 +11,8 @@ export interface ObservedBackup {
   readonly machineId: string | undefined;
   /** Its agent is there, and its engine up. */
   readonly isUp: boolean;
+  /** The engine has the settings of now: where the service is closed, those admit nobody. */
+  readonly isClosed: boolean;
   /** No other backup of the service comes before it. */
   readonly isNext: boolean;
   /** Its host takes fewer backups than it may. */
@@ -67,7 +69,7 @@ export function planBackup(backup: BackupObject, observed: ObservedBackup, now: 
 function planPending(
   { metadata, spec, status }: BackupObject,
   service: ManagedServiceObject,
-  { machineId, isUp, isNext, hasRoom, isLogAwaited, hasBase }: ObservedBackup,
+  { machineId, isUp, isClosed, isNext, hasRoom, isLogAwaited, hasBase }: ObservedBackup,
   now: number,
 ): BackupStep {
   if (service.metadata.deletionRequestedAt !== undefined && spec.trigger !== "final")
@@ -75,7 +77,8 @@ function planPending(
   if (service.spec.power === "off") return fail("service_stopped", "The service was stopped.");
   if (now - metadata.createdAt > waitsForMs) return fail("not_started", "It could not begin for a day.");
   if (!isNext) return { kind: "wait", step: "WaitForTurn" };
-  if (!isUp || machineId === undefined) return { kind: "wait", step: "WaitForService" };
+  if (!isUp || machineId === undefined || (service.spec.closed === true && !isClosed))
+    return { kind: "wait", step: "WaitForService" };
   if (!hasRoom) return { kind: "wait", step: "WaitForHost" };
   if (isLogAwaited) return { kind: "wait", step: "FollowLog" };
   // The second attempt of an increment is a whole backup: its base may be why the first failed.

@@ -128,6 +128,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       service,
       machineId,
       isUp: isCurrent && observation?.instance?.state === "running" && !waitsForData,
+      isClosed: Number(observation?.instance?.generation ?? 0n) >= (service?.spec.instanceGeneration ?? 0),
       isNext: isNext(backup),
       hasRoom: hasRoom(machineId),
       isLogAwaited: isLogAwaitedBy(backup, observation?.instance.archive),
@@ -196,6 +197,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       background: isDaily,
       ...(base && { base: sourceBackup(base, key, deps.sealer) }),
       pageMap: isDaily,
+      isLast: trigger === "final" && services.get(backup.spec.serviceId)?.object.spec.closed === true,
     });
     await run(backup, { case: "startBackup", value }, signal);
   }

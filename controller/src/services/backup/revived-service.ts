@@ -57,7 +57,7 @@ export function revived(
   const { id: serviceId, organizationId } = was.metadata;
   const { deletionRequestedAt: _, ...metadata } = was.metadata;
   // It begins with one node again.
-  const { finalBackup: _f, trial: _t, nextNodeNumber: _n, succession: _s, ...kept } = spec;
+  const { finalBackup: _f, closed: _c, trial: _t, nextNodeNumber: _n, succession: _s, ...kept } = spec;
   const hostname = nodeHostnameOf(spec.hostname, 1);
   const origin: ServiceOrigin = {
     ...from,

@@ -42,6 +42,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   const plan = planOf(catalog, spec.planName);
   const pooler = poolerOf(spec);
   const poolerPort = poolerPortOf(spec);
+  const isClosed = spec.trial !== undefined || spec.closed === true;
   return create(InstanceSpecSchema, {
     serviceId: service.metadata.id,
     nodeId: node.id,
@@ -54,8 +55,8 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     memoryBytes: BigInt(plan.memoryGb * gib),
     storageBytes: BigInt(spec.storageSizeGb * gib),
     parameters: { ...spec.parameters },
-    allowedCidrs: spec.trial ? [] : [...spec.allowedCidrs],
-    platformAccess: spec.trial
+    allowedCidrs: isClosed ? [] : [...spec.allowedCidrs],
+    platformAccess: isClosed
       ? []
       : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
     onTrial: spec.trial !== undefined,

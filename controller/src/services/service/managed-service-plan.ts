@@ -22,11 +22,23 @@ export function planManagedService(service: ManagedServiceObject, observed: Obse
   const planned = () => planMembers(service, observed, (node) => planNode(service, node, waits));
   if (service.metadata.deletionRequestedAt !== undefined) {
     const steps = planDeletion(observed);
+    if (observed.awaitsFinalBackup !== true) return steps;
     // A last backup is taken of a primary: one that is being named becomes it first.
-    const isNaming = service.spec.succession !== undefined && observed.awaitsFinalBackup === true;
-    return steps.length === 0 && isNaming ? planned() : steps;
+    if (service.spec.succession !== undefined) return steps.length === 0 ? planned() : steps;
+    return [...planClosing(service, observed), ...steps];
   }
   return [...planned(), ...planNames(service, observed)];
+}
+
+/** The primary lets its clients go: what they write from now on would not be in the final backup. */
+function planClosing(service: ManagedServiceObject, { nodes }: ObservedService): ServiceStep[] {
+  const { closed, instanceGeneration: generation } = service.spec;
+  if (closed !== true) return [];
+  return nodes.flatMap(({ node, connected, instance }) =>
+    isPrimary(service, node) && connected && !isHeldTo(generation, instance)
+      ? [{ kind: "converge" as const, node, running: true, generation }]
+      : [],
+  );
 }
 
 function planDeletion(observed: ObservedService): ServiceStep[] {

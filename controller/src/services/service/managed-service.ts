@@ -85,6 +85,8 @@ export interface ManagedServiceSpec {
   readonly origin?: ServiceOrigin;
   /** Of one that is being deleted: is a backup taken before its machine goes? Absent: it is not, and what is there stays. */
   readonly finalBackup?: "wanted" | "skipped";
+  /** No client is admitted, whatever the allow-list: what is acknowledged from now on would not be in the final backup. */
+  readonly closed?: true;
 }
 
 /** A role of the platform, the database that it may enter, and the networks (CIDRs) that it comes from. */

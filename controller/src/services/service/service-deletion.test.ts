@@ -1,13 +1,54 @@
+import { create } from "@bufbuild/protobuf";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { newServiceObject, node } from "../../../../test/support/controller/service-object.ts";
+import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
 import { asks, createServiceWorld } from "../../../../test/support/controller/service-world.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { stuckAfterMs } from "#operation/operation.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { advance } from "./service-advance.ts";
+import { planManagedService } from "./managed-service-plan.ts";
 import { requestDeletion } from "./service-deletion.ts";
+import { revived } from "../backup/revived-service.ts";
+
+test.each([
+  ["of a running service lets its clients go before the final backup", {}, false, true],
+  ["for good does not wait for them", {}, true, false],
+  ["of a service that is off has nobody to let go", { power: "off" } as const, false, false],
+])("a deletion %s", (_, spec, skipFinalBackup, isClosed) => {
+  const { after } = requestDeletion(runningService({}, spec), { operationId: "op-1", now: 1, skipFinalBackup });
+  expect(after.spec.closed).toBe(isClosed ? true : undefined);
+  const machine = { spec: { power: "on" }, status: { state: "running" }, metadata: { id: node.id } } as MachineObject;
+  const steps = (generation: bigint) =>
+    planManagedService(after, {
+      nodes: [
+        {
+          node,
+          machine,
+          connected: true,
+          instance: create(InstanceObservationSchema, { state: "running", generation }),
+          isHeld: false,
+          isCurrent: true,
+          silentHost: undefined,
+        },
+      ],
+      names: "published",
+      isChanging: false,
+      awaitsFinalBackup: isClosed,
+    }).map(({ kind }) => kind);
+  expect(steps(1n)).toEqual(isClosed ? ["converge", "withdrawNames"] : ["withdrawNames"]);
+  expect(steps(2n)).toEqual(["withdrawNames"]);
+});
+
+test("a service that comes back admits its clients again", () => {
+  const { after } = requestDeletion(runningService(), { operationId: "op-1", now: 1 });
+  const from = { kind: "undelete", backupId: "b", targetTime: null } as const;
+  const { service } = revived(after, from, { now: 2, nodeId: "node-2", operationId: "op-2" });
+  expect(service.spec).not.toHaveProperty("closed");
+  expect(service.spec.instanceGeneration).toBeGreaterThan(after.spec.instanceGeneration);
+});
 
 test("a deletion ends with nothing, from every state", () => {
   fc.assert(

@@ -32,14 +32,15 @@ export function requestDeletion(
   return { after, operation };
 }
 
-/** A final backup needs a running service; any other is brought back from its newest backup. */
-function finalBackupOf(
-  { spec, status }: ManagedServiceObject,
-  skipped: boolean,
-): Pick<ManagedServiceSpec, "finalBackup"> {
+/**
+ * A final backup needs a running service; any other is brought back from its newest backup. It begins once no client is left, so that
+ * it has all that was acknowledged.
+ */
+function finalBackupOf({ spec, status }: ManagedServiceObject, skipped: boolean): Partial<ManagedServiceSpec> {
   if (skipped) return { finalBackup: "skipped" };
   // While another image is tried under the data the engine may be off, and a deletion starts it no more.
   const isTried = spec.trial !== undefined;
   const isUp = spec.power === "on" && !isTried && (status.state === "Running" || status.state === "Upgrading");
-  return isUp && engineOf(spec.databaseType)?.backups !== undefined ? { finalBackup: "wanted" } : {};
+  if (!isUp || engineOf(spec.databaseType)?.backups === undefined) return {};
+  return { finalBackup: "wanted", closed: true, instanceGeneration: spec.instanceGeneration + 1 };
 }

@@ -18,10 +18,12 @@ const partsOf = (instance: Instance) => `${directoryOf(instance)}.parts`;
 export function createClusterBackup(memberOf: (instance: Instance) => string): BackupFacet {
   return {
     kind: "snapshot",
+    // Its settings that admit nobody end every session before they are taken.
+    untilNoClients: async () => undefined,
     async open(instance, signal) {
       const { version } = await ask<{ version: string }>(memberOf(instance), { op: "info" }, signal);
-      const all = Object.entries(await ask<Values>(memberOf(instance), { op: "dump" }, signal));
       const dataTime = new Date();
+      const all = Object.entries(await ask<Values>(memberOf(instance), { op: "dump" }, signal));
       async function* bytesOf(shard: number): AsyncGenerator<Buffer> {
         signal.throwIfAborted();
         yield Buffer.from(JSON.stringify(Object.fromEntries(all.filter(([key]) => shardOf(key) === shard))));

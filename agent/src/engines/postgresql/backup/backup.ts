@@ -6,6 +6,7 @@ import { examine } from "./examine.ts";
 import { branchEnd } from "./lineage.ts";
 import { commitBefore, distance, followLog, kept } from "./log-stream.ts";
 import { createRestore } from "./restore.ts";
+import { untilNoClients } from "../allow-list.ts";
 import { baseStream, openBase } from "./source.ts";
 
 /** Base backups by the replication protocol; recovery in an engine of our own before the real one starts. */
@@ -13,6 +14,7 @@ export function createBackup(deps: EngineDeps): BackupFacet {
   return {
     kind: "full",
     open: (instance, signal) => openBase(deps, instance, signal),
+    untilNoClients,
     pages: { stream: baseStream, pageBytes: 8_192, root: dataDirectory },
     restore: createRestore(deps),
     examine: (instance, work, signal) => examine(deps, instance, work, signal),

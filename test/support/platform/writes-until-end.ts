@@ -1,0 +1,19 @@
+/** Numbers that several clients write at the same time, each until its session ends. */
+export interface WritesUntilEnd {
+  /** Those that the engine acknowledged. */
+  readonly acknowledged: readonly number[];
+  /** Resolves when the last session has ended. */
+  readonly ended: Promise<unknown>;
+}
+
+const writers = 4;
+
+export function writeUntilEnd(
+  write: (next: () => number, acknowledged: (n: number) => void) => Promise<void>,
+): WritesUntilEnd {
+  const acknowledged: number[] = [];
+  let last = 0;
+  const next = () => (last += 1);
+  const writing = Array.from({ length: writers }, () => write(next, (n) => void acknowledged.push(n)));
+  return { acknowledged, ended: Promise.allSettled(writing) };
+}
