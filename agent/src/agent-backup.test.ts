@@ -353,6 +353,23 @@ describe.skipIf(skipped !== undefined)(
       expect(target.controller.observations.at(-1)?.restore).toMatchObject({ state: "failed", errorCode: "damaged" });
     });
 
+    test("the log reaches what was written before the engine is stopped, however little that was", async () => {
+      const seen = () => source.controller.observations.at(-1)?.archive;
+      const describe = () => source.log();
+      const archive = { archiveId: "a-stop", key: logKey, idleMs: 60_000 };
+      expect((await source.converge({ archive, term: 2n })).failure).toBeUndefined();
+      await waitUntil("it has begun", () => seen()?.archiveId === "a-stop" && seen()?.durableTime !== undefined, {
+        describe,
+        withinMs: 90_000,
+      });
+      await sql(source, "CREATE TABLE before_the_stop ()");
+      const writtenMs = Date.now();
+      expect((await source.converge({ archive, term: 2n, running: false })).failure).toBeUndefined();
+      const durableMs = () => timestampMs(seen()?.durableTime ?? timestampFromMs(0));
+      await waitUntil("the stop is told with a later moment", () => durableMs() >= writtenMs, { describe });
+      expect((await source.converge({ term: 2n, running: true })).failure).toBeUndefined();
+    });
+
     describe("while the store is away", () => {
       const seen = () => source.controller.observations.at(-1)?.archive;
       const wait = {

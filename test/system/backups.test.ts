@@ -4,7 +4,7 @@ import type { ServiceJson } from "../support/api/service-json.ts";
 import type { Platform } from "../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import { writeUntilEnd } from "../support/platform/writes-until-end.ts";
+import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
 /** Spec 1, States. */
@@ -19,7 +19,7 @@ const provisioningSteps = [
 
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();
-  const { holdfast, pathOf, read, sql, digest, taken, made, madeInSteps } = its;
+  const { holdfast, pathOf, read, sql, digest, taken, made, madeInSteps, window } = its;
   let platform: Platform;
   let services: Services;
   let source: RunningService;
@@ -166,17 +166,34 @@ describe("backups of a service", () => {
   });
 
   it(
+    "the window passes the last write though nobody writes any more",
+    async () => {
+      await its.untilRestorable();
+      await sql(source, "CREATE TABLE bursts (i int PRIMARY KEY)");
+      for (let i = 0; i < 3; i += 1) {
+        const insert = `INSERT INTO bursts SELECT i FROM generate_series(${i * 40}, ${i * 40 + 39}) AS i`;
+        await sql(source, insert);
+        const lastAt = new Date().toISOString();
+        // What docs/backups.md promises.
+        await waitUntil(
+          "the last write can be restored",
+          async () => ((await window())?.restorable?.to ?? "") > lastAt,
+          {
+            withinMs: 60_000,
+            everyMs: 50,
+            describe: () => services.describe(source.service.id),
+          },
+        );
+      }
+    },
+    3 * longMs,
+  );
+
+  it(
     "a service that is deleted while it is written to comes back with all that it acknowledged",
     async () => {
       const { id } = source.service;
-      await sql(source, "CREATE TABLE late (i int)");
-      const { acknowledged, ended: cut } = writeUntilEnd(async (next, note) => {
-        const client = await openPostgresql(platform, source.connection, { password: source.password });
-        for (let i = next(); ; i = next()) {
-          await client.query("INSERT INTO late VALUES ($1)", [i]);
-          note(i);
-        }
-      });
+      const { acknowledged, ended: cut } = await writeRowsUntilEnd(platform, source);
       await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.delete(id);
       await cut;

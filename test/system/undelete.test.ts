@@ -5,6 +5,7 @@ import type { GrpcCalls } from "../support/api/grpc-calls.ts";
 import type { ServiceJson } from "../support/api/service-json.ts";
 import { asOperator } from "../support/platform/organizations.ts";
 import type { Platform } from "../support/platform/platform.ts";
+import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
@@ -75,12 +76,17 @@ describe("a service that was deleted", () => {
     async () => {
       const { id } = source.service;
       const before = await window();
+      const { acknowledged, ended } = await writeRowsUntilEnd(platform, source);
+      await waitUntil("rows are acknowledged", () => acknowledged.length > 100, { everyMs: 20 });
       await services.verb(id, "stop");
+      await ended;
       expectStatus(await platform.rest.post(pathOf(id)), 409);
       expectStatus(await platform.rest.post(`/managed-services/${id}/fork`, { name: "orders-fork" }), 409);
       await services.delete(id);
       const gone = new Date().toISOString();
-      await made(`services undelete ${id}`);
+      const back = await made(`services undelete ${id}`);
+      const found = new Set((await sql(back, "SELECT i FROM late")).map(({ i }) => i));
+      expect(acknowledged.filter((i) => !found.has(i))).toEqual([]);
       await coveredAnew(gone);
       expect(await window()).toMatchObject({ restorable: { from: before?.restorable?.from }, gaps: before?.gaps });
     },

@@ -18,8 +18,8 @@ export interface ArchiveWriter {
   setKey(key: JobKey): void;
   /** Resolves with the position up to which all is durable. */
   store(pieces: readonly LogPiece[], signal: AbortSignal): Promise<string>;
-  /** Asks the engine for a moment that what comes now reaches. */
-  noteCommit(signal: AbortSignal): Promise<void>;
+  /** Has the engine commit, and resolves with a position that what comes now reaches; undefined for an engine that answers nobody. */
+  noteCommit(signal: AbortSignal): Promise<string | undefined>;
   waitingBytes(end: string): number;
   /** What the engine keeps at most of what is not durable. */
   setLimit(bytes: number): void;
@@ -182,8 +182,9 @@ export function createArchiveWriter(
     },
     async noteCommit(signal) {
       // An engine that answers nobody still has a log.
-      const commit = await log.commitBefore(instance, signal).catch(() => undefined);
+      const commit = await log.commit(instance, signal).catch(() => undefined);
       if (commit !== undefined) commits = [...commits.slice(-100), commit];
+      return commit?.position;
     },
     waitingBytes: (end) =>
       state === undefined || end === "" ? 0 : Math.max(0, log.distance(state.durablePosition, end)),

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LogFacet, LogGone, type LogPiece, type LogStream } from "../engines/backup-facet.ts";
 import { createArchiveWriter } from "./archive-writer.ts";
+import { type ArchivePace, createArchivePace } from "./archive-pace.ts";
 import { adoptArchive } from "./adopted-archive.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import type { ArchiveJob, Report } from "./job.ts";
@@ -9,18 +10,20 @@ import type { JobSurroundings } from "./surroundings.ts";
 
 /** A piece is stored at once when it is so large, */
 const fullBytes = 8 << 20;
-/** and soon when it is this large: under load the newest restorable moment is seconds old. */
-const busyBytes = 64 << 10;
-const busyMs = 2_000;
 const lookEveryMs = 500;
-/** The engine sends what it has written within this time, mostly. */
-const streamingMs = 50;
+/** What the engine has written it has sent within this time. */
+const streamingMs = 500;
+const streamLookMs = 10;
+/** Of an engine that sends more than this, the next object follows soon. */
+const steadyBytes = 1 << 20;
 const tellEveryMs = 2_000;
 /** The stream tells no more while what it brought waits: then the engine is asked. */
 const askEveryMs = 10_000;
 const reconnectMs = 1_000;
 /** What is left when it is told to end is stored within this time, or another time. */
 const lastWordsMs = 3_000;
+/** An engine that does not commit within this time may be why it is to stop. */
+const lastCommitMs = 500;
 const toldToEnd = "It was told to end.";
 
 /**
@@ -42,6 +45,7 @@ export async function runArchive(job: ArchiveJob, deps: JobSurroundings): Promis
     const [state, reason] = error instanceof LogGone ? ["gap", error.message] : ["starting", toldToEnd];
     return { archiveId, term, state, reason };
   }
+  const pace = createArchivePace(job.idleMs, deps.now);
   const writer = createArchiveWriter({ ...job, ...renewed }, deps, log, before);
   link.onKey((key) => writer.setKey(key));
   // A base waits for an archive that begins, and is of use once the log reaches behind it.
@@ -50,7 +54,7 @@ export async function runArchive(job: ArchiveJob, deps: JobSurroundings): Promis
   writer.tell("starting");
   while (!signal.aborted) {
     try {
-      await followOnce(log, writer.position, { job, deps, writer, haste });
+      await followOnce(log, writer.position, { deps, writer, pace, haste });
     } catch (error) {
       if (error instanceof LogGone) return writer.report("gap", error.message);
       if (signal.aborted) break;
@@ -63,20 +67,21 @@ export async function runArchive(job: ArchiveJob, deps: JobSurroundings): Promis
 }
 
 interface Following {
-  readonly job: ArchiveJob;
   readonly deps: JobSurroundings;
   readonly writer: ReturnType<typeof createArchiveWriter>;
+  readonly pace: ArchivePace;
   /** As long as what is durable is not of this moment, nothing waits for more to come. */
   readonly haste: { readonly untilMs: number };
 }
 
 async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1], following: Following): Promise<void> {
-  const { job, deps, writer, haste } = following;
+  const { deps, writer, pace, haste } = following;
   const { instance, signal, now, trouble } = deps;
   const broken = new AbortController();
-  const stream: LogStream = log.follow(instance, from, AbortSignal.any([signal, broken.signal]));
+  const stream: LogStream = log.follow(instance, from, broken.signal);
   const taken: LogPiece[] = [];
   let takenBytes = 0;
+  let takenTo = "";
   let oldestMs = 0;
   let failure: unknown;
   let isOver = false;
@@ -87,6 +92,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
       if (takenBytes === 0) oldestMs = now();
       taken.push(piece);
       takenBytes += piece.bytes.length;
+      takenTo = piece.to;
       while (takenBytes >= 2 * fullBytes && !broken.signal.aborted) {
         room = Promise.withResolvers();
         await room.promise;
@@ -131,9 +137,16 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   // Also while the store does not answer: then more and more waits.
   const telling = setInterval(tell, tellEveryMs);
 
+  async function untilTaken(position: string | undefined, until: AbortSignal): Promise<void> {
+    const untilMs = now() + streamingMs;
+    const isTaken = () => position === undefined || (takenTo !== "" && log.distance(position, takenTo) >= 0);
+    while (!isTaken() && !isOver && takenBytes < steadyBytes && now() < untilMs && !until.aborted)
+      await sleep(streamLookMs, undefined, { signal: until }).catch(() => undefined);
+  }
+
   const isHasty = () => writer.durableTimeMs < haste.untilMs;
   const isDue = () => {
-    const waitsMs = isHasty() ? 0 : takenBytes >= busyBytes ? Math.min(busyMs, job.idleMs) : job.idleMs;
+    const waitsMs = isHasty() ? 0 : pace.waitsMs(takenBytes);
     return takenBytes >= fullBytes || (takenBytes > 0 && now() - oldestMs >= waitsMs);
   };
 
@@ -144,13 +157,14 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
         await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
         continue;
       }
-      // A commit that is known before the rest of it was waited for is in what is stored now.
-      await writer.noteCommit(signal);
-      await sleep(streamingMs, undefined, { signal }).catch(() => undefined);
+      // What is stored now reaches a commit of now: the newest restorable moment is behind all that was written before.
+      await untilTaken(await writer.noteCommit(signal), signal);
+      pace.stores(takenBytes);
       stream.durable(await writer.store(cut(), signal));
     }
-    if (signal.aborted && takenBytes > 0) {
+    if (signal.aborted) {
       const last = AbortSignal.timeout(lastWordsMs);
+      if (!isOver) await untilTaken(await writer.noteCommit(AbortSignal.timeout(lastCommitMs)), last);
       while (takenBytes > 0) await writer.store(cut(), last);
     }
   } finally {

@@ -171,6 +171,26 @@ export function conformsToBackupFacet(
       await allow(source, ["127.0.0.0/8"]);
     });
 
+    it("have a log, where they have one, that reaches a commit of now though nobody writes", async ({ skip: none }) => {
+      const { log } = facetOf(source);
+      if (log === undefined) return none("it has no log");
+      const end = new AbortController();
+      const stream = log.follow(source.instance, undefined, end.signal);
+      const sinceMs = Date.now();
+      let reached = "";
+      const following = (async () => {
+        for await (const { to } of stream.pieces) reached = to;
+      })().catch(() => undefined);
+      const { time, position } = await log.commit(source.instance, source.signal);
+      expect(time.getTime()).toBeGreaterThanOrEqual(sinceMs);
+      await waitUntil("the stream is behind it", () => reached !== "" && log.distance(position, reached) >= 0, {
+        everyMs: 5,
+      });
+      end.abort();
+      await following;
+      return undefined;
+    });
+
     it("are placed by their own names only", async () => {
       const place = copy.asComponent(() =>
         facetOf(copy).restore.place(copy.instance, "foreign", chunks(Buffer.from("x")), copy.signal),

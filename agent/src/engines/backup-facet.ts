@@ -121,8 +121,11 @@ export interface LogFacet {
    * engine no longer has what is next, and whatever else breaks the stream.
    */
   follow(instance: Instance, from: LogPosition | undefined, signal: AbortSignal): LogStream;
-  /** A moment, and a position before which a commit of that moment or a later one is. */
-  commitBefore(instance: Instance, signal: AbortSignal): Promise<{ readonly time: Date; readonly position: string }>;
+  /**
+   * Commits, and answers a moment from before that and a position behind it, which the stream reaches whatever is written next. What
+   * was acknowledged before the moment is before the position.
+   */
+  commit(instance: Instance, signal: AbortSignal): Promise<{ readonly time: Date; readonly position: string }>;
   /** End of the engine's log, and how much of it the engine keeps for who follows; 0 for all. */
   kept(instance: Instance, signal: AbortSignal): Promise<{ readonly end: string; readonly limitBytes: number }>;
   /** Bytes from one position to another; negative when the second one is first. */

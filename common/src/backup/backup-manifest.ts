@@ -19,7 +19,7 @@ export interface BackupManifest {
   /** RFC 3339. */
   readonly startedAt: string;
   readonly endedAt: string;
-  /** No later than the data: what was acknowledged before is in them. Until 2026-11 of files: when their last byte was read. */
+  /** No later than the data: what was acknowledged before is in them. Of files, older versions noted when the last byte was read. */
   readonly dataTime: string;
   /** Null for an engine without a log. */
   readonly positions: BackupPositions | null;

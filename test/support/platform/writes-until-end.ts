@@ -1,3 +1,7 @@
+import { openPostgresql, queryOnce } from "../api/clients.ts";
+import type { Platform } from "./platform.ts";
+import type { RunningService } from "./services.ts";
+
 /** Numbers that several clients write at the same time, each until its session ends. */
 export interface WritesUntilEnd {
   /** Those that the engine acknowledged. */
@@ -16,4 +20,19 @@ export function writeUntilEnd(
   const next = () => (last += 1);
   const writing = Array.from({ length: writers }, () => write(next, (n) => void acknowledged.push(n)));
   return { acknowledged, ended: Promise.allSettled(writing) };
+}
+
+/** Rows of the table `late`, which is made, of a PostgreSQL. */
+export async function writeRowsUntilEnd(
+  platform: Platform,
+  { connection, password }: RunningService,
+): Promise<WritesUntilEnd> {
+  await queryOnce(platform, connection, { password }, "CREATE TABLE late (i int)");
+  return writeUntilEnd(async (next, note) => {
+    const client = await openPostgresql(platform, connection, { password });
+    for (let i = next(); ; i = next()) {
+      await client.query("INSERT INTO late VALUES ($1)", [i]);
+      note(i);
+    }
+  });
 }

@@ -1,7 +1,7 @@
 import { LogGone, type LogPiece, type LogPosition, type LogStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
-import { messageOf, withSession } from "../session.ts";
+import { messageOf, type Session, withSession } from "../session.ts";
 import { archiveSlot } from "./archive-note.ts";
 import { spansOf } from "./lineage.ts";
 import { parsePosition, positionText, segmentBytes } from "./position.ts";
@@ -198,15 +198,23 @@ function createReceiver(
   };
 }
 
-/** The heartbeat's time is before its commit, and its commit is before the end of the log of now. */
-export async function commitBefore(instance: Instance, signal: AbortSignal): Promise<{ time: Date; position: string }> {
-  const [row] = await withSession(instance, signal, (session) =>
-    session.rows<{ at: Date; position: string }>(
-      `SELECT at, pg_current_wal_insert_lsn()::text AS position FROM ${platform}.heartbeat`,
-    ),
-  );
-  if (row === undefined) throw new Error("there is no heartbeat");
-  return { time: row.at, position: row.position };
+const commitMs = 2_000;
+
+/**
+ * The heartbeat's time is before its commit, whose record is flushed when the next statement begins. Nothing behind what is flushed is
+ * sent before something else is written.
+ */
+export async function commit(instance: Instance, signal: AbortSignal): Promise<{ time: Date; position: string }> {
+  const work = async (session: Session) => {
+    const [beat] = await session.rows<{ at: Date }>(
+      `UPDATE ${platform}.heartbeat SET at = clock_timestamp() RETURNING at`,
+    );
+    const [log] = await session.rows<{ position: string }>("SELECT pg_current_wal_flush_lsn()::text AS position");
+    if (beat === undefined || log === undefined) throw new Error("there is no heartbeat");
+    return { time: beat.at, position: log.position };
+  };
+  // The log of this primary is what counts, whichever replicas have it.
+  return withSession(instance, signal, work, { statementMs: commitMs, isLocal: true });
 }
 
 /** The slot's limit is a setting of megabytes; -1 is none. */
