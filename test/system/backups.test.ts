@@ -1,21 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/api/clients.ts";
+import { provisioningSteps } from "../support/api/provisioning-steps.ts";
 import type { ServiceJson } from "../support/api/service-json.ts";
 import type { Platform } from "../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
-
-/** Spec 1, States. */
-const provisioningSteps = [
-  "SetupNetwork",
-  "SetupServer",
-  "SetupAgent",
-  "SetupDNS",
-  "ProvisioningRestore",
-  "ProvisioningHealth",
-];
 
 describe("backups of a service", () => {
   const its = createBackupsUnderTest();

@@ -3,21 +3,11 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
 import { newBackup } from "./backup.ts";
+import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { advanceBackup } from "./backup-steps.ts";
 
-const asked = {
-  serviceId: "service-1",
-  databaseType: "postgresql",
-  version: "17",
-  backupType: "manual",
-  kind: "full",
-  trigger: "request",
-  operationId: "op",
-  keyVersion: 1,
-  wrappedKey: "",
-} as const;
 const begun = advanceBackup(
-  newBackup("b-1", "org", asked, 50),
+  newBackup("b-1", "org", askedBackup, 50),
   undefined,
   { kind: "begin", machineId: "m", term: 1, isWhole: true },
   100,

@@ -2,10 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { provisioningSteps } from "../../../../test/support/api/provisioning-steps.ts";
 import { newServiceObject, node, runningService } from "../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { newOperation, type OperationObject, progressed, type ServiceOperationType } from "#operation/operation.ts";
-import type { ManagedServiceObject, ProvisioningStep } from "./managed-service.ts";
+import type { ManagedServiceObject } from "./managed-service.ts";
 import { progressOf } from "./managed-service-progress.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
 
@@ -120,16 +121,6 @@ describe.each([false, true])("with a replica: %s", (isReplicated) => {
   });
 });
 
-/** Spec 1, States. */
-const six: readonly ProvisioningStep[] = [
-  "SetupNetwork",
-  "SetupServer",
-  "SetupAgent",
-  "SetupDNS",
-  "ProvisioningRestore",
-  "ProvisioningHealth",
-];
-
 describe("a restore", () => {
   const { service } = newServiceObject();
   const origin = {
@@ -147,7 +138,7 @@ describe("a restore", () => {
       fc.property(fc.array(observedOf(false), { maxLength: 30 }), (all) => {
         const looks = all.map((observed): Look => [restored, observed]);
         const { steps } = walk(operationOf("create"), looks);
-        expect(steps).toEqual(six.filter((step) => steps.includes(step)));
+        expect(steps).toEqual(provisioningSteps.filter((step) => steps.includes(step)));
       }),
       { numRuns: 1_000 },
     );
@@ -191,7 +182,7 @@ describe("a restore", () => {
       at({ ...up, instance: instance("preparing", "finished", 100n) }, "verified"),
       at({ ...up, instance: instance("running", "finished", 100n) }, "verified"),
     ]);
-    expect(steps).toEqual(six);
-    expect(new Set(progress).size).toBeGreaterThan(six.length);
+    expect(steps).toEqual(provisioningSteps);
+    expect(new Set(progress).size).toBeGreaterThan(provisioningSteps.length);
   });
 });

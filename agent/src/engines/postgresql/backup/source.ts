@@ -14,8 +14,14 @@ export const baseStream = "base.tar";
  * restored without the archive; a temporary slot keeps that log until it was read.
  */
 export async function openBase({ pipe }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
-  const held = await holdLog(instance, signal);
+  const slot = await holdLog(instance, signal);
+  let moments: Moments | undefined;
+  const close = async () => {
+    moments?.end();
+    await slot.close();
+  };
   try {
+    const noted = (moments = await noteMoments(instance, signal));
     const [row] = await withSession(instance, signal, (session) =>
       session.rows<{ bytes: string; version: string }>(
         "SELECT sum(pg_database_size(oid)) AS bytes, current_setting('server_version') AS version FROM pg_database",
@@ -50,56 +56,38 @@ export async function openBase({ pipe }: EngineDeps, instance: Instance, signal:
         }
         return {
           version: row?.version.split(" ")[0] ?? "",
-          dataTime: held.moments.before(end[1]).time,
+          dataTime: noted.before(end[1]).time,
           positions: { branch: start[2], from: start[1], consistent: end[1] },
         };
       },
-      close: () => held.close(),
+      close,
     };
   } catch (error) {
-    await held.close();
+    await close();
     throw error;
   }
 }
 
-interface HeldLog {
-  readonly moments: Moments;
-  close(): Promise<void>;
-}
-
-/** Keeps all log from now on until it is closed, or the connection ends, and notes moments meanwhile. */
-async function holdLog(instance: Instance, signal: AbortSignal): Promise<HeldLog> {
+/** Keeps all log from now on until it is closed, or the connection ends. */
+async function holdLog(instance: Instance, signal: AbortSignal): Promise<{ close(): Promise<void> }> {
   signal.throwIfAborted();
-  const client = replicationClient(instance, "database");
+  const client = replicationClient(instance);
   // Without it the log may be gone when it is read: that fails then, and says so.
   client.on("error", () => undefined);
   await client.connect();
-  const end = () => client.end().catch(() => undefined);
-  try {
-    await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
-    const moments = await noteMoments((sql) => client.query(sql));
-    return {
-      moments,
-      async close() {
-        moments.end();
-        await end();
-      },
-    };
-  } catch (error) {
-    await end();
-    throw error;
-  }
+  await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
+  return { close: () => client.end().catch(() => undefined) };
 }
 
-/** A walsender: it takes none of the sessions that users or the platform have. With "database" it executes statements too. */
-export function replicationClient(instance: Instance, replication: "true" | "database" = "true"): pg.Client {
+/** A walsender: it takes none of the sessions that users or the platform have. */
+export function replicationClient(instance: Instance): pg.Client {
   const settings: pg.ClientConfig & { replication: string } = {
     host: instance.paths.run,
     port: instance.spec.port,
     user: platform,
     database: platform,
     application_name: platform,
-    replication,
+    replication: "true",
   };
   return new pg.Client(settings);
 }
