@@ -15,9 +15,9 @@ const livelyMs = 5_000;
 const mostCredits = 10;
 
 /**
- * Log waits for `idleMs` at the most. The log of an engine that has just been written to waits for seconds: an object of its own for
- * a few rows is worth a credit, of which one comes with each `idleMs`. So a service that is idle, or trickles all day, has about as
- * many objects as one every `idleMs`, and a restore reaches the last write of a short burst soon.
+ * Log waits for `idleMs` at the most, and that of an engine that has just been written to for seconds, so that a restore reaches the
+ * last write of a short burst soon. A small object takes a credit, of which a minute brings one: a service that is idle, or trickles all
+ * day, has no more objects than one each `idleMs`.
  */
 export function createArchivePace(idleMs: number, now: () => number): ArchivePace {
   let credits = mostCredits;
@@ -27,7 +27,7 @@ export function createArchivePace(idleMs: number, now: () => number): ArchivePac
 
   function count(): void {
     const elapsed = Math.max(0, now() - countedMs);
-    credits = Math.min(mostCredits, credits + elapsed / idleMs);
+    credits = Math.min(mostCredits, credits + elapsed / (idleMs + livelyMs));
     countedMs = now();
   }
 
