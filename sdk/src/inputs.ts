@@ -138,7 +138,9 @@ export interface NewAppDomain {
 /** Another provider, as its registration of this app says. */
 export interface AuthIdpProviderChange {
   readonly client_id: string;
-  /** Omitted: the one that is stored stays, as long as issuer_url and client_id do. Required at first. */
+  /**
+   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
+   */
   readonly client_secret?: string | undefined;
   /** Of `oidc`: where discovery begins, https. Google's own is known. */
   readonly issuer_url?: string | undefined;
@@ -426,7 +428,7 @@ export interface SampleFilter {
 
 export interface InferenceProviderChange {
   readonly provider: string;
-  /** Omitted: the one that is stored stays. Required at first. */
+  /** Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first. */
   readonly api_key?: string | undefined;
   /** True at first. */
   readonly enabled?: boolean | undefined;

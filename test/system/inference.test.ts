@@ -60,7 +60,12 @@ describe("the inference proxy", () => {
     const set = await holdfast(`inference providers set provider_c --base-url ${provider.url}`, providerKey);
     expect(set).toMatchObject({ code: 0, stderr: "" });
     expect(set.stdout).not.toContain(providerKey);
-    const trusted = { provider: "provider_c", ca_certificate: provider.authority, eu_endpoint: true };
+    const trusted = {
+      provider: "provider_c",
+      api_key: providerKey,
+      ca_certificate: provider.authority,
+      eu_endpoint: true,
+    };
     expect((await its.put("providers", trusted)).json).toMatchObject({
       base_url: provider.url,
       has_api_key: true,
@@ -236,6 +241,30 @@ describe("the inference proxy", () => {
     expect((await its.put("providers", { provider: "provider_d", api_key: "k" })).json["code"]).toBe("invalid_request");
     expect((await its.put("providers", { provider: "nobody", api_key: "k" })).status).toBe(400);
     expect((await platform.rest.delete(`${its.base}/providers/provider_a`)).status).toBe(204);
+  });
+
+  it("sends no stored key to another destination: a change of it needs the key anew", async () => {
+    const { secret } = await its.newKey();
+    const evil = await startScriptedProvider();
+    try {
+      const elsewhere = [
+        { base_url: evil.url },
+        { base_url: `${provider.url}/other` },
+        { ca_certificate: evil.authority },
+        { base_url: evil.url, ca_certificate: evil.authority },
+      ];
+      for (const change of elsewhere) {
+        const { status, json } = await its.put("providers", { provider: "provider_c", ...change });
+        expect([status, json["code"]], JSON.stringify(Object.keys(change))).toEqual([400, "invalid_request"]);
+        expect(json["errors"]).toMatchObject([{ field: "api_key", code: "secret_required" }]);
+      }
+      expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
+      expect((await its.put("providers", { provider: "provider_c", enabled: true })).status).toBe(200);
+      expect(await codeOf(its.chat(secret, "plain"))).toBe("ok");
+      expect([evil.connections, evil.calls.length]).toEqual([0, 0]);
+    } finally {
+      await evil.close();
+    }
   });
 
   it("tells the usage that the provider charges, to the token, however calls end", async () => {

@@ -69,6 +69,19 @@ describe("providers and domains of an app's own", () => {
     const { json: auth } = await rest.get<AuthJson>(its.path());
     expect(answer).toMatchObject({ scopes: ["openid", "email"], callback_url: `${auth.issuer_url}/callback/oidc` });
     expect(JSON.stringify([answer, auth])).not.toContain(provider.clientSecret);
+    const { client_secret: _, ...stored } = { ...oidc, ca_certificate: provider.ca };
+    for (const change of [
+      { issuer_url: "https://login.example.com" },
+      { client_id: "another" },
+      { ca_certificate: undefined },
+    ]) {
+      const { status, json } = await put("oidc", { ...stored, ...change });
+      expect([status, json["errors"]], JSON.stringify(change)).toMatchObject([
+        400,
+        [{ field: "client_secret", code: "secret_required" }],
+      ]);
+    }
+    expectStatus(await put("oidc", stored), 200);
   });
 
   it("signs in by another provider, and knows a person again by its subject", async () => {

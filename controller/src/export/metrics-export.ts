@@ -1,3 +1,4 @@
+import type { DestinedSecret } from "#kernel/secrets/destined-secret.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
@@ -13,7 +14,7 @@ export interface MetricsExportSpec {
   /** Without its secrets. */
   readonly configuration: Configuration;
   /** Sealed for this object and for where it leads: the secrets of the configuration, as JSON. */
-  readonly sealedSecrets: string;
+  readonly sealedSecrets: DestinedSecret;
   readonly isEnabled: boolean;
   /** Why the platform disabled it. */
   readonly disabledReason: string | null;

@@ -33,7 +33,7 @@ import type { ChangeAuth } from "./change-auth.ts";
 import { clientHandlers } from "./client-api.ts";
 import { idpHandlers } from "./idp-api.ts";
 import { firstKeys, hasRoomToRotate, newSigningKey, replacedKeys, rotatedKeys } from "./signing-keys.ts";
-import { mailServerOf } from "./smtp.ts";
+import { mailDestinationOf, mailServerOf } from "./smtp.ts";
 
 type UserHandlers = Pick<
   Handlers<typeof AppAuthService>,
@@ -109,11 +109,11 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", what);
   }
 
-  function smtpSpecOf(appId: string, smtp: NewAuthSmtp, before?: SmtpSpec): SmtpSpec {
+  /** The whole mail server is given each time: no stored password goes on. */
+  function smtpSpecOf(appId: string, smtp: NewAuthSmtp): SmtpSpec {
     const { host, port, username = "", password, fromAddress, fromName, caCertificate = "" } = smtp;
-    const isSame = before !== undefined && before.host === host && before.port === port && before.username === username;
-    const sealedPassword =
-      password === undefined ? (isSame ? before.sealedPassword : "") : secrets.seal(appId, password);
+    const destination = mailDestinationOf({ host, port, username, caCertificate });
+    const sealedPassword = password === undefined ? "" : secrets.sealFor(appId, destination, password);
     return { host, port, username, sealedPassword, fromAddress, fromName, caCertificate };
   }
 
@@ -174,7 +174,6 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
 
   /** Of one that is enabled again: all that users and clients rely on stays. */
   function againSpec(
-    { spec }: AuthObject,
     { theme }: EnableAuthRequest,
     smtp: NewAuthSmtp,
     app: AppObject,
@@ -184,7 +183,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       attachmentId: attachment.id,
       serviceId: attachment.serviceId,
       databaseName: attachment.databaseName,
-      smtp: smtpSpecOf(app.metadata.id, smtp, spec.smtp),
+      smtp: smtpSpecOf(app.metadata.id, smtp),
       ...(theme !== undefined && { theme: themeSpecOf(theme) }),
     };
   }
@@ -240,7 +239,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           const moved = afterEvent(before.object, "enableAsked", now);
           if (moved === undefined)
             throw new HoldfastError("AUTH_ALREADY_ENABLED", `The sign-in is ${before.object.status.state}.`);
-          const change = againSpec(before.object, request, smtp, app.object, attachment);
+          const change = againSpec(request, smtp, app.object, attachment);
           const again = changedAuth(moved.after, { ...change, customDomain }, now);
           after = { ...again, status: { ...again.status, ...fresh(now) } };
           unit.update(authKind, before, after);
@@ -264,8 +263,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       access.require(request.appId, call);
       const { smtp, theme } = request;
       if (smtp !== undefined) await requireAllowed(smtp, "mail server", call.signal);
-      const after = await change(request.appId, call, { action: "app-auth.update" }, ({ spec }) => ({
-        ...(paths.has("smtp") && smtp !== undefined && { smtp: smtpSpecOf(request.appId, smtp, spec.smtp) }),
+      const after = await change(request.appId, call, { action: "app-auth.update" }, () => ({
+        ...(paths.has("smtp") && smtp !== undefined && { smtp: smtpSpecOf(request.appId, smtp) }),
         ...(paths.has("theme") && { theme: theme === undefined ? {} : themeSpecOf(theme) }),
         ...(paths.has("sign_up") && { signUp: request.signUp === AuthSignUp.CLOSED ? "closed" : "open" }),
         ...(paths.has("mails_per_hour") && { mailsPerHour: request.mailsPerHour ?? mailsPerHour }),

@@ -1,7 +1,8 @@
 import { next } from "@holdfast/common/machine.ts";
+import type { DestinedSecret } from "#kernel/secrets/destined-secret.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { nextMetadata, type Resource } from "#kernel/store/resource.ts";
-import { type AuthEffect, type AuthEvent, authLifecycle, type AuthState } from "./auth-lifecycle.ts";
+import { type AuthEffect, type AuthEvent, type AuthState, authLifecycle } from "./auth-lifecycle.ts";
 
 /** The sign-in of an app. The id of the object is the app's, so an app has one. */
 export type AuthObject = Resource<AuthSpec, AuthStatus>;
@@ -17,7 +18,7 @@ export function serviceOfAuth({ spec }: AuthObject): string {
   return spec.serviceId;
 }
 
-/** All that is sealed is sealed with the key of the object. */
+/** All that is sealed is sealed with the key of the object; secrets of mail servers and providers also for where they are sent. */
 export interface AuthSpec {
   /** For users; kept for good. */
   readonly authId: string;
@@ -51,7 +52,8 @@ export interface SmtpSpec {
   readonly port: number;
   /** Empty for none, as the password. */
   readonly username: string;
-  readonly sealedPassword: string;
+  /** Empty for none. */
+  readonly sealedPassword: DestinedSecret | "";
   readonly fromAddress: string;
   readonly fromName: string;
   /** PEM; empty for the public authorities. */
@@ -93,7 +95,7 @@ export interface IdpSpec {
   readonly provider: "google" | "oidc";
   readonly issuerUrl: string;
   readonly clientId: string;
-  readonly sealedClientSecret: string;
+  readonly sealedClientSecret: DestinedSecret;
   readonly scopes: readonly string[];
   /** PEM; empty for the public authorities. */
   readonly caCertificate: string;

@@ -6,14 +6,14 @@ import type { AuthAccess } from "./auth-access.ts";
 import { idpMessage, issuerUrlOf } from "./auth-message.ts";
 import type { AuthSecrets } from "./auth-secrets.ts";
 import type { ChangeAuth } from "./change-auth.ts";
-import { idpSpecOf } from "./idp.ts";
+import { idpDestinationOf, idpSpecOf } from "./idp.ts";
 
 type IdpHandlers = Pick<Handlers<typeof AppAuthService>, "putAuthIdpProvider" | "deleteAuthIdpProvider">;
 
 interface Deps {
   readonly access: AuthAccess;
   readonly change: ChangeAuth;
-  readonly secrets: Pick<AuthSecrets, "seal">;
+  readonly secrets: Pick<AuthSecrets, "after">;
   /** Throws TARGET_NOT_ALLOWED. */
   readonly requireAllowed: (
     target: { readonly host: string; readonly port: number },
@@ -29,12 +29,13 @@ export function idpHandlers({ access, change, secrets, requireAllowed, issuerPor
     async putAuthIdpProvider(request, call) {
       const { appId, provider } = request;
       const { idps } = access.require(appId, call).object.spec;
-      const specOf = (before: typeof idps) =>
-        idpSpecOf(
-          request,
-          before.find((each) => each.provider === provider),
-          (plain) => secrets.seal(appId, plain),
+      const specOf = (before: typeof idps) => {
+        const earlier = before.find((each) => each.provider === provider);
+        const stored = earlier && { sealed: earlier.sealedClientSecret, destination: idpDestinationOf(earlier) };
+        return idpSpecOf(request, (destination) =>
+          secrets.after(appId, { field: "client_secret", given: request.clientSecret, stored, destination }),
         );
+      };
       const { hostname, port } = new URL(specOf(idps).issuerUrl);
       const target = { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: port === "" ? 443 : Number(port) };
       await requireAllowed(target, "provider", call.signal);

@@ -1,5 +1,6 @@
 import { type FieldFault, invalid, pointerOf } from "@holdfast/common/errors.ts";
 import type { PutAuthIdpProviderRequest } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
+import type { DestinedSecret, SecretDestination } from "#kernel/secrets/destined-secret.ts";
 import { browserUrlFaults } from "../app/checked-url.ts";
 import type { IdpSpec } from "./auth.ts";
 
@@ -7,17 +8,25 @@ import type { IdpSpec } from "./auth.ts";
 const knownIssuers: Readonly<Partial<Record<IdpSpec["provider"], string>>> = { google: "https://accounts.google.com" };
 const scopesOfOurs = ["openid", "email"];
 
-/** Pure: the provider as it is kept. Throws what is wrong with it. */
+/** Where the secret of a client is sent: the issuer's document names the endpoint. */
+export function idpDestinationOf({
+  issuerUrl,
+  clientId,
+  caCertificate,
+}: Pick<IdpSpec, "issuerUrl" | "clientId" | "caCertificate">): SecretDestination {
+  return { issuer_url: issuerUrl, client_id: clientId, ca_certificate: caCertificate };
+}
+
+/** The provider as it is stored; `secretFor` answers its sealed secret, or throws. Throws what is wrong with it. */
 export function idpSpecOf(
   request: PutAuthIdpProviderRequest,
-  before: IdpSpec | undefined,
-  seal: (plain: string) => string,
+  secretFor: (destination: SecretDestination) => DestinedSecret,
 ): IdpSpec {
   const { provider } = request;
   if (provider !== "google" && provider !== "oidc")
     throw invalid({ field: "provider", code: "invalid_value", detail: "must be google or oidc" });
   const known = knownIssuers[provider];
-  const { clientId, clientSecret, issuerUrl: given, caCertificate = "" } = request;
+  const { clientId, issuerUrl: given, caCertificate = "" } = request;
   const faults = [
     ...(known === undefined ? issuerFaults(given) : unless(given === undefined, "issuer_url", "is known of google")),
     ...unless(
@@ -27,14 +36,12 @@ export function idpSpecOf(
     ),
   ];
   const issuerUrl = known ?? given ?? "";
-  const isSame = before !== undefined && before.issuerUrl === issuerUrl && before.clientId === clientId;
-  if (clientSecret === undefined && !isSame) faults.push(...unless(false, "client_secret", "must be given"));
   if (faults.length > 0) throw invalid(...faults);
   return {
     provider,
     issuerUrl,
     clientId,
-    sealedClientSecret: clientSecret === undefined ? (before?.sealedClientSecret ?? "") : seal(clientSecret),
+    sealedClientSecret: secretFor(idpDestinationOf({ issuerUrl, clientId, caCertificate })),
     scopes: [...new Set([...scopesOfOurs, ...(request.scopes?.values ?? [])])],
     caCertificate,
   };

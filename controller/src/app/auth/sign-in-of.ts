@@ -9,6 +9,8 @@ import { type AuthObject, hostOf, isServed } from "./auth.ts";
 import { dataOf, isSameButPrimary } from "./auth-data.ts";
 import { issuerUrlOf, themeOf } from "./auth-message.ts";
 import type { AuthSecrets } from "./auth-secrets.ts";
+import { idpDestinationOf } from "./idp.ts";
+import { mailServerOf } from "./smtp.ts";
 
 export interface SignInDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
@@ -64,7 +66,7 @@ function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primar
 function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issuerPort }: SignInDeps): AppSignIn {
   const { metadata, spec } = stored.object;
   const open = (sealed: string) => secrets.open(metadata.id, sealed);
-  const { sealedPassword, ...smtp } = spec.smtp;
+  const { fromAddress, fromName } = spec.smtp;
   return create(AppSignInSchema, {
     appId: metadata.id,
     version: stored.modRevision,
@@ -76,7 +78,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
       password: open(spec.sealedPassword),
       ...primary,
     },
-    smtp: { ...smtp, password: open(sealedPassword) },
+    smtp: { ...mailServerOf(metadata.id, spec.smtp, secrets), fromAddress, fromName },
     theme: themeOf(spec.theme),
     mailTrouble: stored.object.status.mailTrouble !== null,
     signUpOpen: spec.signUp === "open",
@@ -93,7 +95,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
     idpProviders: spec.idps.map(({ sealedClientSecret, scopes, ...idp }) => ({
       ...idp,
       scopes: [...scopes],
-      clientSecret: open(sealedClientSecret),
+      clientSecret: secrets.openFor(metadata.id, idpDestinationOf(idp), sealedClientSecret),
     })),
     clients: spec.clients.map(({ type, ...client }) => ({
       ...client,

@@ -1,6 +1,7 @@
-import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
+import { carriedSecretFault } from "#kernel/secrets/destined-secret.ts";
+import type { Destination } from "../destinations/destination.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { checkConfiguration, type CheckedConfiguration } from "./check-configuration.ts";
+import { type CheckedConfiguration, checkConfiguration } from "./check-configuration.ts";
 import { isSecret } from "./field.ts";
 import { targetOf, unmasked } from "./secrets.ts";
 
@@ -32,15 +33,14 @@ function withSecrets(
 ): CheckedConfiguration {
   if (!checked.ok) return checked;
   const { configuration, faults, used } = unmasked(destination, checked.configuration, kept);
-  const isElsewhere = targetOf(destination, configuration) !== targetOf(destination, kept);
+  const [before, after] = [targetOf(destination, kept), targetOf(destination, configuration)];
   const carried = Object.entries(destination.fields)
     .filter(([key, field]) => isSecret(field) && kept[key] !== undefined && configuration[key] !== undefined)
     .filter(([key]) => used.has(key) || given[key] === undefined)
-    .map(([key]): ConfigurationFault => secretRequired(key));
-  const all = [...faults, ...(isElsewhere ? carried : [])];
+    .flatMap(([key]) => {
+      const fault = carriedSecretFault(key, before, after);
+      return fault === undefined ? [] : [{ key, code: fault.code, detail: fault.detail }];
+    });
+  const all = [...faults, ...carried];
   return all.length > 0 ? { ok: false, faults: all } : { ok: true, configuration };
-}
-
-function secretRequired(key: string): ConfigurationFault {
-  return { key, code: "secret_required", detail: "must be given anew, since the integration leads elsewhere" };
 }

@@ -1,7 +1,9 @@
-import { createSealer } from "#kernel/secrets/sealer.ts";
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { createSealer } from "#kernel/secrets/sealer.ts";
+import { keyOf } from "#kernel/store/resource.ts";
 import { destinations } from "../destinations/destinations.ts";
-import type { MetricsExportObject } from "../metrics-export.ts";
+import { type MetricsExportObject, metricsExportKind } from "../metrics-export.ts";
 import { changedConfiguration, newConfiguration } from "./changed-configuration.ts";
 import { mask } from "./field.ts";
 import { openConfiguration, partConfiguration, sealSecrets, shownConfiguration } from "./secrets.ts";
@@ -72,6 +74,7 @@ describe("a changed configuration", () => {
     [{ url: "https://evil/" },                      ["password secret_required"]],
     [{ url: "https://evil/", password: mask },      ["password secret_required"]],
     [{ tls_skip_verify: true },                     ["password secret_required"]],
+    [{ username: "somebody" },                      ["password secret_required"]],
     [{ url: "https://new/", password: "q" },        []],
     [{ url: "https://new/", password: null, username: null }, []],
   ])("%o needs the secrets anew that would go elsewhere", (given, faults) => {
@@ -87,6 +90,26 @@ describe("a changed configuration", () => {
       "headers secret_required",
     ]);
   });
+});
+
+test("secrets that an earlier version sealed open for their target alone", () => {
+  const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
+  const digest = createHash("sha256").update('[["url","https://x/"],["tls_skip_verify",false]]').digest("base64url");
+  const sealedSecrets = sealer.seal(
+    '{"password":"p"}',
+    `${keyOf(metricsExportKind, "id")} prometheus_remote_write ${digest}`,
+  );
+  const opened = (url: string) =>
+    openConfiguration(
+      {
+        metadata: { id: "id" },
+        spec: { configuration: { url, username: "u" }, sealedSecrets },
+      } as unknown as MetricsExportObject,
+      prometheus,
+      sealer,
+    );
+  expect(opened("https://x/")).toEqual({ url: "https://x/", username: "u", password: "p" });
+  expect(() => opened("https://y/")).toThrow();
 });
 
 test("secrets are sealed for the integration and for where it leads", () => {

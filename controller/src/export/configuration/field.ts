@@ -3,8 +3,8 @@ export interface Field {
   readonly kind: "text" | "secret" | "url" | "flag" | "whole" | "choice" | "texts" | "secretTexts";
   readonly required?: true;
   readonly default?: string | number | boolean;
-  /** With another value, secrets would go elsewhere: they have to be given anew. */
-  readonly isTarget?: true;
+  /** With another value, secrets would go elsewhere, or to another account there: they have to be given anew. */
+  readonly isTarget?: true | "account";
   /** Of a text. */
   readonly pattern?: RegExp;
   /** What the pattern is for people: completes "must". */

@@ -1,14 +1,21 @@
-import { createHash } from "node:crypto";
+import {
+  bindingLabel,
+  type DestinedSecret,
+  openFor,
+  type SecretBinding,
+  type SecretDestination,
+  sealFor,
+} from "#kernel/secrets/destined-secret.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
 import {
   type Configuration,
   type ConfigurationValue,
-  metricsExportKind,
   type MetricsExportObject,
+  metricsExportKind,
 } from "../metrics-export.ts";
-import { isSecret, mask } from "./field.ts";
+import { type Field, isSecret, mask } from "./field.ts";
 
 type Fields = Pick<Destination, "fields">;
 type Secrets = Readonly<Record<string, ConfigurationValue>>;
@@ -29,25 +36,40 @@ export function partConfiguration({ fields }: Fields, whole: Configuration): Par
 }
 
 /** Sealed for this integration and for where it leads: another target does not open them. */
-export function sealSecrets(id: string, type: Destination, parted: PartedConfiguration, sealer: Sealer): string {
-  return sealer.seal(JSON.stringify(parted.secrets), bindingOf(id, type, parted.configuration));
+export function sealSecrets(
+  id: string,
+  type: Destination,
+  parted: PartedConfiguration,
+  sealer: Sealer,
+): DestinedSecret {
+  return sealFor(sealer, bindingOf(id, type, parted.configuration), JSON.stringify(parted.secrets));
 }
 
 /** The configuration with its secrets, for the requests of one tick. */
 export function openConfiguration({ metadata, spec }: MetricsExportObject, type: Destination, sealer: Sealer) {
   const binding = bindingOf(metadata.id, type, spec.configuration);
-  return { ...spec.configuration, ...(JSON.parse(sealer.open(spec.sealedSecrets, binding)) as Secrets) };
+  return { ...spec.configuration, ...(JSON.parse(openFor(sealer, binding, spec.sealedSecrets)) as Secrets) };
 }
 
-function bindingOf(id: string, type: Destination, configuration: Configuration): string {
-  const digest = createHash("sha256").update(targetOf(type, configuration)).digest("base64url");
-  return `${keyOf(metricsExportKind, id)} ${type.type} ${digest}`;
+function bindingOf(id: string, type: Destination, configuration: Configuration): SecretBinding {
+  const place = `${keyOf(metricsExportKind, id)} ${type.type}`;
+  // Accounts were no part of it in earlier versions.
+  const earlier = bindingLabel({ place, destination: destinationOf(type, configuration, (each) => each === true) });
+  return { place, destination: targetOf(type, configuration), earlier };
 }
 
-/** Where the secrets go, as text to compare. */
-export function targetOf({ fields }: Fields, configuration: Configuration): string {
-  const targets = Object.entries(fields).filter(([, field]) => field.isTarget);
-  return JSON.stringify(targets.map(([key, field]) => [key, configuration[key] ?? field.default ?? null]));
+/** Where the secrets go, and as which account. */
+export function targetOf(type: Fields, configuration: Configuration): SecretDestination {
+  return destinationOf(type, configuration, (each) => each !== undefined);
+}
+
+function destinationOf(
+  { fields }: Fields,
+  configuration: Configuration,
+  isPart: (target: Field["isTarget"]) => boolean,
+): SecretDestination {
+  const targets = Object.entries(fields).filter(([, field]) => isPart(field.isTarget));
+  return Object.fromEntries(targets.map(([key, field]) => [key, configuration[key] ?? field.default ?? null]));
 }
 
 /** The configuration as it is shown: the mask in place of each secret. */

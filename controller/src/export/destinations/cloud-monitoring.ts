@@ -22,7 +22,13 @@ export const cloudMonitoring: Destination = {
       pattern: /^[a-z]{2}(-[a-z]{2,16}){1,3}-\d{1,2}$/,
       words: "be the name of a region, such as eu-west-1",
     },
-    access_key_id: { kind: "text", required: true, pattern: /^\w{16,128}$/, words: "be an access key id" },
+    access_key_id: {
+      kind: "text",
+      required: true,
+      isTarget: "account",
+      pattern: /^\w{16,128}$/,
+      words: "be an access key id",
+    },
     secret_access_key: { kind: "secret", required: true },
     namespace: {
       kind: "text",

@@ -16,7 +16,7 @@ export const logAggregator: Destination = {
   type: "log_aggregator",
   fields: {
     endpoint: { kind: "url", required: true, isTarget: true },
-    username: { kind: "text" },
+    username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     bearer_token: { kind: "secret" },
     labels: { kind: "texts", most: 15, namePattern: /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/, refusedNames: ownLabels },

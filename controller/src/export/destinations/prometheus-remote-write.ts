@@ -17,7 +17,7 @@ export const prometheusRemoteWrite: Destination = {
   type: "prometheus_remote_write",
   fields: {
     url: { kind: "url", required: true, isTarget: true, mayHaveQuery: true },
-    username: { kind: "text" },
+    username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     bearer_token: { kind: "secret" },
     tls_skip_verify: { kind: "flag", default: false, isTarget: true },

@@ -15,7 +15,7 @@ export const searchCluster: Destination = {
   fields: {
     endpoint: { kind: "url", required: true, isTarget: true },
     api_key: { kind: "secret" },
-    username: { kind: "text" },
+    username: { kind: "text", isTarget: "account" },
     password: { kind: "secret" },
     index_prefix: {
       kind: "text",

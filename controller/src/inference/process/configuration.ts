@@ -1,15 +1,16 @@
 import { create } from "@bufbuild/protobuf";
-import { microcentsPerCent, periodOf, costAccount } from "@holdfast/common/inference/accounts.ts";
+import { costAccount, microcentsPerCent, periodOf } from "@holdfast/common/inference/accounts.ts";
 import {
   type Key,
   KeySchema,
   type OrganizationSettings,
   OrganizationSettingsSchema,
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
+import { openFor } from "#kernel/secrets/destined-secret.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { AccountStatus } from "../account/inference-account.ts";
 import type { InferenceKey } from "../key/inference-key.ts";
-import { type InferenceSettings, openProviderKey } from "../settings/inference-settings.ts";
+import { type InferenceSettings, providerKeyBinding } from "../settings/inference-settings.ts";
 
 interface SettingsDeps {
   readonly sealer: Sealer;
@@ -35,7 +36,7 @@ export function organizationMessage(
     providers: Object.entries(settings.spec.providers).map(([name, its]) => ({
       name,
       enabled: its.enabled,
-      apiKey: openProviderKey(sealer, organizationId, name, its.sealedKey),
+      apiKey: openFor(sealer, providerKeyBinding(organizationId, name, its), its.sealedKey),
       baseUrl: its.baseUrl,
       euEndpoint: its.euEndpoint,
       caCertificate: its.caCertificate,

@@ -1,4 +1,4 @@
-import type { Sealer } from "#kernel/secrets/sealer.ts";
+import type { DestinedSecret, SecretBinding } from "#kernel/secrets/destined-secret.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 
@@ -24,8 +24,8 @@ export interface InferenceLimits {
 
 export interface ConfiguredProvider {
   readonly enabled: boolean;
-  /** Sealed for this provider of this organization. */
-  readonly sealedKey: string;
+  /** Sealed for this provider of this organization, and for where it is called. */
+  readonly sealedKey: DestinedSecret;
   /** Empty: the catalog's URL. */
   readonly baseUrl: string;
   readonly euEndpoint: boolean;
@@ -37,15 +37,12 @@ export interface ConfiguredProvider {
 /** Providers of one organization. */
 export const providersMax = 50;
 
-/** What the key of a provider is sealed with: it does not open as another one's. */
-function sealedFor(organizationId: string, provider: string): string {
-  return `${keyOf(inferenceSettingsKind, organizationId)}/${provider}`;
-}
-
-export function sealProviderKey(sealer: Sealer, organizationId: string, provider: string, key: string): string {
-  return sealer.seal(key, sealedFor(organizationId, provider));
-}
-
-export function openProviderKey(sealer: Sealer, organizationId: string, provider: string, sealed: string): string {
-  return sealer.open(sealed, sealedFor(organizationId, provider));
+/** What the key of a provider is sealed with: it does not open as another one's, nor for another server. */
+export function providerKeyBinding(
+  organizationId: string,
+  provider: string,
+  { baseUrl, caCertificate }: Pick<ConfiguredProvider, "baseUrl" | "caCertificate">,
+): SecretBinding {
+  const place = `${keyOf(inferenceSettingsKind, organizationId)}/${provider}`;
+  return { place, destination: { base_url: baseUrl, ca_certificate: caCertificate }, earlier: place };
 }

@@ -1,14 +1,15 @@
+import { X509Certificate } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { providerNamed } from "@holdfast/common/inference/catalog.ts";
-import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { InferenceService, PutInferenceProviderRequest } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { X509Certificate } from "node:crypto";
 import { auditOf, commitAndSee } from "#access/caller.ts";
+import { type DestinedSecret, secretAfter } from "#kernel/secrets/destined-secret.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { type InferenceApiDeps, ownOrganization } from "../inference-api-deps.ts";
@@ -17,8 +18,8 @@ import {
   type ConfiguredProvider,
   type InferenceSettings,
   inferenceSettingsKind,
+  providerKeyBinding,
   providersMax,
-  sealProviderKey,
 } from "./inference-settings.ts";
 import { newSettings } from "./settings-handlers.ts";
 
@@ -66,8 +67,10 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
             "QUOTA_EXCEEDED",
             `The organization has ${providersMax} providers; one more is too many.`,
           );
-        const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (key) =>
-          sealProviderKey(sealer, organizationId, provider, key),
+        const bindingOf = (each: Target) => providerKeyBinding(organizationId, provider, each);
+        const stored = earlier && { sealed: earlier.sealedKey, binding: bindingOf(earlier) };
+        const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
+          secretAfter(sealer, { field: "api_key", given: request.apiKey, stored, binding: bindingOf(target) }),
         );
         if (known.needsUrl === true && its.baseUrl === "")
           throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });
@@ -110,25 +113,25 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
   };
 }
 
-/** Pure: what is given replaces what was there. */
+type Target = Pick<ConfiguredProvider, "baseUrl" | "caCertificate">;
+
+/** What is given replaces what was there; `keyFor` answers the key of the target, or throws. */
 function changed(
-  { apiKey, enabled, euEndpoint }: PutInferenceProviderRequest,
+  { enabled, euEndpoint }: PutInferenceProviderRequest,
   earlier: ConfiguredProvider | undefined,
   given: { readonly baseUrl: string | undefined; readonly caCertificate: string | undefined; readonly now: number },
-  seal: (key: string) => string,
+  keyFor: (target: Target) => DestinedSecret,
 ): ConfiguredProvider {
-  const sealedKey = apiKey === undefined ? earlier?.sealedKey : seal(apiKey);
-  if (sealedKey === undefined)
-    throw invalid({ field: "api_key", code: "required", detail: "must be given for a provider that has none yet" });
   const baseUrl = given.baseUrl ?? earlier?.baseUrl ?? "";
   // An attestation is about one URL: another one needs its own.
+  const caCertificate = given.caCertificate ?? earlier?.caCertificate ?? "";
   const moved = earlier !== undefined && baseUrl !== earlier.baseUrl;
   return {
-    sealedKey,
+    sealedKey: keyFor({ baseUrl, caCertificate }),
     enabled: enabled ?? earlier?.enabled ?? true,
     baseUrl,
     euEndpoint: euEndpoint ?? (moved ? false : (earlier?.euEndpoint ?? false)),
-    caCertificate: given.caCertificate ?? earlier?.caCertificate ?? "",
+    caCertificate,
     updatedAt: given.now,
   };
 }

@@ -2390,7 +2390,7 @@ export type PutAuthIdpProviderRequest = Message<"holdfast.v1.PutAuthIdpProviderR
   clientId: string;
 
   /**
-   * Omitted: the one that is stored stays, as long as issuer_url and client_id do. Required at first.
+   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
    *
    * @generated from field: optional string client_secret = 4;
    */
@@ -2442,7 +2442,7 @@ export type PutAuthIdpProviderRequestJson = {
   clientId?: string;
 
   /**
-   * Omitted: the one that is stored stays, as long as issuer_url and client_id do. Required at first.
+   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
    *
    * @generated from field: optional string client_secret = 4;
    */

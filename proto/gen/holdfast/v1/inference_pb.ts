@@ -203,7 +203,7 @@ export type PutInferenceProviderRequest = Message<"holdfast.v1.PutInferenceProvi
   provider: string;
 
   /**
-   * Omitted: the one that is stored stays. Required at first.
+   * Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first.
    *
    * @generated from field: optional string api_key = 3;
    */
@@ -251,7 +251,7 @@ export type PutInferenceProviderRequestJson = {
   provider?: string;
 
   /**
-   * Omitted: the one that is stored stays. Required at first.
+   * Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first.
    *
    * @generated from field: optional string api_key = 3;
    */

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { changedDestination, type DestinedSecret, openFor, sealFor, secretAfter } from "./destined-secret.ts";
+import { createSealer } from "./sealer.ts";
+
+const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
+const place = "/holdfast/v1/thing/1";
+const home = { base_url: "https://a.example.com/v1", ca_certificate: "" };
+const bindingOf = (destination: object) => ({ place, destination: { ...destination } });
+
+test("a secret opens for its destination and its place alone", () => {
+  const sealed = sealFor(sealer, bindingOf(home), "secret");
+  expect(openFor(sealer, bindingOf(home), sealed)).toBe("secret");
+  expect(() => openFor(sealer, bindingOf({ ...home, base_url: "https://b.example.com/v1" }), sealed)).toThrow();
+  expect(() => openFor(sealer, { ...bindingOf(home), place: "/holdfast/v1/thing/2" }, sealed)).toThrow();
+  // A reader of the earlier form opens no secret that is bound.
+  const elsewhere = bindingOf({ ...home, ca_certificate: "other" });
+  expect(() => openFor(sealer, { ...elsewhere, earlier: place }, sealed)).toThrow();
+});
+
+test("a secret that an earlier version sealed is bound by the next change", () => {
+  const binding = { ...bindingOf(home), earlier: place };
+  const sealed = sealer.seal("secret", place) as DestinedSecret;
+  expect(openFor(sealer, binding, sealed)).toBe("secret");
+  const after = secretAfter(sealer, { field: "key", given: undefined, stored: { sealed, binding }, binding });
+  expect(openFor(sealer, bindingOf(home), after)).toBe("secret");
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["the scheme",                    { base_url: "http://a.example.com/v1" },      ["base_url"]],
+  ["the host",                      { base_url: "https://b.example.com/v1" },     ["base_url"]],
+  ["the port",                      { base_url: "https://a.example.com:444/v1" }, ["base_url"]],
+  ["the path",                      { base_url: "https://a.example.com/v2" },     ["base_url"]],
+  ["no URL",                        { base_url: undefined },                      ["base_url"]],
+  ["authorities",                   { ca_certificate: "PEM" },                    ["ca_certificate"]],
+  ["a member that was not there",   { unverified: true },                         ["unverified"]],
+  ["two of them",                   { base_url: "x", ca_certificate: "y" },       ["base_url", "ca_certificate"]],
+] as const)("a change of %s needs the secret anew", (_, change, names) => {
+  const after = { ...home, ...change };
+  expect(changedDestination(home, after)).toEqual(names);
+  const stored = { sealed: sealFor(sealer, bindingOf(home), "secret"), binding: bindingOf(home) };
+  const asked = { field: "api_key", stored, binding: bindingOf(after) };
+  expect(() => secretAfter(sealer, { ...asked, given: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given anew/);
+  const anew = secretAfter(sealer, { ...asked, given: "other" });
+  expect(openFor(sealer, bindingOf(after), anew)).toBe("other");
+});
+
+test("there is no secret where none was given", () => {
+  const asked = { field: "api_key", given: undefined, stored: undefined, binding: bindingOf(home) };
+  expect(() => secretAfter(sealer, asked)).toThrow(/api_key: must be given/);
+});
