@@ -10,6 +10,7 @@ import { connectPostgresql, scramVerifier } from "../support/engines/engine-clie
 import { createEngineMachine, type EngineMachine, hasEngine } from "../support/engines/engine-machine.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { attacks } from "./query-console/attacks.ts";
+import { besideRoutes, besideStatements, groundOfRoutes, routes } from "./query-console/code-of-users.ts";
 import { extensionAttacks, extensionStatements } from "./query-console/extensions.ts";
 import { honest } from "./query-console/honest.ts";
 
@@ -301,6 +302,41 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       expect(
         (await answered("SELECT embedding <-> '[1,0,0]' FROM items WHERE id = 1", { database: "extended" })).rows,
       ).toEqual([[0]]);
+    });
+  });
+
+  describe("in a database with code of users that no statement names", () => {
+    let client: Client;
+
+    beforeAll(async () => {
+      await owner.query("CREATE DATABASE coded");
+      client = await connectPostgresql(machine, { user: "app_user", password, database: "coded" });
+      await client.query(groundOfRoutes);
+      await client.query(besideRoutes);
+      for (const { laid } of routes) await client.query(laid);
+    });
+    afterAll(() => client?.end());
+
+    /** As `execute`, but the agent has nothing to judge. */
+    async function unjudged(sql: string) {
+      const judgement = await guard.judge(sql);
+      if ("refused" in judgement) throw new Error(judgement.refused);
+      const names = { functions: [], types: [], relations: [], qualified: [] };
+      const limits = { rowsMax: 10, bytesMax: 10_000, timeoutMs: 5_000 };
+      const query = { database: "coded", sql: judgement.sql, ...names, ...limits };
+      return machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
+    }
+
+    for (const { name, statements, why } of routes)
+      test.each(statements)(`${name}: %s`, async (sql) => {
+        const ran = { refusal: { message: expect.stringMatching(/^code of users ran/) } };
+        expect(await unjudged(sql)).toMatchObject(ran);
+        const refused = { refusal: { message: expect.stringMatching(why) } };
+        expect(await execute(sql, { database: "coded" })).toMatchObject(refused);
+      });
+
+    test.each(besideStatements)("%s answers %j", async (sql, first) => {
+      expect((await answered(sql, { database: "coded" })).rows[0]).toEqual(first);
     });
   });
 

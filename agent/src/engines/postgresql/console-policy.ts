@@ -20,8 +20,9 @@ export const harmlessVolatile = [
 ] as const;
 
 /**
- * Functions that the engine calls stable or immutable and that run a text as SQL, read whole databases, take a transaction id
- * or reach outside of the database. Volatile ones need no place here.
+ * Functions that the engine calls stable or immutable and that run a text as SQL, read whole databases, take a transaction id,
+ * reach outside of the database, or come to code of users by the name or number of a type or relation. Volatile ones need no
+ * place here, nor do input functions of types.
  */
 export const denied = [
   "currtid2",
@@ -33,11 +34,15 @@ export const denied = [
   "pg_current_xact_id",
   "pg_current_xact_id_if_assigned",
   "pg_get_object_address",
+  "pg_get_partition_constraintdef",
+  "pg_input_error_info",
+  "pg_input_is_valid",
   "pg_read_binary_file",
   "pg_read_file",
   "query_to_xml",
   "query_to_xml_and_xmlschema",
   "query_to_xmlschema",
+  "satisfies_hash_partition",
   "schema_to_xml",
   "schema_to_xml_and_xmlschema",
   "schema_to_xmlschema",
@@ -54,11 +59,15 @@ export const denied = [
 /** Objects from here on were made after the cluster. */
 const firstMade = 16_384;
 
+/** Input functions of types take it; those of domains, arrays and rows take the type by number. */
+const cstring = 2_275;
+
 /** By users: neither the engine's own nor of an extension that the console knows. */
 const isMade = (proc: string) => `(${proc}.oid >= ${firstMade} AND NOT ${isListed.proc(proc)})`;
 
 const isHarmful = (proc: string) =>
-  `(${proc}.provolatile = 'v' AND ${proc}.proname <> ALL ($2::text[]) OR ${proc}.proname = ANY ($3::text[]))`;
+  `(${proc}.provolatile = 'v' AND ${proc}.proname <> ALL ($2::text[]) OR ${proc}.proname = ANY ($3::text[])
+    OR ${cstring} = ANY (${proc}.proargtypes))`;
 
 /** A function of $1 that may not be called, by its name; of a name all are judged, whatever their arguments and schema. */
 export const deniedFunctionSql = `
@@ -68,46 +77,109 @@ export const deniedFunctionSql = `
       OR ${isListed.proc("p")} AND ${isHarmful("p")})
   ORDER BY proname LIMIT 1`;
 
-/**
- * Why a relation of $1, or one behind it, may not be read, and which of $1 it is itself, if any. What a view or a policy of rows calls stands in its stored tree by
- * number: functions of users are refused there, those of the engine are judged as above.
- */
-export const deniedRelationSql = `
-  WITH RECURSIVE reached (oid) AS (
+/** Relations of $1 and all behind them, by views, policies, inheritance and partitions. */
+const reached = `
+  reached (oid) AS (
     SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL
     UNION
     SELECT next.oid FROM reached, LATERAL (
-      SELECT d.refobjid AS oid FROM pg_rewrite w
+      SELECT d.refobjid AS oid FROM pg_rewrite w JOIN pg_class v ON v.oid = w.ev_class AND v.relkind = 'v'
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
       WHERE w.ev_class = reached.oid AND w.ev_class >= ${firstMade}
       UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = reached.oid
+      UNION ALL SELECT inhparent FROM pg_inherits WHERE inhrelid = reached.oid
       UNION ALL
       SELECT d.refobjid FROM pg_policy l
         JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = l.oid AND d.refclassid = 'pg_class'::regclass
       WHERE l.polrelid = reached.oid) AS next),
-  relations AS (SELECT c.* FROM pg_class c JOIN reached USING (oid) WHERE c.oid >= ${firstMade}),
-  trees AS (
-    SELECT c.oid AS relation, 'pg_rewrite'::regclass AS class, w.oid AS object, w.ev_action::text || w.ev_qual::text AS tree
+  relations AS (SELECT c.* FROM pg_class c JOIN reached USING (oid) WHERE c.oid >= ${firstMade})`;
+
+/**
+ * Stored expressions that a statement may evaluate: those of views and policies run, those of indexes, statistics and partition
+ * keys are folded by the planner, and those of domains run when a value is coerced. Constraints of tables are not among them: the
+ * session has no constraint exclusion.
+ */
+const trees = `
+  trees (relation, type, part, class, object, tree) AS (
+    SELECT c.oid, 0::oid, '', 'pg_rewrite'::regclass, w.oid, w.ev_action::text || w.ev_qual::text
     FROM relations c JOIN pg_rewrite w ON w.ev_class = c.oid WHERE c.relkind = 'v'
     UNION ALL
-    SELECT c.oid, 'pg_policy'::regclass, l.oid, coalesce(l.polqual::text, '')
-    FROM relations c JOIN pg_policy l ON l.polrelid = c.oid WHERE c.relrowsecurity),
-  called AS (
-    SELECT relation, found[2]::oid AS function
-    FROM trees, regexp_matches(tree, ':(funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS found)
+    SELECT c.oid, 0, '', 'pg_policy'::regclass, l.oid, coalesce(l.polqual::text, '')
+    FROM relations c JOIN pg_policy l ON l.polrelid = c.oid WHERE c.relrowsecurity
+    UNION ALL
+    SELECT c.oid, 0, 'has an index that ', 'pg_class'::regclass, i.indexrelid, concat(i.indexprs, i.indpred)
+    FROM relations c JOIN pg_index i ON i.indrelid = c.oid WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
+    UNION ALL
+    SELECT c.oid, 0, 'has statistics that ', 'pg_statistic_ext'::regclass, s.oid, s.stxexprs::text
+    FROM relations c JOIN pg_statistic_ext s ON s.stxrelid = c.oid WHERE s.stxexprs IS NOT NULL
+    UNION ALL
+    SELECT c.oid, 0, 'has a partition key that ', 'pg_class'::regclass, p.partrelid, p.partexprs::text
+    FROM relations c JOIN pg_partitioned_table p ON p.partrelid = c.oid WHERE p.partexprs IS NOT NULL
+    UNION ALL
+    SELECT c.oid, 0, 'has a column that ', 'pg_attrdef'::regclass, d.oid, d.adbin::text
+    FROM relations c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attgenerated = 'v'
+      JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+    UNION ALL
+    SELECT 0, k.contypid, '', 'pg_constraint'::regclass, k.oid, k.conbin::text
+    FROM pg_constraint k WHERE k.contypid >= ${firstMade} AND k.conbin IS NOT NULL)`;
+
+/** What of users', or harmful, they call: by their dependencies, and by the numbers in their trees. */
+const calling = `
+  calling (relation, type, why) AS (
+    SELECT t.relation, t.type, t.part || 'calls a function or operator of users'
+    FROM trees t JOIN pg_depend d ON d.classid = t.class AND d.objid = t.object
+      LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
+      LEFT JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+    WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND d.refobjid >= ${firstMade}
+      AND coalesce(${isListed.proc("p")}, ${isListed.operator("o")}) IS NOT TRUE
+    UNION ALL
+    SELECT t.relation, t.type, t.part || 'calls the function ' || p.proname
+    FROM trees t, regexp_matches(t.tree, ':(funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS found
+      JOIN pg_proc p ON p.oid = found[2]::oid
+    WHERE ${isMade("p")} OR ${isHarmful("p")})`;
+
+/**
+ * Types whose values cannot be made, or planned with, without such a call: domains with constraints, ranges with functions of
+ * users, and what is made of them. Nothing but a column gives a statement a value of such a type, and the engine then coerces
+ * other values to it without a word in the statement.
+ */
+const callingTypes = `
+  calling_types (oid) AS (
+    SELECT type FROM calling WHERE type <> 0
+    UNION
+    SELECT r.rngtypid FROM pg_range r JOIN pg_proc p ON p.oid IN (r.rngsubdiff, r.rngcanonical) WHERE ${isMade("p")}
+    UNION
+    SELECT next.oid FROM calling_types c, LATERAL (
+      SELECT t.oid FROM pg_type t WHERE c.oid IN (t.typbasetype, t.typelem)
+      UNION ALL
+      SELECT r.reltype FROM pg_attribute a JOIN pg_class r ON r.oid = a.attrelid
+      WHERE a.atttypid = c.oid AND NOT a.attisdropped AND r.reltype <> 0
+      UNION ALL SELECT r.rngtypid FROM pg_range r WHERE r.rngsubtype = c.oid
+      UNION ALL SELECT r.rngmultitypid FROM pg_range r WHERE r.rngtypid = c.oid
+      UNION ALL
+      SELECT k.contypid FROM pg_constraint k
+        JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid AND d.refclassid = 'pg_type'::regclass
+      WHERE d.refobjid = c.oid AND k.contypid <> 0) AS next)`;
+
+/**
+ * Why a relation of $1, or one behind it, may not be read, and which of $1 it is itself, if any: what reading it calls stands by
+ * number in stored trees, and in its types.
+ */
+export const deniedRelationSql = `
+  WITH RECURSIVE ${[reached, trees, calling, callingTypes].join(",")}
   SELECT found.oid::regclass::text, why, (SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) = found.oid LIMIT 1)
   FROM (
   SELECT c.oid, 'is a foreign table' AS why FROM relations c WHERE c.relkind = 'f'
   UNION ALL
-  SELECT t.relation, 'calls a function or operator of users'
-  FROM trees t JOIN pg_depend d ON d.classid = t.class AND d.objid = t.object
-    LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
-    LEFT JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-  WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND d.refobjid >= ${firstMade}
-    AND coalesce(${isListed.proc("p")}, ${isListed.operator("o")}) IS NOT TRUE
+  SELECT relation, why FROM calling WHERE relation <> 0
   UNION ALL
-  SELECT called.relation, 'calls the function ' || p.proname
-  FROM called JOIN pg_proc p ON p.oid = called.function WHERE ${isMade("p")} OR ${isHarmful("p")}
+  SELECT c.oid, 'has the column ' || quote_ident(a.attname) || ', whose type ' || format_type(a.atttypid, NULL) || ' calls functions of users'
+  FROM relations c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  WHERE a.atttypid IN (SELECT oid FROM calling_types)
+  UNION ALL
+  SELECT t.relation, t.part || 'uses the type ' || format_type(d.refobjid, NULL) || ', which calls functions of users'
+  FROM trees t JOIN pg_depend d ON d.classid = t.class AND d.objid = t.object AND d.refclassid = 'pg_type'::regclass
+  WHERE t.relation <> 0 AND d.refobjid IN (SELECT oid FROM calling_types)
   ) AS found LIMIT 1`;
 
 /** A cast that users have made out of a function of theirs; the engine may call it without a word in the statement. */

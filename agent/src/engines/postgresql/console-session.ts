@@ -12,6 +12,7 @@ const pinned = {
   standard_conforming_strings: "on",
   row_security: "on",
   transform_null_equals: "off",
+  constraint_exclusion: "off",
   client_connection_check_interval: "500ms",
   idle_in_transaction_session_timeout: "60s",
   lock_timeout: "5s",
