@@ -206,13 +206,40 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const bytes = await answered("SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 1000)");
     expect([bytes.rowCount, bytes.truncated]).toEqual([4, true]);
     const uneven = await answered(
-      "SELECT repeat('x', CASE WHEN n < 3 THEN 10 ELSE 30000000 END) FROM generate_series(1, 9) AS n",
+      "SELECT repeat('x', CASE WHEN n < 3 THEN 10 ELSE 20000000 END) FROM generate_series(1, 9) AS n",
     );
     expect([uneven.rowCount, uneven.truncated]).toEqual([2, true]);
     const slow = await execute("SELECT count(*) FROM generate_series(1, 1000000000)", { timeoutMs: 300 });
     expect(slow).toMatchObject({ refusal: { message: expect.stringMatching(/statement timeout/) } });
-    const huge = await execute("SELECT repeat('x', 50000000)", { bytesMax: 10_000 });
+    const huge = await execute("SELECT repeat('x', 10000000)", { bytesMax: 10_000 });
     expect(huge).toMatchObject({ refusal: { message: expect.stringMatching(/too large/) } });
+  });
+
+  test.each([
+    "SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 2000)",
+    "SELECT length(repeat('x', 1000000000))",
+    "SELECT array_length(array_agg(n), 1) FROM (SELECT generate_series(1, 100000000) AS n) AS x",
+    "SELECT json_agg(repeat('x', 1000)) FROM generate_series(1, 1000000)",
+    "SELECT repeat('x', 50000000)",
+    "SELECT length(lpad('', 200000000, 'x') || lpad('', 200000000, 'y'))",
+    "EXPLAIN SELECT repeat('x', 500000000)",
+  ])("%s fails at the memory of one session, and the engine goes on", async (sql) => {
+    const started = async () => (await owner.query("SELECT pg_postmaster_start_time()::text AS at")).rows[0].at;
+    const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
+    const before = await started();
+    const message = "The statement needs more memory than the 128 MiB that one of the console may have.";
+    expect(await execute(sql, { timeoutMs: 60_000 })).toMatchObject({ refusal: { message } });
+    await waitUntil("its session is gone", async () => (await owner.query(sessions)).rows[0].count === 0);
+    expect(await started()).toBe(before);
+    expect((await answered("SELECT count(*) FROM orders")).rows).toEqual([["20"]]);
+  });
+
+  test("a session of users fails at half of the machine's memory, and the engine goes on", async () => {
+    const started = async () => (await owner.query("SELECT pg_postmaster_start_time()::text AS at")).rows[0].at;
+    const before = await started();
+    await expect(owner.query("SELECT length(repeat('x', 600000000))")).rejects.toThrow(/^out of memory$/);
+    expect((await owner.query("SELECT length(repeat('x', 200000000))")).rows).toEqual([{ length: 200_000_000 }]);
+    expect(await started()).toBe(before);
   });
 
   test("runs four at a time, and another one as soon as one of them has ended", async () => {

@@ -1,7 +1,7 @@
 /** A way by which a statement comes to code of users without naming it. */
 export interface Route {
   readonly name: string;
-  /** What an owner lays in wait; `ran` raises an error in the console's session alone. */
+  /** Statements of an owner that lay it in wait; `ran` raises an error in the console's session alone. */
   readonly laid: string;
   /** Each comes to `ran` when nothing judges it. */
   readonly statements: readonly string[];
@@ -139,7 +139,7 @@ export const routes: readonly Route[] = [
   {
     name: "the key of a partitioned table",
     laid: `CREATE TABLE parted (id int) PARTITION BY LIST ((id > 0 AND ran('folded')));
-      CREATE TABLE part PARTITION OF parted FOR VALUES IN (true)`,
+      CREATE TABLE part PARTITION OF parted FOR VALUES IN (true); INSERT INTO parted VALUES (5)`,
     statements: ["SELECT id FROM parted", "EXPLAIN SELECT id FROM parted"],
     why: /has a partition key that calls a function or operator of users/,
   },
@@ -170,7 +170,7 @@ export const routes: readonly Route[] = [
   },
 ];
 
-/** What looks like a route and comes to no code of users. */
+/** Objects that look like a route and come to no code of users. */
 export const besideRoutes = `
   CREATE DOMAIN plain_mail AS text CHECK (VALUE ~ '@');
   CREATE TYPE plain_pair AS (a int, b plain_mail);
@@ -190,6 +190,7 @@ export const besideStatements: readonly (readonly [sql: string, first: readonly 
   ['SELECT (json_populate_record(pair, \'{"b": "c@d"}\')).b FROM mails', ["c@d"]],
   ["SELECT count(*) FROM cast_mails", ["0"]],
   ["SELECT id FROM taken", [7]],
+  ["SELECT id FROM part WHERE id > 0", [5]],
   ["SELECT id FROM checked WHERE id < 5", [1]],
   ["SELECT count(*) FROM mails m WHERE m.mail = 'a@b'", ["1"]],
 ];

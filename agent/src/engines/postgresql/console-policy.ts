@@ -77,7 +77,7 @@ export const deniedFunctionSql = `
       OR ${isListed.proc("p")} AND ${isHarmful("p")})
   ORDER BY proname LIMIT 1`;
 
-/** Relations of $1 and all behind them, by views, policies, inheritance and partitions. */
+/** Relations of $1 and all behind them, by views, policies, inheritance and partitions. A partition alone does not reach its table. */
 const reached = `
   reached (oid) AS (
     SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL
@@ -87,7 +87,6 @@ const reached = `
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
       WHERE w.ev_class = reached.oid AND w.ev_class >= ${firstMade}
       UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = reached.oid
-      UNION ALL SELECT inhparent FROM pg_inherits WHERE inhrelid = reached.oid
       UNION ALL
       SELECT d.refobjid FROM pg_policy l
         JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = l.oid AND d.refclassid = 'pg_class'::regclass
@@ -123,7 +122,7 @@ const trees = `
     SELECT 0, k.contypid, '', 'pg_constraint'::regclass, k.oid, k.conbin::text
     FROM pg_constraint k WHERE k.contypid >= ${firstMade} AND k.conbin IS NOT NULL)`;
 
-/** What of users', or harmful, they call: by their dependencies, and by the numbers in their trees. */
+/** Their calls of users' functions and of harmful ones: by their dependencies, and by the numbers in their trees. */
 const calling = `
   calling (relation, type, why) AS (
     SELECT t.relation, t.type, t.part || 'calls a function or operator of users'
@@ -173,7 +172,8 @@ export const deniedRelationSql = `
   UNION ALL
   SELECT relation, why FROM calling WHERE relation <> 0
   UNION ALL
-  SELECT c.oid, 'has the column ' || quote_ident(a.attname) || ', whose type ' || format_type(a.atttypid, NULL) || ' calls functions of users'
+  SELECT c.oid,
+    'has the column ' || quote_ident(a.attname) || ', whose type ' || format_type(a.atttypid, NULL) || ' calls functions of users'
   FROM relations c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
   WHERE a.atttypid IN (SELECT oid FROM calling_types)
   UNION ALL

@@ -7,6 +7,7 @@ import { AnswerTooLarge, type ConsoleSession, withConsoleSession } from "./conso
 import { createGathering, type Gathering } from "./gathered-rows.ts";
 import { isReserved } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
+import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
 
 const atOnce = 4;
 const fetchRows = 100;
@@ -28,6 +29,10 @@ export const readOnlyQuery: ReadOnlyQueryFacet = {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AnswerTooLarge) return refusal("One row of the answer is too large.");
+      if (isOutOfMemory(error)) {
+        const most = consoleMemoryBytes(instance) >> 20;
+        return refusal(`The statement needs more memory than the ${most} MiB that one of the console may have.`);
+      }
       // A code of five characters is the engine's word; all else is a fault of the way to it.
       if (!/^[0-9A-Z]{5}$/.test(codeOf(error))) throw error;
       return refusal(messageOf(error), { position: positionOf(error, query.sql) });
@@ -50,6 +55,8 @@ function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSi
   // The engine's own bound comes first; this one is for an engine that hangs.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(query.timeoutMs + 2_000)]);
   return withConsoleSession(instance, limits, bounded, async (session) => {
+    const [row] = await session.query("SELECT pg_backend_pid()");
+    await limitSession(instance, row?.[0] ?? "", consoleMemoryBytes(instance), bounded);
     await session.query("BEGIN TRANSACTION READ ONLY");
     await lock(session, query.relations);
     const why = await whyNot(session, query);
@@ -62,7 +69,8 @@ function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSi
       await session.query("ROLLBACK");
     } catch (error) {
       // What came before a row, or a page, that was too much is an answer.
-      if (!(error instanceof AnswerTooLarge) || gathering.rowCount === 0) throw error;
+      const isTooMuch = error instanceof AnswerTooLarge || isOutOfMemory(error);
+      if (!isTooMuch || gathering.rowCount === 0) throw error;
       gathering.cut();
     }
     if (gathering.isFull && gathering.rowCount === 0) throw new AnswerTooLarge("the first row is too large");
@@ -137,6 +145,11 @@ async function answer(session: ConsoleSession, { sql }: ReadOnlyQuery, gathering
 function positionOf(error: unknown, sql: string): number {
   const { position } = error as { position?: string };
   return Math.max(Number(position ?? 0) - (takesCursor(sql) ? declare.length : 0), 0);
+}
+
+/** Of its own memory; shared memory that is full has the same code. */
+function isOutOfMemory(error: unknown): boolean {
+  return codeOf(error) === "53200" && messageOf(error) === "out of memory";
 }
 
 /** SHOW and EXPLAIN take none, and answer little. */
