@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { endpointsOf } from "./endpoint.ts";
+import { listenAt } from "./open-listeners.ts";
 
 /** Serves /metrics at a socket of the file system or at host:port, for operators alone. */
 export async function serveMetrics(at: string, metrics: { text(): Promise<string> }): Promise<Server> {
@@ -14,10 +15,8 @@ export async function serveMetrics(at: string, metrics: { text(): Promise<string
   const isPath = at.includes("/");
   if (isPath) await rm(at, { force: true });
   const [endpoint] = isPath ? [] : endpointsOf([at]);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    if (endpoint === undefined) server.listen(at, resolve);
-    else server.listen(endpoint.port, endpoint.host, resolve);
-  });
+  if (endpoint === undefined)
+    await new Promise<void>((resolve, reject) => void server.once("error", reject).listen(at, resolve));
+  else await listenAt(server, endpoint);
   return server;
 }

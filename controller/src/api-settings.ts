@@ -1,9 +1,24 @@
+import { isIP } from "node:net";
 import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
+import { endpointOf } from "@holdfast/common/endpoint.ts";
+
+const addresses = list(
+  "HOLDFAST_OWN_ADDRESSES",
+  "Addresses that lead to the installation's listeners and that its hosts do not have, as behind NAT, or host:port of listeners that no other setting names; URLs of users never lead there",
+);
 
 /** The API on its port. */
 export const apiSettings = {
   apiListen: list("HOLDFAST_API_LISTEN", "Each host:port that serves REST and gRPC", "127.0.0.1:8443"),
   baseUrl: text("HOLDFAST_BASE_URL", "URL that clients reach the API by", "https://127.0.0.1:8443"),
+  ownAddresses: {
+    ...addresses,
+    parse(value: string) {
+      const all = addresses.parse(value);
+      for (const each of all) if (isIP(each) === 0) endpointOf(each);
+      return all;
+    },
+  },
   rateReads: integer(
     "HOLDFAST_RATE_READS",
     "Reads that one credential may make in a second on each controller, ten times as many at once; an organization has five times that; 0 for no limit",

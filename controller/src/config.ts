@@ -2,6 +2,8 @@ import { readConfig, text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { FleetSettings } from "#fleet/fleet-settings.ts";
 import type { KernelSettings } from "#kernel/kernel-settings.ts";
 import { gathered, type SystemDeclaration } from "#kernel/system-declaration.ts";
+import type { AppSettings } from "#app/app-settings.ts";
+import type { InferenceSettings } from "#inference/inference-system.ts";
 import { type ApiSettings, apiSettings } from "./api-settings.ts";
 import { systems } from "./systems.ts";
 
@@ -11,6 +13,7 @@ const logSettings = { logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or
 export type ControllerConfig = KernelSettings &
   ApiSettings &
   Pick<FleetSettings, "agentListen"> &
+  Partial<Pick<AppSettings, "issuerAddresses" | "issuerPort"> & Pick<InferenceSettings, "inferenceAddresses">> &
   ValuesOf<typeof logSettings>;
 
 /** Every setting of a controller with these systems, as they declare them. */

@@ -1,5 +1,7 @@
+import { isIP } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
+import { endpointText } from "@holdfast/common/endpoint.ts";
 import { createLog, type Log } from "@holdfast/common/log.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { uuidv7 } from "uuidv7";
@@ -12,7 +14,7 @@ import { openSystems } from "#kernel/open-systems.ts";
 import { createRunner } from "#kernel/runtime/runner.ts";
 import { gathered, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import { startApi } from "./api.ts";
-import { readControllerConfig } from "./config.ts";
+import { type ControllerConfig, readControllerConfig } from "./config.ts";
 import { eventTypesOf } from "./event-types.ts";
 import { rightsOf } from "./scopes.ts";
 import type { Below, Given } from "./systems.ts";
@@ -37,7 +39,7 @@ export async function startController(
   const given: Given = {
     environment,
     baseUrl: config.baseUrl,
-    listeners: [...config.apiListen, config.historyUrl, ...config.etcd],
+    ...ownEndpoints(config),
     sources: createSourceGroups(config.balancers),
     rights: rightsOf(declared),
     eventTypes: eventTypesOf(declared),
@@ -116,5 +118,22 @@ export async function startController(
       await api.close(500);
       await kernel.close();
     },
+  };
+}
+
+/** Listeners and addresses that the settings name as the installation's own. */
+function ownEndpoints(config: ControllerConfig): Pick<Given, "listeners" | "ownAddresses"> {
+  const { issuerAddresses = [], issuerPort = 0, inferenceAddresses = [] } = config;
+  const isAddress = (text: string) => isIP(text) !== 0;
+  return {
+    listeners: [
+      ...config.apiListen,
+      config.historyUrl,
+      ...config.etcd,
+      config.objectsEndpoint,
+      ...issuerAddresses.map((address) => endpointText(address, issuerPort)),
+      ...config.ownAddresses.filter((text) => !isAddress(text)),
+    ].filter((text) => text !== ""),
+    ownAddresses: [...issuerAddresses, ...inferenceAddresses, ...config.ownAddresses].filter(isAddress),
   };
 }

@@ -2,6 +2,7 @@ import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { watchedClient } from "@holdfast/egress/watched-client.ts";
+import { inferenceProcessKind } from "#inference/process/inference-process.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
@@ -21,6 +22,8 @@ const egressSettings = {
 interface EgressSystemDeps {
   /** host:port of the control plane's own servers. */
   readonly listeners: readonly string[];
+  /** Addresses of the installation beside those of this host. */
+  readonly ownAddresses: readonly string[];
   readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines">;
 }
 
@@ -36,15 +39,20 @@ interface EgressGives {
 export const egressSystem = declareSystem({ name: "egress", settings: egressSettings, open: openEgressSystem });
 
 function openEgressSystem(
-  { membership, metrics }: Kernel,
-  { listeners, fleet }: EgressSystemDeps,
+  { collections, membership, metrics }: Kernel,
+  { listeners, ownAddresses, fleet }: EgressSystemDeps,
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
 ): System<EgressGives> {
+  const proxies = collections.open(inferenceProcessKind);
   const connections = createEgress(
     { users: allowEgress, operators: operatorEgress },
     {
       listeners: [...listeners, ...fleet.listeners],
-      members: () => membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
+      addresses: ownAddresses,
+      members: () => [
+        ...membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
+        ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
+      ],
       loopbackBlock: fleet.loopbackBlock,
       machineAddresses: () =>
         [...fleet.machines.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),

@@ -51,8 +51,10 @@ export interface Given {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Where clients reach the platform. */
   readonly baseUrl: string;
-  /** host:port of the API, of the history and of etcd. */
+  /** host:port of the API, the history, etcd, the store and the issuers, and of what operators name. */
   readonly listeners: readonly string[];
+  /** Addresses at which the ports of all listeners are the installation's own, beside those of this host. */
+  readonly ownAddresses: readonly string[];
   /** What counts as one source of calls. */
   readonly sources: SourceGroups;
   readonly rights: Rights;

@@ -1,5 +1,6 @@
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import type { Log } from "@holdfast/common/log.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { networkOf, type SourceRate } from "./source-rate.ts";
 
 export interface TcpServer {
@@ -72,16 +73,10 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
     else bySource.set(source, left);
   }
 
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      server.on("error", (error) => log.error("tcp listener broke", { error }));
-      resolve();
-    });
-  });
+  const listening = await listenAt(server, { host, port });
+  server.on("error", (error) => log.error("tcp listener broke", { error }));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     async close() {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
       for (const socket of open.keys()) socket.destroy();

@@ -1,12 +1,15 @@
 /**
  * Networks that are nobody's on the public Internet, or lead to some address inside them (RFC 6890, its registries as of
- * 2025, and RFC 6052, 3056, 4380). IPv6 is the other way round: only 2000::/3 is public, less these.
+ * 2025, and RFC 6052, 3056, 4380), and public addresses at which a cloud serves its own machines. IPv6 is the other way round: only
+ * 2000::/3 is public, less these. Other clouds have their metadata in 169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24 and fc00::/7.
  */
 export const specialIpv4 = [
   "0.0.0.0/8",
   "10.0.0.0/8",
   "100.64.0.0/10",
   "127.0.0.0/8",
+  // Azure's virtual public address: agent, DNS, DHCP and health of a virtual machine.
+  "168.63.129.16/32",
   "169.254.0.0/16",
   "172.16.0.0/12",
   "192.0.0.0/24",

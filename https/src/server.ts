@@ -5,8 +5,9 @@ import {
   type Http2ServerRequest,
   type ServerHttp2Session,
 } from "node:http2";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
 import { createConnectionPlaces } from "./connection-places.ts";
@@ -150,13 +151,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     listen(port, host, { reusePort = false } = {}) {
       const listener = createServer(enter);
       listeners.push(listener);
-      return new Promise((resolve, reject) => {
-        listener.once("error", reject);
-        listener.listen({ port, host, reusePort }, () => {
-          listener.off("error", reject);
-          resolve((listener.address() as AddressInfo).port);
-        });
-      });
+      return listenAt(listener, { host, port }, { reusePort });
     },
     renew: (newKey, newCert) => server.setSecureContext({ key: newKey, cert: newCert, minVersion }),
     async close(graceMs) {

@@ -14,6 +14,7 @@ export function createProxyEgress(
   const listenersOf = (all: readonly string[]) =>
     ownAddresses({
       listeners: all,
+      addresses: [],
       members: () => [],
       loopbackBlock: "127.255",
       machineAddresses: () => [],

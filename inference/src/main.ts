@@ -9,6 +9,7 @@ import { dataPlanes } from "@holdfast/common/data-planes.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
@@ -54,6 +55,7 @@ let keeping = Promise.resolve();
 let aloneSinceMs = monotonicMs();
 const feed = createControllerFeed({
   processId: await processId(),
+  listens: config.listen,
   configuration,
   book,
   journal,
@@ -133,10 +135,7 @@ async function serve(): Promise<void> {
 async function servePlainly(): Promise<void> {
   const server = createServer(handler);
   const [at] = endpointsOf(config.listen);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(at.port, at.host, resolve);
-  });
+  await listenAt(server, at);
   log.info("inference ready", { listen: config.listen });
   await new Promise((resolve) => stopping.signal.addEventListener("abort", resolve, { once: true }));
   server.closeAllConnections();

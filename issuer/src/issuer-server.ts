@@ -166,7 +166,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
       const { listeners, loopbackBlock, machineAddresses, allowed } = next;
       egress = createEgress(
         { users: allowed, operators: [] },
-        { listeners, members: () => [], loopbackBlock, machineAddresses: () => machineAddresses },
+        { listeners, addresses: [], members: () => [], loopbackBlock, machineAddresses: () => machineAddresses },
       );
       void before?.close();
     },

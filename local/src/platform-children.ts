@@ -7,6 +7,7 @@ import type { Installation } from "./installation.ts";
 import { objectsDirectory, objectsUrl } from "./installation-objects.ts";
 import { nodeChild } from "./node-child.ts";
 import { listenersOf, type PlatformParts } from "./platform-parts.ts";
+import { portNames } from "./ports.ts";
 
 /** Origin of the zone that services of a local installation are named in. */
 const domain = "local.holdfast.test";
@@ -51,6 +52,11 @@ export function controllerSettings(parts: PlatformParts) {
     HOLDFAST_MASTER_KEY_FILE: secrets.masterKeyFile,
     HOLDFAST_API_LISTEN: listenersOf(loopback, ports.api, reach),
     HOLDFAST_BASE_URL: baseUrlOf(installation),
+    // Every port of the installation, also of programs that are not ours.
+    HOLDFAST_OWN_ADDRESSES: [
+      ...portNames.map((name) => endpointText(loopback, ports[name])),
+      ...(environment["HOLDFAST_OWN_ADDRESSES"]?.split(",") ?? []),
+    ].join(","),
     HOLDFAST_AGENT_LISTEN: listenersOf(machineHost.address, ports.agents, reach),
     HOLDFAST_AGENT_ADVERTISE: endpointText(reach?.address ?? machineHost.address, ports.agents),
     HOLDFAST_DOMAIN: domain,

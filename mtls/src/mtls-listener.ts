@@ -1,4 +1,4 @@
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import {
   Server as GrpcServer,
   ServerCredentials,
@@ -8,6 +8,7 @@ import {
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import type { KeyWithCertificate } from "./authority.ts";
 import { createCallLimit } from "./call-limit.ts";
 import { createConnections } from "./connections.ts";
@@ -113,7 +114,8 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   return {
     addService: (definition, implementation) => grpc.addService(definition, implementation),
     async listen() {
-      const ports = await Promise.all(listeners.map(({ at, server }) => listenAt(server, at, log)));
+      const ports = await Promise.all(listeners.map(({ at, server }) => listenAt(server, at)));
+      for (const { server } of listeners) server.on("error", (error) => log.error("agent listener broke", { error }));
       return ports[0] ?? port;
     },
     disconnect: (address) => connections.disconnect(address),
@@ -131,17 +133,6 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
 /** Did the peer show a certificate of one of the authorities? */
 function isKnown(call: Pick<AnyCall, "getAuthContext">): boolean {
   return call.getAuthContext().sslPeerCertificate !== undefined;
-}
-
-function listenAt(server: Server, { host, port }: Endpoint, log: Log): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      server.on("error", (error) => log.error("agent listener broke", { error }));
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
 }
 
 function contextOf(own: ListenerIdentity["current"], trustBundle: string) {

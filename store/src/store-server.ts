@@ -1,11 +1,11 @@
 import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import { refusalOf, storeBucket, type StoreKey } from "@holdfast/common/objects/signed-url.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { ObjectExists } from "@holdfast/common/objects/object-store.ts";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
 import type { DirectoryIdentity } from "@holdfast/feed/identity-directory.ts";
 
 /** Serves objects of a directory to whoever has a signed URL, as S3 does: PUT of what is not there yet, GET, HEAD. Nothing else. */
@@ -97,13 +97,10 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
   server.requestTimeout = 0;
   server.setTimeout(quietMs);
   server.maxConnections = mostConnections;
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
+  const listening = await listenAt(server, { host, port });
 
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     setIdentity: (next) => secure?.setSecureContext(tlsOptions(next)),
     close() {
       server.closeAllConnections();

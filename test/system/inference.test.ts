@@ -238,6 +238,11 @@ describe("the inference proxy", () => {
     expect(await bad("/v1")).toEqual([400, "invalid_request"]);
     expect(await bad("https://10.0.0.1/v1")).toEqual([422, "base_url_not_allowed"]);
     expect(await bad(platform.admin.base_url)).toEqual([422, "base_url_not_allowed"]);
+    const made = readFileSync(join(platform.directory, "installation.json"), "utf8");
+    const { ports } = JSON.parse(made) as { ports: Record<string, number> };
+    expect(Object.keys(ports).length).toBeGreaterThan(8);
+    for (const [name, port] of Object.entries(ports))
+      expect([name, await bad(`https://127.0.0.1:${port}/v1`)]).toEqual([name, [422, "base_url_not_allowed"]]);
     expect((await its.put("providers", { provider: "provider_d", api_key: "k" })).json["code"]).toBe("invalid_request");
     expect((await its.put("providers", { provider: "nobody", api_key: "k" })).status).toBe(400);
     expect((await platform.rest.delete(`${its.base}/providers/provider_a`)).status).toBe(204);

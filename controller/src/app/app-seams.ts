@@ -1,3 +1,4 @@
+import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -12,6 +13,7 @@ import { createSignIns } from "./auth/sign-in-of.ts";
 /** What issuers have to know of the platform beside apps. */
 export interface BelowIssuers {
   readonly listeners: readonly string[];
+  readonly ownAddresses: readonly string[];
   readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock">;
   readonly allowedEgress: readonly string[];
 }
@@ -40,14 +42,14 @@ export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, belo
         };
       },
       own: () => {
-        const { listeners, fleet, allowedEgress } = below();
+        const { listeners, ownAddresses, fleet, allowedEgress } = below();
         const members = membership.members().flatMap(({ address }) => (address === "" ? [] : [address]));
         const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
           status.address,
           status.publicAddress,
         ]);
         return {
-          listeners: [...listeners, ...fleet.listeners, ...members],
+          listeners: listenersAt(ownAddresses, [...listeners, ...fleet.listeners, ...members]),
           loopbackBlock: fleet.loopbackBlock,
           machineAddresses: addresses.filter((address) => address !== ""),
           allowed: [...allowedEgress],

@@ -4,6 +4,7 @@ import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
 import { periodOf, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
+import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
@@ -39,6 +40,8 @@ const inferenceSettings = {
   ),
 } as const;
 
+export type InferenceSettings = ValuesOf<typeof inferenceSettings>;
+
 interface Ahead {
   /** The stream that processes of the proxy follow. */
   readonly inferenceFeed: ServedFeed;
@@ -54,6 +57,7 @@ interface BelowInference extends Ahead {
   readonly egress: Pick<Egress, "users">;
   readonly quotas: Quotas;
   readonly listeners: readonly string[];
+  readonly ownAddresses: readonly string[];
   readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "zone" | "domain">;
 }
 
@@ -106,15 +110,16 @@ function createSeams(
     here,
     catalog: () => file ?? "{}",
     refusals() {
-      const { listeners, fleet } = below();
+      const { listeners, ownAddresses, fleet } = below();
       const members = membership.members().flatMap(({ address }) => (address === "" ? [] : [address]));
+      const proxies = [...kinds.processes.values()].flatMap(({ object: { status } }) => status.listeners ?? []);
       const machines = [...fleet.machines.values()].flatMap(({ object: { status } }) => [
         status.address,
         status.publicAddress,
       ]);
       const block = fleet.loopbackBlock === "" ? [] : [`${fleet.loopbackBlock}.0.0/16`];
       return {
-        listeners: [...listeners, ...fleet.listeners, ...members],
+        listeners: listenersAt(ownAddresses, [...listeners, ...fleet.listeners, ...members, ...proxies]),
         networks: [...block, ...machines.filter((address) => address !== "")],
       };
     },

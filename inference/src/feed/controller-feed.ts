@@ -23,6 +23,8 @@ export interface ControllerFeed extends Feed<ProcessFrame, FeedFrame> {
 
 interface Deps {
   readonly processId: string;
+  /** host:port that the process listens on. */
+  readonly listens: readonly string[];
   readonly configuration: Configuration;
   readonly book: HoldBook;
   readonly journal: Journal;
@@ -37,7 +39,7 @@ const settlementsMax = 2_000;
 const hourMs = 3_600_000;
 
 export function createControllerFeed(deps: Deps): ControllerFeed {
-  const { processId, configuration, book, journal, onConfigured, log } = deps;
+  const { processId, listens, configuration, book, journal, onConfigured, log } = deps;
   const { state } = journal;
   let send: ((frame: ProcessFrame) => void) | undefined;
   let isWelcome = false;
@@ -130,7 +132,8 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 
   return {
     method: grpcService(InferenceFeedService).follow,
-    greet: () => create(ProcessFrameSchema, { frame: { case: "hello", value: { processId } } }),
+    greet: () =>
+      create(ProcessFrameSchema, { frame: { case: "hello", value: { processId, listeners: [...listens] } } }),
     opened(nextSend) {
       send = nextSend;
     },

@@ -18,7 +18,7 @@ export function serviceOfAuth({ spec }: AuthObject): string {
   return spec.serviceId;
 }
 
-/** All that is sealed is sealed with the key of the object; secrets of mail servers and providers also for where they are sent. */
+/** All that is sealed is sealed with the key of the object, secrets of mail servers and providers also for their destination. */
 export interface AuthSpec {
   /** For users; kept for good. */
   readonly authId: string;

@@ -26,7 +26,7 @@ import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceSettings } from "../settings/inference-settings.ts";
 import type { UsageStore } from "../usage/usage-store.ts";
 import { keyMessage, organizationMessage } from "./configuration.ts";
-import type { InferenceProcess } from "./inference-process.ts";
+import { checkedListeners, type InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
 /** What egress of the processes refuses. */
@@ -127,7 +127,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     const { processId } = hello.value;
     await Promise.all([settings.ready, keys.ready, accounts.ready, deps.processes.ready]);
     deps.here.add(processId);
-    const session = await openProcessSession(processId, deps, signal);
+    const opened = { processId, listeners: checkedListeners(hello.value.listeners) };
+    const session = await openProcessSession(opened, deps, signal);
     log.info("inference process follows", { process: processId });
     const follower: Follower = {
       processId,

@@ -31,7 +31,7 @@ interface SessionDeps {
 
 /** Makes this stream the newest of the process. What older ones had begun is in the accounts, or will never be. */
 export async function openProcessSession(
-  processId: string,
+  { processId, listeners }: { readonly processId: string; readonly listeners: readonly string[] },
   deps: SessionDeps,
   signal: AbortSignal,
 ): Promise<ProcessSession> {
@@ -49,6 +49,7 @@ export async function openProcessSession(
       landedBatch: before?.object.status.landedBatch ?? 0,
       controllerId,
       seenAt: now,
+      ...(listeners.length > 0 && { listeners }),
     };
     const object: InferenceProcess =
       before === undefined

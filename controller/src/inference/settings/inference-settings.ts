@@ -37,7 +37,7 @@ export interface ConfiguredProvider {
 /** Providers of one organization. */
 export const providersMax = 50;
 
-/** What the key of a provider is sealed with: it does not open as another one's, nor for another server. */
+/** A provider's key opens for this provider of this organization, and for this server. */
 export function providerKeyBinding(
   organizationId: string,
   provider: string,

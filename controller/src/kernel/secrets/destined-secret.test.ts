@@ -39,13 +39,13 @@ test.each([
   const after = { ...home, ...change };
   expect(changedDestination(home, after)).toEqual(names);
   const stored = { sealed: sealFor(sealer, bindingOf(home), "secret"), binding: bindingOf(home) };
-  const asked = { field: "api_key", stored, binding: bindingOf(after) };
-  expect(() => secretAfter(sealer, { ...asked, given: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given anew/);
-  const anew = secretAfter(sealer, { ...asked, given: "other" });
+  const request = { field: "api_key", stored, binding: bindingOf(after) };
+  expect(() => secretAfter(sealer, { ...request, given: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given anew/);
+  const anew = secretAfter(sealer, { ...request, given: "other" });
   expect(openFor(sealer, bindingOf(after), anew)).toBe("other");
 });
 
 test("there is no secret where none was given", () => {
-  const asked = { field: "api_key", given: undefined, stored: undefined, binding: bindingOf(home) };
-  expect(() => secretAfter(sealer, asked)).toThrow(/api_key: must be given/);
+  const request = { field: "api_key", given: undefined, stored: undefined, binding: bindingOf(home) };
+  expect(() => secretAfter(sealer, request)).toThrow(/api_key: must be given/);
 });

@@ -22,7 +22,7 @@ function mailerOf(port: number, { ca = "", more = {} }: { ca?: string; more?: Re
   const directory = mkdtempSync(join(tmpdir(), "holdfast-mail-"));
   const egress = createEgress(
     { users: [], operators: ["127.0.0.0/8"] },
-    { listeners: [], members: () => [], loopbackBlock: "127.99", machineAddresses: () => [] },
+    { listeners: [], addresses: [], members: () => [], loopbackBlock: "127.99", machineAddresses: () => [] },
   );
   onTestFinished(async () => {
     await egress.close();

@@ -1,0 +1,60 @@
+import { createServer } from "node:net";
+import { listenAt, openListeners } from "@holdfast/common/open-listeners.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { createAddressJudge } from "./address-judge.ts";
+import { listenersAt, ownAddresses } from "./own-addresses.ts";
+
+const nothing = {
+  listeners: [],
+  addresses: [],
+  members: () => [],
+  loopbackBlock: "127.99",
+  machineAddresses: () => [],
+} as const;
+
+test("a listener that this process opens is its own for as long as it is open", async () => {
+  const judge = createAddressJudge(["127.0.0.0/8", "::1/128"], ownAddresses(nothing));
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  const port = await listenAt(server, { host: "127.0.0.1", port: 0 });
+  expect(judge.refusal("127.0.0.1", port)).toBe("own");
+  expect(judge.refusal("::1", port)).toBe("own");
+  await new Promise((resolve) => server.close(resolve));
+  expect(judge.refusal("127.0.0.1", port)).toBeUndefined();
+  expect(openListeners()).toEqual([]);
+});
+
+test("a listener that cannot be opened is nobody's", async () => {
+  const [first, second] = [createServer(), createServer()];
+  onTestFinished(() => void first.close());
+  const port = await listenAt(first, { host: "127.0.0.1", port: 0 });
+  await expect(listenAt(second, { host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
+  expect(openListeners()).toEqual([{ host: "127.0.0.1", port }]);
+});
+
+test("ports of listeners are refused at addresses that lead to them from outside", () => {
+  const own = {
+    ...nothing,
+    listeners: ["0.0.0.0:8443", "https://10.0.0.1:2380"],
+    addresses: ["8.8.4.4", "2606:4700::1"],
+  };
+  const judge = createAddressJudge([], ownAddresses(own));
+  for (const address of ["8.8.4.4", "2606:4700::1", "::ffff:8.8.4.4"])
+    for (const port of [8_443, 2_380]) expect(judge.refusal(address, port), `${address} ${port}`).toBe("own");
+  expect(judge.refusal("8.8.4.4", 443)).toBeUndefined();
+  expect(judge.refusal("8.8.8.8", 8_443)).toBeUndefined();
+});
+
+test("processes elsewhere get each port at each address", () => {
+  const listeners = ["0.0.0.0:8443", "postgres://db.internal/holdfast", "https://10.0.0.1:2380"];
+  expect(listenersAt(["8.8.4.4", "name.example.com", "2606:4700::1"], listeners)).toEqual([
+    ...listeners,
+    "8.8.4.4:8443",
+    "8.8.4.4:5432",
+    "8.8.4.4:2380",
+    "[2606:4700::1]:8443",
+    "[2606:4700::1]:5432",
+    "[2606:4700::1]:2380",
+  ]);
+  expect(listenersAt([], listeners)).toEqual(listeners);
+});
