@@ -217,6 +217,13 @@ describe("what a database does", { timeout: 600_000 }, () => {
     ).json;
     expect(large).toMatchObject({ row_count: 8, truncated: true });
     expect(large.rows.map(([text]) => String(text).length)).toEqual(Array.from({ length: 8 }, () => 1_000_000));
+    const startedAt = async () =>
+      expectStatus(await execute({ sql: "SELECT pg_postmaster_start_time()::text" }), 200).json.rows;
+    const before = await startedAt();
+    const heavy = { sql: "SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 1000)" };
+    for (const answer of await Promise.all([heavy, heavy, heavy, heavy].map((body) => execute(body))))
+      expect(expectStatus(answer, 400).json.detail).toMatch(/^The statement needs more memory than the \d+ MiB/);
+    expect(await startedAt()).toEqual(before);
     const refused = expectStatus(await execute({ sql: "DELETE FROM counted" }), 400).json;
     expect(refused).toMatchObject({ code: "sql_refused", errors: [{ field: "sql", code: "sql_refused" }] });
     const engines = expectStatus(await execute({ sql: "SELECT 'é',   nope FROM counted" }), 400).json;
