@@ -13,6 +13,7 @@
 //   npm run faults -- --alerts                 10,000 alerts at once, half of them for a channel that hangs
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries, 100 by default, of the list of test/faults/failovers
 //   npm run faults -- --soak                   ten minutes of pauses of two seconds and less: no failover
+//   npm run faults -- --restore-walk [--seed N] [--minutes N]  a random life of a PostgreSQL, and each way back to its data
 //   npm run faults -- --middle [--seed N]      kills at each step of an image's replacement and of an agent's upgrade
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";
@@ -68,6 +69,9 @@ if (flags.includes("--outages")) {
   });
 } else if (flags.includes("--soak")) {
   await runPinned([vitest, "run", "test/faults/failover-soak.test.ts"], { HOLDFAST_TEST_SOAK_S: "600" });
+} else if (flags.includes("--restore-walk")) {
+  const rest = flags.filter((flag) => flag !== "--restore-walk");
+  await runPinned([join(checkout, "test", "faults", "run-restore-walk.ts"), ...rest]);
 } else if (flags.includes("--middle")) {
   const rest = flags.filter((flag) => flag !== "--middle");
   await runPinned([join(checkout, "test", "faults", "run-middle.ts"), ...rest]);

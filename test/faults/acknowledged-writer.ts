@@ -63,7 +63,8 @@ export function writeValues(platform: Platform, { connection, password }: Runnin
   });
 }
 
-function startWriter<C>(engine: {
+/** Writes by the engine's own client until the signal. */
+export function startWriter<C>(engine: {
   connect(): Promise<C>;
   write(client: C, id: number): Promise<void>;
   close(client: C): Promise<void>;

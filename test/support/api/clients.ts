@@ -14,6 +14,8 @@ export interface Login {
   readonly verify?: "name" | "address";
   /** How long a connection and a command may take; unset: long. */
   readonly patienceMs?: number;
+  /** Parameters of the session, as libpq's `options`; PostgreSQL only. */
+  readonly options?: string;
 }
 
 /** The address that the platform's own DNS server gives for a service's name. */
@@ -40,6 +42,7 @@ export async function openPostgresql(platform: Platform, connection: ConnectionJ
     ssl: { ca: connection.ca_certificate, ...(login.verify === "address" ? {} : { servername: connection.host }) },
     connectionTimeoutMillis: 10_000,
     query_timeout: 20_000,
+    ...(login.options !== undefined && { options: login.options }),
   };
   const client = new Client(config);
   // A session that the platform ends shows at its next query; without a listener it would end the test's process.

@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { leftOut } from "../system/restore-walk/left-out.ts";
+import { walkEnds } from "../system/restore-walk/restore-walk.ts";
+import { walkUnderTest } from "../system/restore-walk/walk-under-test.ts";
+
+/** Seeds that found a fault once, and others. */
+const seeds = [1, 20_261_128];
+const steps = 45;
+
+it.each(seeds)(
+  "everything of the random life of seed %i comes back, by moments, id, fork, drill and from the store alone",
+  async (seed) => {
+    const walk = await walkUnderTest({ seed, steps, moments: 5, ends: walkEnds, without: leftOut });
+    expect(walk.steps).toBe(steps);
+    expect(walk.rows).toBeGreaterThan(500);
+    expect(walk.objects).toBeGreaterThan(5);
+  },
+  1_200_000,
+);

@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+import { leftOut } from "./restore-walk/left-out.ts";
+import { walkUnderTest } from "./restore-walk/walk-under-test.ts";
+
+// A fixed seed of a short life; `npm run faults -- --restore-walk` tries others for longer.
+const seed = 3;
+
+it("brings a PostgreSQL back at moments of a random life, with all that was acknowledged and nothing that was begun later", async () => {
+  const walk = await walkUnderTest({ seed, steps: 14, moments: 2, ends: [], isShort: true, without: leftOut });
+  expect(walk.rows).toBeGreaterThan(50);
+  expect(walk.objects).toBeGreaterThan(4);
+}, 240_000);

@@ -1,0 +1,48 @@
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import type { Random } from "../../support/random.ts";
+
+const zones = ["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Kiritimati"];
+const largestWithoutDefault = 1_000;
+
+/** Pure: a value of the parameter. `extremes`: of its whole range, and often an end of it; otherwise near its default. */
+export function parameterValue(parameter: Parameter, random: Random, extremes: boolean): string {
+  switch (parameter.type) {
+    case "boolean":
+      return random.pick(["on", "off"]);
+    case "enum":
+      return random.pick(parameter.values);
+    case "text":
+      return random.pick(zones);
+    case "integer":
+    case "bytes":
+    case "duration":
+      return String(Math.round(extremes ? anywhere(parameter, random) : nearDefault(parameter, random)));
+    case "real":
+      return String(extremes ? anywhere(parameter, random) : Number(nearDefault(parameter, random).toFixed(3)));
+  }
+}
+
+function limitsOf({ minimum, maximum }: Parameter): { least: number; most: number } {
+  return { least: minimum ?? 0, most: maximum ?? 2_147_483_647 };
+}
+
+function anywhere(parameter: Parameter, random: Random): number {
+  const { least, most } = limitsOf(parameter);
+  const share = random.next();
+  if (share < 0.3) return least;
+  if (share < 0.6) return most;
+  // Small values are as likely as large ones.
+  const from = Math.max(least, 1);
+  return Math.min(most, Math.max(least, from * (most / from) ** random.next()));
+}
+
+function nearDefault(parameter: Parameter, random: Random): number {
+  const { least, most } = limitsOf(parameter);
+  const number = Number.parseFloat(parameter.default ?? "");
+  // A default with a unit of its own, or none, says nothing about the scale of a bare number.
+  const isBare = parameter.default !== null && /^[0-9.]+$/.test(parameter.default) && number > 0;
+  const value = isBare
+    ? number * (0.5 + random.next() * 1.5)
+    : Math.max(least, 1) * largestWithoutDefault ** random.next();
+  return Math.min(most, Math.max(least, value));
+}

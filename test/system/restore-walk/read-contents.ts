@@ -1,0 +1,99 @@
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import type { Client } from "pg";
+import { openPostgresql } from "../../support/api/clients.ts";
+import type { Platform } from "../../support/platform/platform.ts";
+import type { RunningService } from "../../support/platform/services.ts";
+import type { Contents, DatabaseContents } from "./walk-ledger.ts";
+
+/** Sessions of walks are of use whatever the service's parameters are. */
+export const sessionOptions = [
+  "statement_timeout=0",
+  "lock_timeout=0",
+  "idle_session_timeout=0",
+  "idle_in_transaction_session_timeout=0",
+  "transaction_timeout=0",
+  // What is acknowledged is durable.
+  "synchronous_commit=on",
+]
+  .map((setting) => `-c ${setting}`)
+  .join(" ");
+
+/** Connected to a database of the service as its default user. The caller ends it. */
+export function openSession(
+  platform: Platform,
+  { connection, password }: RunningService,
+  database: string = defaultDatabase,
+  options = sessionOptions,
+): Promise<Client> {
+  return openPostgresql(platform, connection, { password, database, options });
+}
+
+async function columnOf<T>(client: Client, sql: string): Promise<T[]> {
+  return (await client.query<{ value: T }>(sql)).rows.map(({ value }) => value);
+}
+
+async function pairsOf(client: Client, sql: string): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ name: string; value: string }>(sql);
+  return new Map(rows.map(({ name, value }) => [name, Number(value)]));
+}
+
+/** All of a service that a ledger can speak of. */
+export async function readContents(platform: Platform, service: RunningService): Promise<Contents> {
+  const client = await openSession(platform, service);
+  try {
+    const { rows } = await client.query<{ id: string; good: boolean }>(
+      "SELECT id, text = md5(id::text) AS good FROM ledger",
+    );
+    const bases = await client.query<{ name: string; valid: boolean }>(
+      "SELECT datname AS name, datconnlimit <> -2 AS valid FROM pg_database WHERE datname ~ '^base_'",
+    );
+    const databases = new Map<string, DatabaseContents | "invalid">([[defaultDatabase, await readDatabase(client)]]);
+    for (const { name, valid } of bases.rows)
+      databases.set(name, valid ? await readOther(platform, service, name) : "invalid");
+    return {
+      rows: new Set(rows.map(({ id }) => Number(id))),
+      damaged: rows.flatMap(({ id, good }) => (good ? [] : Number(id))),
+      roles: new Set(await columnOf<string>(client, "SELECT rolname AS value FROM pg_roles")),
+      prepared: new Set(await columnOf<string>(client, "SELECT gid AS value FROM pg_prepared_xacts")),
+      databases,
+    };
+  } finally {
+    await client.end();
+  }
+}
+
+async function readOther(platform: Platform, service: RunningService, name: string): Promise<DatabaseContents> {
+  const client = await openSession(platform, service, name);
+  try {
+    return await readDatabase(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function readDatabase(client: Client): Promise<DatabaseContents> {
+  const names = await columnOf<string>(
+    client,
+    "SELECT relname AS value FROM pg_class WHERE relkind = 'r' AND relname ~ '^table_[0-9]+$'",
+  );
+  const tables = new Map<string, number>();
+  for (const name of names) {
+    const [count] = await columnOf<string>(
+      client,
+      `SELECT count(*) FILTER (WHERE text = md5(i::text)) AS value FROM ${name}`,
+    );
+    tables.set(name, Number(count));
+  }
+  return {
+    extensions: new Set(await columnOf<string>(client, "SELECT extname AS value FROM pg_extension")),
+    tables,
+    sequences: await pairsOf(
+      client,
+      "SELECT sequencename AS name, coalesce(last_value, 0) AS value FROM pg_sequences WHERE sequencename ~ '^sequence_'",
+    ),
+    largeObjects: await pairsOf(
+      client,
+      "SELECT oid::text AS name, length(lo_get(oid)) AS value FROM pg_largeobject_metadata",
+    ),
+  };
+}

@@ -1,0 +1,384 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { endOf } from "../../faults/engine-changes.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { openSession } from "./read-contents.ts";
+import { type Answer, longMs, type WalkGround } from "./walk-ground.ts";
+import type { Deed, LedgerObject, ObjectKind } from "./walk-ledger.ts";
+import type { WalkStep, WalkStepKind } from "./walk-step.ts";
+
+type StepOf<K extends WalkStepKind> = Extract<WalkStep, { kind: K }>;
+/** Does the step and answers what came of it, in a word or two. */
+type Take<K extends WalkStepKind> = (ground: WalkGround, step: StepOf<K>) => Promise<string>;
+
+const restMs = 2_000;
+
+/** A session that was killed, cut or refused by an engine that starts: the outcome is unknown, and no fault. */
+function isInterrupted(error: unknown): boolean {
+  const code = String((error as { code?: string }).code ?? "");
+  const message = error instanceof Error ? error.message : "";
+  return (
+    /^(08|57P|53300|25006$|ECONN|EPIPE|ETIMEDOUT)/.test(code) ||
+    /terminated|timeout|closed|ended|not queryable/i.test(message)
+  );
+}
+
+/** Resolves with "done" when it was acknowledged, and with the reason when nobody knows. */
+async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<string> {
+  try {
+    await act();
+    deed.acknowledgedAt = Date.now();
+    return "done";
+  } catch (error) {
+    if (isInterrupted(error)) return `interrupted: ${(error as Error).message}`;
+    throw error;
+  }
+}
+
+function make(
+  { ledger }: WalkGround,
+  object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
+  act: () => Promise<unknown>,
+): Promise<string> {
+  const made: Deed = { begunAt: Date.now() };
+  ledger.objects.push({ values: [], ...object, made });
+  return attempt(made, act);
+}
+
+function find({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): LedgerObject {
+  const found = ledger.objects.find(
+    (each) => each.kind === kind && each.name === name && each.database === database && each.dropped === undefined,
+  );
+  if (found === undefined) throw new Error(`the ledger has no ${kind} ${name}`);
+  return found;
+}
+
+/** What may not have been made cannot be dropped. */
+async function drop(
+  ground: WalkGround,
+  of: { readonly kind: ObjectKind; readonly name: string; readonly database?: string },
+  act: () => Promise<unknown>,
+): Promise<string> {
+  const object = find(ground, of.kind, of.name, of.database);
+  if (!isMade(ground, of.kind, of.name, of.database)) return "skipped: it may not be there";
+  object.dropped = { begunAt: Date.now() };
+  return attempt(object.dropped, act);
+}
+
+function isMade({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): boolean {
+  return ledger.objects.some(
+    (each) =>
+      each.kind === kind &&
+      each.name === name &&
+      each.database === database &&
+      each.made.acknowledgedAt !== undefined &&
+      each.dropped === undefined,
+  );
+}
+
+/** Skips what would be done in a database of which nobody knows whether it is there. */
+function inside<S extends { readonly database: string }>(
+  take: (ground: WalkGround, step: S) => Promise<string>,
+): (ground: WalkGround, step: S) => Promise<string> {
+  return async (ground, step) =>
+    step.database === defaultDatabase || isMade(ground, "database", step.database)
+      ? take(ground, step)
+      : "skipped: its database may not be there";
+}
+
+const sql =
+  ({ within }: WalkGround, text: string, database?: string, options?: string) =>
+  () =>
+    within((client) => client.query(text), database, options);
+
+/** Of a change by the API, once its operation has ended. */
+async function ended({ platform }: WalkGround, { json }: Answer): Promise<string> {
+  if (json.operation === null || json.operation === undefined) return "done";
+  const { status, error } = await endOf(platform, json.operation.id);
+  if (status === "completed") return "done";
+  return `${status}: ${error?.code} ${error?.message}`;
+}
+
+async function byApi(ground: WalkGround, verb: string, rest: string, body?: object): Promise<void> {
+  const outcome = await ended(ground, await ground.call(verb, ground.path(rest), [200, 201, 202, 204], body));
+  if (outcome !== "done") throw new Error(`${verb} ${rest}: ${outcome}`);
+}
+
+/** An operation of the service itself; a refusal in words is an outcome like others. */
+async function operation(ground: WalkGround, verb: string, rest: string, body?: object): Promise<string> {
+  const answer = await ground.call(verb, ground.path(rest), [200, 202, 400, 422], body);
+  if (answer.status >= 400) return `refused: ${answer.text}`;
+  await ground.settled();
+  return "done";
+}
+
+const quoted = (name: string) => `"${name}"`;
+
+/** How each kind of step is taken. */
+const takes: { readonly [K in WalkStepKind]: Take<K> } = {
+  "set-parameter": async (ground, { name, value }) => {
+    const body = { parameters: { [name]: value } };
+    const answer = await ground.call("PATCH", ground.path("/configuration"), [200, 202, 400, 422], body);
+    if (answer.status >= 400) return `refused: ${answer.text}`;
+    const outcome = await ended(ground, answer);
+    await ground.settled();
+    return outcome;
+  },
+  restart: (ground) => operation(ground, "POST", "/restart"),
+  resize: (ground, { plan }) => operation(ground, "POST", "/resize", { plan_name: plan }),
+  expand: (ground, { storageGb }) => operation(ground, "POST", "/storage/expand", { storage_size_gb: storageGb }),
+  "add-node": async (ground) => {
+    const outcome = await operation(ground, "POST", "/nodes", { role: "replica" });
+    if (outcome === "done") await untilSynchronous(ground);
+    return outcome;
+  },
+  "remove-node": async (ground) => {
+    const replica = await replicaOf(ground);
+    if (replica === undefined) return "skipped: there is no replica";
+    await ground.call("PATCH", ground.path(), [200, 202], { replication_mode: "async" });
+    await ground.settled();
+    await ground.call("DELETE", ground.path(`/nodes/${replica}`), [202, 204]);
+    const isGone = async () => (await replicaOf(ground)) === undefined;
+    await waitUntil("the replica is gone", isGone, { withinMs: longMs });
+    return "done";
+  },
+  switchover: async (ground) => {
+    const replica = await replicaOf(ground);
+    if (replica === undefined) return "skipped: there is no replica";
+    await ground.failures.untilReplicaCounts();
+    return operation(ground, "POST", `/nodes/${replica}/failover`);
+  },
+  failover: async (ground) => {
+    const { failures } = ground;
+    if ((await replicaOf(ground)) === undefined) return "skipped: there is no replica";
+    await untilSynchronous(ground);
+    await failures.untilReplicaCounts();
+    const { primary, replica } = await failures.roles();
+    const mend = failures.pauseMachine(primary);
+    try {
+      const isReplaced = async () => (await failures.roles()).primary === replica;
+      const describe = () => ground.services.describe(ground.source.service.id);
+      await waitUntil("the replica is the primary", isReplaced, { withinMs: longMs, everyMs: 200, describe });
+    } finally {
+      mend();
+    }
+    return "done";
+  },
+  upgrade: (ground, { version }) => operation(ground, "POST", "/upgrade", { version }),
+
+  "create-database": (ground, { name, way }) =>
+    make(ground, { kind: "database", name }, () =>
+      way === "api" ? byApi(ground, "POST", "/databases", { name }) : sql(ground, `CREATE DATABASE ${name}`)(),
+    ),
+  "drop-database": async (ground, { name, way, atRest }) => {
+    if (atRest) {
+      await ground.pause();
+      await sleep(restMs);
+    }
+    try {
+      return await drop(ground, { kind: "database", name }, () =>
+        way === "api" ? byApi(ground, "DELETE", `/databases/${name}`) : sql(ground, `DROP DATABASE ${name}`)(),
+      );
+    } finally {
+      ground.resume();
+    }
+  },
+  "half-drop-database": (ground, { name }) => halfDrop(ground, name),
+  "create-role": (ground, { name, way }) =>
+    make(ground, { kind: "role", name }, () =>
+      way === "api"
+        ? byApi(ground, "POST", "/database-users", { username: name, role: "readwrite" })
+        : sql(ground, `CREATE ROLE ${name} LOGIN PASSWORD '${randomUUID()}'`)(),
+    ),
+  "drop-role": (ground, { name, way }) =>
+    drop(ground, { kind: "role", name }, () =>
+      way === "api" ? byApi(ground, "DELETE", `/database-users/${name}`) : sql(ground, `DROP ROLE ${name}`)(),
+    ),
+  "create-extension": inside((ground, { name, database }) =>
+    make(
+      ground,
+      { kind: "extension", name, database },
+      sql(ground, `CREATE EXTENSION ${quoted(name)} CASCADE`, database),
+    ),
+  ),
+  "drop-extension": inside((ground, { name, database }) =>
+    drop(ground, { kind: "extension", name, database }, sql(ground, `DROP EXTENSION ${quoted(name)}`, database)),
+  ),
+  "create-table": inside((ground, { name, database, rows, unlogged }) => {
+    const what = unlogged ? "UNLOGGED TABLE" : "TABLE";
+    const series = `SELECT i, md5(i::text) AS text FROM generate_series(1, ${rows}) AS i`;
+    const object = { kind: "table", name, database, size: rows, unlogged } as const;
+    return make(ground, object, sql(ground, `CREATE ${what} ${name} AS ${series}`, database));
+  }),
+  "drop-table": inside((ground, { name, database }) =>
+    drop(ground, { kind: "table", name, database }, sql(ground, `DROP TABLE ${name}`, database)),
+  ),
+  "create-sequence": inside((ground, { name, database }) =>
+    make(ground, { kind: "sequence", name, database }, sql(ground, `CREATE SEQUENCE ${name}`, database)),
+  ),
+  "advance-sequence": inside(async (ground, { name, database, by }) => {
+    const { values } = find(ground, "sequence", name, database);
+    if (!isMade(ground, "sequence", name, database)) return "skipped: it may not be there";
+    const deed: Deed = { begunAt: Date.now() };
+    let value = 0;
+    const outcome = await attempt(deed, async () => {
+      const advance = `SELECT max(nextval('${name}'))::int AS value FROM generate_series(1, ${by})`;
+      // A value counts once a transaction that wrote committed after it.
+      const { rows } = await ground.within((client) => client.query<{ value: number }>(advance), database);
+      value = rows[0]?.value ?? 0;
+    });
+    values.push({ value, deed });
+    return outcome;
+  }),
+  "create-large-object": inside((ground, { name, database, bytes }) =>
+    make(
+      ground,
+      { kind: "large object", name, database, size: bytes },
+      sql(ground, `SELECT lo_from_bytea(${name}, convert_to(repeat('x', ${bytes}), 'UTF8'))`, database),
+    ),
+  ),
+  "drop-large-object": inside((ground, { name, database }) =>
+    drop(ground, { kind: "large object", name, database }, sql(ground, `SELECT lo_unlink(${name})`, database)),
+  ),
+  "create-tablespace": async (ground, { name }) => {
+    try {
+      await sql(ground, `CREATE TABLESPACE ${name} LOCATION '/tmp'`)();
+    } catch (error) {
+      // SQLSTATE of a right that is missing.
+      if ((error as { code?: string }).code === "42501") return "refused, as it must be";
+      if (isInterrupted(error)) return "interrupted";
+      throw error;
+    }
+    throw new Error("a user may make a tablespace");
+  },
+
+  prepare: (ground, { name }) =>
+    make(ground, { kind: "prepared transaction", name }, async () => {
+      await ground.within(async (client) => {
+        await client.query("BEGIN");
+        await client.query(insertNamed, [name]);
+        await client.query(`PREPARE TRANSACTION '${name}'`);
+      });
+    }),
+  "end-prepared": async (ground, { name, commits }) => {
+    if (!isMade(ground, "prepared transaction", name)) return "skipped: it may not be there";
+    const verb = commits ? "COMMIT" : "ROLLBACK";
+    const end = sql(ground, `${verb} PREPARED '${name}'`);
+    return drop(ground, { kind: "prepared transaction", name }, end);
+  },
+  begin: async (ground, { name }) => {
+    const client = await openSession(ground.platform, ground.source);
+    ground.open.set(name, client);
+    try {
+      await client.query("BEGIN");
+      await client.query(insertNamed, [name]);
+      return "done";
+    } catch (error) {
+      if (isInterrupted(error)) return "interrupted";
+      throw error;
+    }
+  },
+  end: async (ground, { name, commits }) => {
+    const client = ground.open.get(name);
+    ground.open.delete(name);
+    if (client === undefined) return "skipped: it is not open";
+    const row = ground.nextRow();
+    try {
+      if (!commits) {
+        await client.query("ROLLBACK");
+        return "done";
+      }
+      // The row is of this transaction, and visible from its commit on.
+      await client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
+      const made: Deed = { begunAt: Date.now() };
+      ground.ledger.rows.push({ id: row, made });
+      return await attempt(made, () => client.query("COMMIT"));
+    } catch (error) {
+      if (isInterrupted(error)) return "interrupted";
+      throw error;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  },
+
+  kill: async (ground, { victim }) => (ground.kill(victim) ? "killed" : "nothing of it runs"),
+  "store-outage": async ({ platform }, { ms }) => {
+    const { store = 0 } = platform.processes();
+    if (store === 0) return "no store runs";
+    killAtOnce(store, "SIGSTOP");
+    await sleep(ms);
+    killAtOnce(store, "SIGCONT");
+    return "done";
+  },
+  backup: async (ground) => {
+    const begunAt = Date.now();
+    const { json } = await ground.call("POST", ground.path("/backups"), [202]);
+    ground.backups.push({ id: String(json["id"]), begunAt });
+    return "asked for";
+  },
+  "rotate-key": async (ground) => {
+    await ground.call("POST", ground.path("/backups/rotate-key"), [202]);
+    return "done";
+  },
+  rest: async (ground, { ms }) => {
+    await ground.pause();
+    await sleep(ms);
+    ground.resume();
+    return "done";
+  },
+};
+
+const insertNamed = "INSERT INTO held (name) VALUES ($1)";
+
+/** From then on no failover loses what was acknowledged. */
+async function untilSynchronous(ground: WalkGround): Promise<void> {
+  const { services, source } = ground;
+  await ground.call("PATCH", ground.path(), [200, 202], { replication_mode: "sync" });
+  const isProtected = async () => {
+    const { replication } = await services.get(source.service.id);
+    return replication !== null && replication.healthy && replication.standby_names.length > 0;
+  };
+  const describe = () => services.describe(source.service.id);
+  await waitUntil("commits wait for the replica", isProtected, { withinMs: longMs, everyMs: 200, describe });
+}
+
+async function replicaOf({ services, source }: WalkGround): Promise<string | undefined> {
+  const { nodes } = await services.get(source.service.id);
+  return nodes.find(({ role }) => role === "replica")?.id;
+}
+
+/** Timeouts of DROP DATABASE, from one that ends it before it began. */
+const halfDropMs = [2, 4, 6, 8, 11, 14, 18, 24, 32, 45, 60];
+
+async function halfDrop(ground: WalkGround, name: string): Promise<string> {
+  if (!isMade(ground, "database", name)) return "skipped: it may not be there";
+  const limitOf = async () => {
+    const found = "SELECT datconnlimit AS limit FROM pg_database WHERE datname = $1";
+    const { rows } = await ground.within((client) => client.query<{ limit: number }>(found, [name]));
+    return rows[0]?.limit;
+  };
+  find(ground, "database", name).dropped = { begunAt: Date.now() };
+  for (const ms of halfDropMs) {
+    // What is to be written out makes the checkpoint of the drop a long one.
+    const dirt = "CREATE TABLE dirt AS SELECT md5(i::text) AS text FROM generate_series(1, 20000) AS i";
+    await sql(ground, `DROP TABLE IF EXISTS dirt; ${dirt}`)();
+    await ground
+      .within(async (client) => {
+        await client.query(`SET statement_timeout = ${ms}`);
+        await client.query(`DROP DATABASE IF EXISTS ${name}`);
+      })
+      .catch(() => undefined);
+    const limit = await limitOf();
+    if (limit === undefined) return `dropped whole within ${ms} ms`;
+    if (limit === -2) return `dropped halfway after ${ms} ms`;
+  }
+  return "never began";
+}
+
+/** Does one step; resolves with what came of it. Throws for what must not be. */
+export function takeStep<K extends WalkStepKind>(ground: WalkGround, step: StepOf<K>): Promise<string> {
+  const take: Take<K> = takes[step.kind as K];
+  return take(ground, step);
+}

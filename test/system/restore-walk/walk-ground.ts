@@ -1,0 +1,173 @@
+import type { Client } from "pg";
+import { startWriter } from "../../faults/acknowledged-writer.ts";
+import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { killAtOnce } from "../../support/platform/platform-processes.ts";
+import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
+import { waitUntil } from "../../support/wait-until.ts";
+import { createFailures, failing } from "../replication/failures.ts";
+import { openSession } from "./read-contents.ts";
+import type { Deed, WalkLedger } from "./walk-ledger.ts";
+import type { WalkVictim } from "./walk-step.ts";
+
+/** As long as anything may take on a busy machine, kills included. */
+export const longMs = 300_000;
+
+export const walkEnvironment = { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" };
+
+export interface Answer {
+  readonly status: number;
+  readonly json: Readonly<Record<string, unknown>> & { readonly operation?: OperationJson | null };
+  readonly text: string;
+}
+
+/** One PostgreSQL that is written to all the time, whatever happens to it. */
+export interface WalkGround {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly source: RunningService;
+  readonly ledger: WalkLedger;
+  /** Sessions with a transaction that is open, by name. */
+  readonly open: Map<string, Client>;
+  /** Manual backups, and when each was asked for. */
+  readonly backups: { readonly id: string; readonly begunAt: number }[];
+  readonly failures: ReturnType<typeof createFailures>;
+  /** Number of the next row. */
+  nextRow(): number;
+  /** Path of the service, or of what is below it. */
+  path(rest?: string): string;
+  /** Resolves with an answer of one of the statuses; throws for another. */
+  call(verb: string, path: string, statuses: readonly number[], body?: object): Promise<Answer>;
+  /** The service once it is Running and no operation is in progress. */
+  settled(): Promise<ServiceJson>;
+  /** Resolves when rows are acknowledged that were begun after the call. */
+  writesGoOn(): Promise<void>;
+  /** Nothing is written until `resume`. */
+  pause(): Promise<void>;
+  resume(): void;
+  /** True when there was one, and it is killed. */
+  kill(victim: WalkVictim): boolean;
+  /** Work in a session of its own. */
+  within<T>(work: (client: Client) => Promise<T>, database?: string, options?: string): Promise<T>;
+  remove(): Promise<void>;
+}
+
+export async function openWalkGround(): Promise<WalkGround> {
+  const platform = await startPlatform({ environment: walkEnvironment });
+  try {
+    return await walkGroundOn(platform);
+  } catch (error) {
+    await platform.remove();
+    throw error;
+  }
+}
+
+async function walkGroundOn(platform: Platform): Promise<WalkGround> {
+  const services = createServices(platform);
+  const source = await services.createRunning("walker", {
+    allowed_cidrs: ["127.0.0.0/8"],
+    parameters: { max_prepared_transactions: "10" },
+  });
+  const { id } = source.service;
+  const ledger: WalkLedger = { rows: [], objects: [] };
+  const stop = new AbortController();
+  const connect = (database?: string, options?: string) => openSession(platform, source, database, options);
+  let rows = 0;
+  const nextRow = () => (rows += 1);
+  let gate: PromiseWithResolvers<void> | undefined;
+  let writing: Promise<unknown> = Promise.resolve();
+  let calls = 0;
+  let primary = source.service.nodes[0]?.id;
+
+  const first = await connect();
+  await first.query("CREATE TABLE ledger (id bigint PRIMARY KEY, text text NOT NULL)");
+  await first.query("CREATE TABLE held (name text PRIMARY KEY)");
+  await first.end();
+  const writer = startWriter<Client>({
+    connect,
+    async write(client) {
+      await gate?.promise;
+      if (stop.signal.aborted) return;
+      const made: Deed = { begunAt: Date.now() };
+      const row = nextRow();
+      ledger.rows.push({ id: row, made });
+      const written = client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
+      writing = written.catch(() => undefined);
+      await written;
+      made.acknowledgedAt = Date.now();
+    },
+    close: (client) => client.end(),
+    read: async () => [],
+    signal: stop.signal,
+  });
+
+  const ground: WalkGround = {
+    platform,
+    services,
+    source,
+    ledger,
+    nextRow,
+    open: new Map(),
+    backups: [],
+    failures: createFailures(failing({ platform, services }, source), () => undefined, []),
+    path: (rest = "") => `/managed-services/${id}${rest}`,
+    async call(verb, path, statuses, body) {
+      calls += 1;
+      const headers = verb === "POST" ? { "idempotency-key": `walk ${calls}` } : {};
+      const options = { headers, withinMs: longMs, ...(body !== undefined && { body }) };
+      const answer = await platform.rest.insist(verb, path, options);
+      if (!statuses.includes(answer.status))
+        throw new Error(`${verb} ${path} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`);
+      return answer;
+    },
+    async settled() {
+      const service = await services.settled(id, "Running", longMs);
+      primary = service.primary_node_id;
+      return service;
+    },
+    async writesGoOn() {
+      const since = Date.now();
+      const goesOn = () => ledger.rows.some(({ made }) => made.begunAt > since && made.acknowledgedAt !== undefined);
+      const describe = () => services.describe(id);
+      await waitUntil("writes are acknowledged", goesOn, { withinMs: longMs, everyMs: 20, describe });
+    },
+    async pause() {
+      gate ??= Promise.withResolvers();
+      await writing;
+    },
+    resume() {
+      gate?.resolve();
+      gate = undefined;
+    },
+    kill(victim) {
+      const { controllers, etcd, store, machines } = platform.processes();
+      const machine = machines.find((each) => each.id === primary);
+      const pids = {
+        engine: [machine?.engine],
+        agent: machine?.agents ?? [],
+        keeper: [machine?.keeper],
+        machine: [machine?.launcher],
+        controller: controllers,
+        store: [store],
+        etcd: [etcd],
+      }[victim].filter((pid) => pid !== undefined);
+      return pids.map((pid) => killAtOnce(pid)).includes(true);
+    },
+    async within(work, database, options) {
+      const client = await connect(database, options);
+      try {
+        return await work(client);
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    },
+    async remove() {
+      stop.abort();
+      ground.resume();
+      await writer.done;
+      for (const client of ground.open.values()) await client.end().catch(() => undefined);
+      await platform.remove();
+    },
+  };
+  return ground;
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import { type Contents, faultsOf, type LedgerObject, presenceIn, type WalkLedger } from "./walk-ledger.ts";
+
+const deed = (begunAt: number, acknowledgedAt?: number) => ({
+  begunAt,
+  ...(acknowledgedAt !== undefined && { acknowledgedAt }),
+});
+const at = (moment: number) => ({ from: moment, to: moment });
+
+describe("what is in data of a moment", () => {
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each([
+    // made           dropped          moment             presence
+    [deed(10, 20),    undefined,       at(30),            "present"],
+    [deed(10, 20),    undefined,       at(5),             "absent"],
+    [deed(10, 20),    undefined,       at(15),            "either"],
+    [deed(10, 20),    undefined,       at(20),            "either"],
+    [deed(10),        undefined,       at(30),            "either"],
+    [deed(10),        undefined,       at(5),             "absent"],
+    [deed(10, 20),    deed(40, 50),    at(30),            "present"],
+    [deed(10, 20),    deed(40, 50),    at(45),            "either"],
+    [deed(10, 20),    deed(40, 50),    at(60),            "absent"],
+    [deed(10, 20),    deed(40),        at(60),            "either"],
+    [deed(10, 20),    undefined,       { from: 15, to: 30 }, "either"],
+    [deed(10, 20),    undefined,       { from: 25, to: 30 }, "present"],
+    [deed(10, 20),    deed(28, 29),    { from: 25, to: 30 }, "either"],
+  ] as const)("made %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
+    expect(presenceIn({ made, dropped }, moment)).toBe(presence);
+  });
+});
+
+describe("the comparison with a ledger", () => {
+  const object = (kind: LedgerObject["kind"], name: string, more: Partial<LedgerObject> = {}): LedgerObject => ({
+    kind,
+    name,
+    made: deed(10, 20),
+    values: [],
+    ...(["extension", "table", "sequence", "large object"].includes(kind) && { database: "defaultdb" }),
+    ...more,
+  });
+  const ledger: WalkLedger = {
+    rows: [
+      { id: 1, made: deed(10, 20) },
+      { id: 2, made: deed(30, 40) },
+      { id: 3, made: deed(90, 95) },
+    ],
+    objects: [
+      object("database", "base_1"),
+      object("role", "role_1"),
+      object("prepared transaction", "prepared_1"),
+      object("extension", "citext"),
+      object("table", "table_1", { size: 10 }),
+      object("table", "table_2", { size: 10, unlogged: true }),
+      object("sequence", "sequence_1", {
+        values: [
+          { value: 5, deed: deed(20, 30) },
+          { value: 9, deed: deed(70, 80) },
+        ],
+      }),
+      object("large object", "1000001", { size: 4 }),
+      object("table", "table_3", { size: 0, database: "base_1", dropped: deed(30, 40) }),
+    ],
+  };
+  const base = { extensions: new Set<string>(), sequences: new Map(), largeObjects: new Map(), tables: new Map() };
+  const right = {
+    rows: new Set([1, 2]),
+    damaged: [],
+    roles: new Set(["role_1"]),
+    prepared: new Set(["prepared_1"]),
+    databases: new Map([
+      [
+        "defaultdb",
+        {
+          extensions: new Set(["citext"]),
+          tables: new Map([
+            ["table_1", 10],
+            ["table_2", 0],
+          ]),
+          sequences: new Map([["sequence_1", 5]]),
+          largeObjects: new Map([["1000001", 4]]),
+        },
+      ],
+      ["base_1", base],
+    ]),
+  } satisfies Contents;
+  const faults = (contents: Partial<Contents>) => faultsOf(ledger, at(60), { ...right, ...contents });
+  const own = right.databases.get("defaultdb") ?? base;
+  const within = (changed: Partial<typeof own>) => ({
+    databases: new Map(right.databases).set("defaultdb", { ...own, ...changed }),
+  });
+
+  it("finds nothing where all is as it was", () => {
+    expect(faults({})).toEqual([]);
+  });
+
+  // biome-ignore format: a table, aligned so that it reads as one
+  it.each<[string, Partial<Contents>, RegExp]>([
+    ["a row that is missing",        { rows: new Set([1]) },                   /1 rows acknowledged before .* missing: 2/],
+    ["a row that was begun later",   { rows: new Set([1, 2, 3]) },             /1 rows begun after .* there: 3/],
+    ["a row that nobody wrote",      { rows: new Set([1, 2, 4]) },             /nobody wrote are there: 4/],
+    ["a row that is damaged",        { damaged: [2] },                         /another text: 2/],
+    ["a role that is missing",       { roles: new Set() },                     /^role role_1 is missing/],
+    ["a transaction that is gone",   { prepared: new Set() },                  /^prepared transaction prepared_1 is missing/],
+    ["a database that is missing",   { databases: new Map([["defaultdb", own]]) }, /^database base_1 is missing/],
+    ["a database that is invalid",   { databases: new Map([["defaultdb", own], ["base_1", "invalid"]] as const) }, /^database base_1 is missing/],
+    ["an extension that is missing", within({ extensions: new Set() }),        /^extension citext of defaultdb is missing/],
+    ["a table without rows",         within({ tables: new Map([["table_1", 0], ["table_2", 0]]) }), /table_1 .* has 0 rows instead of 10/],
+    ["a sequence that went back",    within({ sequences: new Map([["sequence_1", 4]]) }), /sequence_1 .* is at 4, before 5/],
+    ["a large object that is cut",   within({ largeObjects: new Map([["1000001", 3]]) }), /has 3 bytes instead of 4/],
+    ["a table that was dropped",     { databases: new Map(right.databases).set("base_1", { ...base, tables: new Map([["table_3", 0]]) }) }, /^table table_3 of base_1 is there/],
+  ])("finds %s", (_what, contents, fault) => {
+    expect(faults(contents)).toEqual([expect.stringMatching(fault)]);
+  });
+});

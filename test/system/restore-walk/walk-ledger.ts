@@ -1,0 +1,167 @@
+/** When something began and when it was acknowledged: milliseconds since 1970. Without an answer nobody knows its outcome. */
+export interface Deed {
+  readonly begunAt: number;
+  acknowledgedAt?: number;
+}
+
+export type ObjectKind =
+  | "database"
+  | "role"
+  | "extension"
+  | "table"
+  | "sequence"
+  | "large object"
+  | "prepared transaction";
+
+/** An object of the catalog, or a row of the writer's table. */
+export interface LedgerObject {
+  readonly kind: ObjectKind;
+  /** Absent for what belongs to no database. */
+  readonly database?: string;
+  readonly name: string;
+  readonly made: Deed;
+  dropped?: Deed;
+  /** Rows of a table, bytes of a large object. */
+  readonly size?: number;
+  /** An unlogged table comes back without its rows. */
+  readonly unlogged?: boolean;
+  /** Values of a sequence. */
+  readonly values: { readonly value: number; readonly deed: Deed }[];
+}
+
+export interface LedgerRow {
+  readonly id: number;
+  readonly made: Deed;
+}
+
+/** Everything that was written to a service, outside of it. */
+export interface WalkLedger {
+  readonly rows: LedgerRow[];
+  readonly objects: LedgerObject[];
+}
+
+/** The moment of restored data lies between these two; both are the same where it is exact. */
+export interface Moment {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What a restored service has. */
+export interface Contents {
+  readonly rows: ReadonlySet<number>;
+  /** Rows whose text is not that of their id. */
+  readonly damaged: readonly number[];
+  readonly roles: ReadonlySet<string>;
+  readonly prepared: ReadonlySet<string>;
+  readonly databases: ReadonlyMap<string, DatabaseContents | "invalid">;
+}
+
+export interface DatabaseContents {
+  readonly extensions: ReadonlySet<string>;
+  /** Rows of each table. */
+  readonly tables: ReadonlyMap<string, number>;
+  /** Last value of each sequence. */
+  readonly sequences: ReadonlyMap<string, number>;
+  /** Bytes of each large object. */
+  readonly largeObjects: ReadonlyMap<string, number>;
+}
+
+type Presence = "present" | "absent" | "either";
+
+/** Pure: must it be there in data of that moment? Within a millisecond nobody knows which came first. */
+export function presenceIn({ made, dropped }: { made: Deed; dropped?: Deed | undefined }, moment: Moment): Presence {
+  if (made.begunAt > moment.to) return "absent";
+  if (dropped?.acknowledgedAt !== undefined && dropped.acknowledgedAt < moment.from) return "absent";
+  const isMade = made.acknowledgedAt !== undefined && made.acknowledgedAt < moment.from;
+  const isLeft = dropped === undefined || dropped.begunAt > moment.to;
+  return isMade && isLeft ? "present" : "either";
+}
+
+const shown = 10;
+
+/** Pure: how restored data differ from what the ledger says of the moment, a sentence each; none when they are right. */
+export function faultsOf(ledger: WalkLedger, moment: Moment, contents: Contents): readonly string[] {
+  return [...rowFaults(ledger.rows, moment, contents), ...objectFaults(ledger.objects, moment, contents)];
+}
+
+function rowFaults(rows: readonly LedgerRow[], moment: Moment, contents: Contents): string[] {
+  const found = (presence: Presence, isThere: boolean) =>
+    rows.filter((row) => presenceIn(row, moment) === presence && contents.rows.has(row.id) === isThere);
+  const sentence = (list: readonly LedgerRow[], text: string) =>
+    list.length === 0
+      ? []
+      : [`${list.length} rows ${text}: ${list.slice(0, shown).map(({ id, made }) => `${id} ${JSON.stringify(made)}`)}`];
+  const ids = new Set(rows.map(({ id }) => id));
+  const strangers = [...contents.rows].filter((id) => !ids.has(id));
+  return [
+    ...sentence(found("present", false), "acknowledged before the moment are missing"),
+    ...sentence(found("absent", true), "begun after the moment are there"),
+    ...(strangers.length === 0 ? [] : [`rows that nobody wrote are there: ${strangers.slice(0, shown)}`]),
+    ...(contents.damaged.length === 0 ? [] : [`rows have another text: ${contents.damaged.slice(0, shown)}`]),
+  ];
+}
+
+function objectFaults(objects: readonly LedgerObject[], moment: Moment, contents: Contents): string[] {
+  return objects.flatMap((object) => {
+    const { kind, name, database } = object;
+    const within = database === undefined ? undefined : contents.databases.get(database);
+    // The database itself is an object of the ledger.
+    if (database !== undefined && (within === undefined || within === "invalid")) return [];
+    const presence = presenceIn(object, moment);
+    const title = `${kind} ${name}${database === undefined ? "" : ` of ${database}`}`;
+    const times = JSON.stringify({ made: object.made, dropped: object.dropped });
+    const isThere = isFound(object, contents);
+    if (presence === "present" && !isThere) return [`${title} is missing: ${times}`];
+    if (presence === "absent" && isThere) return [`${title} is there: ${times}`];
+    if (!isThere || within === undefined || within === "invalid") return [];
+    return sizeFaults(object, within, moment).map((fault) => `${title} ${fault}: ${times}`);
+  });
+}
+
+/** A database that cannot be connected to counts as there only while its drop may have begun. */
+function isFound({ kind, name, database }: LedgerObject, contents: Contents): boolean {
+  const within = contents.databases.get(database ?? "");
+  const of = within === "invalid" ? undefined : within;
+  switch (kind) {
+    case "database": {
+      const found = contents.databases.get(name);
+      return found !== undefined && found !== "invalid";
+    }
+    case "role":
+      return contents.roles.has(name);
+    case "prepared transaction":
+      return contents.prepared.has(name);
+    case "extension":
+      return of?.extensions.has(name) ?? false;
+    case "table":
+      return of?.tables.has(name) ?? false;
+    case "sequence":
+      return of?.sequences.has(name) ?? false;
+    case "large object":
+      return of?.largeObjects.has(name) ?? false;
+  }
+}
+
+function sizeFaults({ kind, name, size, unlogged, values }: LedgerObject, of: DatabaseContents, moment: Moment) {
+  switch (kind) {
+    case "table": {
+      const rows = of.tables.get(name);
+      const isRight = rows === size || (unlogged === true && rows === 0);
+      return isRight ? [] : [`has ${rows} rows instead of ${size}`];
+    }
+    case "large object": {
+      const bytes = of.largeObjects.get(name);
+      return bytes === size ? [] : [`has ${bytes} bytes instead of ${size}`];
+    }
+    case "sequence": {
+      const last = of.sequences.get(name) ?? 0;
+      const least = Math.max(
+        0,
+        ...values.flatMap(({ value, deed }) => (presenceIn({ made: deed }, moment) === "present" ? value : [])),
+      );
+      return last >= least ? [] : [`is at ${last}, before ${least}`];
+    }
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,340 @@
+import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
+import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
+import { postgresqlParameters } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
+import { createRandom, type Random } from "../../support/random.ts";
+import { parameterValue } from "./parameter-value.ts";
+import { type PlannedMoment, type PlannedStep, type WalkFeature, type WalkStep, walkVictims } from "./walk-step.ts";
+
+export interface WalkChoice {
+  readonly seed: number;
+  /** Features that are left out. */
+  readonly without: ReadonlySet<WalkFeature>;
+  /** Version that the service is upgraded to on the way; absent: none. */
+  readonly upgradeTo?: string;
+  /** Steps that take many seconds, such as a failover, are left out. */
+  readonly isShort?: boolean;
+}
+
+/** Parameters that a recovery needs at least as much of as the log was written with. */
+const recoveryParameters: ReadonlySet<string> = new Set([
+  "max_connections",
+  "max_worker_processes",
+  "max_prepared_transactions",
+  "max_locks_per_transaction",
+]);
+/** Parameters that end or cancel what takes longer. */
+const isTimeout = (name: string) => name.endsWith("_timeout") && !name.startsWith("checkpoint");
+
+const plans = ["tier-1", "tier-2", "tier-4"];
+const mostStorageGb = 4;
+const mostNodes = 2;
+/** Those that a database is made with, and one that makes another one. */
+const unfit = ["plpgsql", "pg_stat_statements", "earthdistance"];
+const extensions = postgresqlExtensions.filter((each) => !unfit.includes(each));
+
+interface Placed {
+  readonly database: string;
+  readonly name: string;
+}
+
+/** What there is after the steps so far, if each did what it says. */
+interface Life {
+  count: number;
+  plan: string;
+  storageGb: number;
+  nodes: number;
+  databases: string[];
+  roles: { name: string; way: "sql" | "api" }[];
+  extensions: Placed[];
+  tables: Placed[];
+  sequences: Placed[];
+  largeObjects: Placed[];
+  prepared: string[];
+  open: string[];
+  parameters: string[];
+  isUpgraded: boolean;
+}
+
+interface Rule {
+  readonly weight: number;
+  readonly feature?: WalkFeature;
+  readonly isLong?: true;
+  readonly when?: (life: Life) => boolean;
+  readonly next: (life: Life, random: Random, choice: WalkChoice) => WalkStep;
+}
+
+const name = (life: Life, prefix: string) => {
+  life.count += 1;
+  return `${prefix}_${life.count}`;
+};
+const somewhere = (life: Life, random: Random) => random.pick([defaultDatabase, ...life.databases]);
+const aWay = (random: Random) => random.pick(["sql", "api"] as const);
+
+/** Takes one of them away. */
+function taken<T>(from: T[], random: Random): T {
+  const index = random.between(0, from.length - 1);
+  const [one] = from.splice(index, 1);
+  if (one === undefined) throw new Error("nothing to take from");
+  return one;
+}
+
+function put(list: Placed[], one: Placed): Placed {
+  list.push(one);
+  return one;
+}
+
+function withoutDatabase(life: Life, random: Random): string {
+  const gone = taken(life.databases, random);
+  for (const list of [life.extensions, life.tables, life.sequences, life.largeObjects])
+    list.splice(0, list.length, ...list.filter(({ database }) => database !== gone));
+  return gone;
+}
+
+/** What may come next: each rule with its weight, and when it is possible. */
+const rules: readonly Rule[] = [
+  {
+    weight: 10,
+    next(life, random, { without }) {
+      if (life.parameters.length > 0 && random.next() < 0.25)
+        return { kind: "set-parameter", name: taken(life.parameters, random), value: null };
+      const possible = postgresqlParameters.filter(
+        (each) =>
+          !(without.has("recovery-parameters") && recoveryParameters.has(each.name)) &&
+          !(without.has("session-timeouts") && isTimeout(each.name)),
+      );
+      const parameter = random.pick(possible);
+      life.parameters.push(parameter.name);
+      return {
+        kind: "set-parameter",
+        name: parameter.name,
+        value: parameterValue(parameter, random, !without.has("extreme-values")),
+      };
+    },
+  },
+  { weight: 3, next: () => ({ kind: "restart" }) },
+  {
+    weight: 2,
+    feature: "plans",
+    next(life, random) {
+      life.plan = random.pick(plans.filter((plan) => plan !== life.plan));
+      return { kind: "resize", plan: life.plan };
+    },
+  },
+  {
+    weight: 1,
+    when: ({ storageGb }) => storageGb < mostStorageGb,
+    next(life) {
+      life.storageGb += 1;
+      return { kind: "expand", storageGb: life.storageGb };
+    },
+  },
+  {
+    weight: 3,
+    isLong: true,
+    when: ({ nodes }) => nodes < mostNodes,
+    next(life) {
+      life.nodes += 1;
+      return { kind: "add-node" };
+    },
+  },
+  {
+    weight: 1,
+    isLong: true,
+    when: ({ nodes }) => nodes > 1,
+    next(life) {
+      life.nodes -= 1;
+      return { kind: "remove-node" };
+    },
+  },
+  { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "switchover" }) },
+  { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "failover" }) },
+  {
+    weight: 5,
+    when: ({ databases }) => databases.length < 4,
+    next(life, random) {
+      const made = name(life, "base");
+      life.databases.push(made);
+      return { kind: "create-database", name: made, way: aWay(random) };
+    },
+  },
+  {
+    weight: 2,
+    when: ({ databases }) => databases.length > 0,
+    next: (life, random, { without }) => ({
+      kind: "drop-database",
+      name: withoutDatabase(life, random),
+      way: aWay(random),
+      atRest: !without.has("databases-dropped-at-rest") && random.next() < 0.5,
+    }),
+  },
+  {
+    weight: 2,
+    feature: "half-dropped-databases",
+    when: ({ databases }) => databases.length > 0,
+    next: (life, random) => ({ kind: "half-drop-database", name: withoutDatabase(life, random) }),
+  },
+  {
+    weight: 5,
+    next(life, random) {
+      const made = { name: name(life, "role"), way: aWay(random) };
+      life.roles.push(made);
+      return { kind: "create-role", ...made };
+    },
+  },
+  {
+    weight: 2,
+    when: ({ roles }) => roles.length > 0,
+    next: (life, random) => ({ kind: "drop-role", ...taken(life.roles, random) }),
+  },
+  {
+    weight: 4,
+    next(life, random) {
+      const database = somewhere(life, random);
+      const there = new Set(life.extensions.flatMap((each) => (each.database === database ? each.name : [])));
+      const extension = random.pick(extensions.filter((each) => !there.has(each)));
+      return { kind: "create-extension", ...put(life.extensions, { database, name: extension }) };
+    },
+  },
+  {
+    weight: 1,
+    when: ({ extensions: there }) => there.length > 0,
+    next: (life, random) => ({ kind: "drop-extension", ...taken(life.extensions, random) }),
+  },
+  {
+    weight: 6,
+    next: (life, random) => ({
+      kind: "create-table",
+      ...put(life.tables, { database: somewhere(life, random), name: name(life, "table") }),
+      rows: random.pick([0, 10, 1_000, 20_000]),
+      unlogged: random.next() < 0.3,
+    }),
+  },
+  {
+    weight: 2,
+    when: ({ tables }) => tables.length > 0,
+    next: (life, random) => ({ kind: "drop-table", ...taken(life.tables, random) }),
+  },
+  {
+    weight: 3,
+    next: (life, random) => ({
+      kind: "create-sequence",
+      ...put(life.sequences, { database: somewhere(life, random), name: name(life, "sequence") }),
+    }),
+  },
+  {
+    weight: 3,
+    when: ({ sequences }) => sequences.length > 0,
+    next: (life, random) => ({ kind: "advance-sequence", ...random.pick(life.sequences), by: random.between(1, 100) }),
+  },
+  {
+    weight: 4,
+    next(life, random) {
+      life.count += 1;
+      const placed = { database: somewhere(life, random), name: String(1_000_000 + life.count) };
+      return {
+        kind: "create-large-object",
+        ...put(life.largeObjects, placed),
+        bytes: random.pick([0, 1, 5_000, 500_000]),
+      };
+    },
+  },
+  {
+    weight: 1,
+    when: ({ largeObjects }) => largeObjects.length > 0,
+    next: (life, random) => ({ kind: "drop-large-object", ...taken(life.largeObjects, random) }),
+  },
+  { weight: 1, next: (life) => ({ kind: "create-tablespace", name: name(life, "space") }) },
+  {
+    weight: 3,
+    when: ({ prepared }) => prepared.length < 3,
+    next(life) {
+      const made = name(life, "prepared");
+      life.prepared.push(made);
+      return { kind: "prepare", name: made };
+    },
+  },
+  {
+    weight: 2,
+    when: ({ prepared }) => prepared.length > 0,
+    next: (life, random) => ({
+      kind: "end-prepared",
+      name: taken(life.prepared, random),
+      commits: random.next() < 0.7,
+    }),
+  },
+  {
+    weight: 3,
+    when: ({ open }) => open.length < 2,
+    next(life) {
+      const made = name(life, "open");
+      life.open.push(made);
+      return { kind: "begin", name: made };
+    },
+  },
+  {
+    weight: 3,
+    when: ({ open }) => open.length > 0,
+    next: (life, random) => ({ kind: "end", name: taken(life.open, random), commits: random.next() < 0.7 }),
+  },
+  { weight: 6, next: (_life, random) => ({ kind: "kill", victim: random.pick(walkVictims) }) },
+  { weight: 2, next: (_life, random) => ({ kind: "store-outage", ms: random.between(500, 8_000) }) },
+  { weight: 3, next: () => ({ kind: "backup" }) },
+  { weight: 1, next: () => ({ kind: "rotate-key" }) },
+  { weight: 2, next: (_life, random) => ({ kind: "rest", ms: random.between(500, 5_000) }) },
+];
+
+/** Share of steps in which something is killed. */
+const killed = 0.15;
+
+/** Pure: the steps of a walk, without an end. */
+export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
+  const random = createRandom(choice.seed);
+  const life: Life = {
+    count: 0,
+    plan: "tier-1",
+    storageGb: 1,
+    nodes: 1,
+    databases: [],
+    roles: [],
+    extensions: [],
+    tables: [],
+    sequences: [],
+    largeObjects: [],
+    prepared: [],
+    open: [],
+    parameters: [],
+    isUpgraded: false,
+  };
+  const offered = rules.filter(
+    ({ feature, isLong }) =>
+      !(feature !== undefined && choice.without.has(feature)) && !(choice.isShort === true && isLong === true),
+  );
+  for (;;) {
+    const possible = offered.filter(({ when }) => when?.(life) ?? true);
+    const step = weighted(possible, random).next(life, random, choice);
+    yield random.next() < killed
+      ? { step, kill: { victim: random.pick(walkVictims), afterMs: random.between(0, 1_500) } }
+      : { step };
+    if (step.kind === "set-parameter" && random.next() < 0.3) yield { step: { kind: "restart" } };
+  }
+}
+
+function weighted(possible: readonly Rule[], random: Random): Rule {
+  let left = random.next() * possible.reduce((sum, { weight }) => sum + weight, 0);
+  const found = possible.find(({ weight }) => {
+    left -= weight;
+    return left < 0;
+  });
+  return found ?? random.pick(possible);
+}
+
+/** Pure: moments to restore to, of which every second is beside the edge of a step. */
+export function planMoments(seed: number, count: number): readonly PlannedMoment[] {
+  const random = createRandom(seed).fork();
+  return Array.from({ length: count }, (_, index): PlannedMoment => {
+    const fraction = random.next();
+    if (index % 2 === 1) return { of: "window", fraction };
+    const edge = random.pick(["begin", "end"] as const);
+    return { of: "step", fraction, edge, offsetMs: random.between(-1_000, 1_000) };
+  });
+}

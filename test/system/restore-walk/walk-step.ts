@@ -1,0 +1,69 @@
+/** Processes that a walk ends with SIGKILL. */
+export const walkVictims = ["engine", "agent", "keeper", "machine", "controller", "store", "etcd"] as const;
+export type WalkVictim = (typeof walkVictims)[number];
+
+/** By which way a user makes or drops something. */
+export type Way = "sql" | "api";
+
+/** One step in the life of a PostgreSQL service. Every name is used once in a walk. */
+export type WalkStep =
+  /** `value` null resets the parameter. */
+  | { readonly kind: "set-parameter"; readonly name: string; readonly value: string | null }
+  | { readonly kind: "restart" }
+  | { readonly kind: "resize"; readonly plan: string }
+  | { readonly kind: "expand"; readonly storageGb: number }
+  | { readonly kind: "add-node" | "remove-node" | "switchover" | "failover" }
+  | { readonly kind: "upgrade"; readonly version: string }
+  | { readonly kind: "create-database"; readonly name: string; readonly way: Way }
+  /** `atRest`: nothing is written for a while before, so that no commit stands between. */
+  | { readonly kind: "drop-database"; readonly name: string; readonly way: Way; readonly atRest: boolean }
+  /** A DROP DATABASE that a timeout cancels after it began. */
+  | { readonly kind: "half-drop-database"; readonly name: string }
+  | { readonly kind: "create-role" | "drop-role"; readonly name: string; readonly way: Way }
+  | { readonly kind: "create-extension" | "drop-extension"; readonly database: string; readonly name: string }
+  | {
+      readonly kind: "create-table";
+      readonly database: string;
+      readonly name: string;
+      readonly rows: number;
+      readonly unlogged: boolean;
+    }
+  | { readonly kind: "drop-table"; readonly database: string; readonly name: string }
+  | { readonly kind: "create-sequence"; readonly database: string; readonly name: string }
+  | { readonly kind: "advance-sequence"; readonly database: string; readonly name: string; readonly by: number }
+  /** `name` is the object's oid. */
+  | { readonly kind: "create-large-object"; readonly database: string; readonly name: string; readonly bytes: number }
+  | { readonly kind: "drop-large-object"; readonly database: string; readonly name: string }
+  | { readonly kind: "create-tablespace"; readonly name: string }
+  | { readonly kind: "prepare" | "begin"; readonly name: string }
+  | { readonly kind: "end-prepared" | "end"; readonly name: string; readonly commits: boolean }
+  | { readonly kind: "kill"; readonly victim: WalkVictim }
+  | { readonly kind: "store-outage"; readonly ms: number }
+  | { readonly kind: "backup" | "rotate-key" }
+  | { readonly kind: "rest"; readonly ms: number };
+
+export type WalkStepKind = WalkStep["kind"];
+
+/** A step, and a process that is killed so long after it began. */
+export interface PlannedStep {
+  readonly step: WalkStep;
+  readonly kill?: { readonly victim: WalkVictim; readonly afterMs: number };
+}
+
+/** A moment that is restored to, as a part of the window or by the edge of a step. */
+export type PlannedMoment =
+  | { readonly of: "window"; readonly fraction: number }
+  | { readonly of: "step"; readonly fraction: number; readonly edge: "begin" | "end"; readonly offsetMs: number };
+
+/** A part of walks that can be left out. */
+export type WalkFeature =
+  | "recovery-parameters"
+  | "plans"
+  | "half-dropped-databases"
+  | "databases-dropped-at-rest"
+  | "moment-of-backups"
+  | "session-timeouts"
+  | "extreme-values"
+  | "undelete"
+  | "window-at-rest"
+  | "steps-in-order";
