@@ -1,6 +1,13 @@
 // A random life of a service and each way back to its data: npm run faults -- --restore-walk [--seed N] [--minutes N] [--steps N]
+// [--logs DIRECTORY] keeps logs of a walk that failed.
+// [--ends id,fork] takes these ways back alone, and --short leaves out what takes long.
+// [--with FEATURE]... has what is left out until it is mended; "all" has all of it.
+import { cpSync } from "node:fs";
+import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { findSoftware, imagesDirectory } from "@holdfast/image/node-image.ts";
 import { leftOut } from "../system/restore-walk/left-out.ts";
+import { logFiles } from "../support/platform/platform-logs.ts";
 import { runRestoreWalk, walkEnds } from "../system/restore-walk/restore-walk.ts";
 
 const { values } = parseArgs({
@@ -9,7 +16,10 @@ const { values } = parseArgs({
     minutes: { type: "string", default: "10" },
     steps: { type: "string", default: "100000" },
     moments: { type: "string", default: "5" },
-    all: { type: "boolean", default: false },
+    with: { type: "string", multiple: true, default: [] },
+    logs: { type: "string" },
+    ends: { type: "string", default: walkEnds.join() },
+    short: { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
@@ -21,8 +31,18 @@ if (![seed, steps, moments].every(Number.isInteger) || !(minutes !== undefined &
 const lifeMs = minutes * 60_000 * 0.65;
 const say = (line: string) => console.log(line);
 try {
-  const without = values.all ? new Set<never>() : leftOut;
-  const options = { seed, steps: steps ?? 0, moments: moments ?? 0, lifeMs, without, ends: walkEnds, say };
+  const isIn = (feature: string) => values.with.includes(feature) || values.with.includes("all");
+  const without = new Set([...leftOut].filter((feature) => !isIn(feature)));
+  const upgradeTo = findSoftware(imagesDirectory(process.env), "postgresql", "18") === undefined ? undefined : "18";
+  const options = {
+    ...{ seed, steps: steps ?? 0, moments: moments ?? 0, lifeMs, without, say },
+    onFailure: (directory: string) => {
+      for (const file of values.logs === undefined ? [] : logFiles(directory))
+        cpSync(file, join(values.logs ?? "", relative(directory, file).replaceAll("/", "_")));
+    },
+    ...{ ends: walkEnds.filter((end) => values.ends.split(",").includes(end)), isShort: values.short },
+    ...(upgradeTo !== undefined && { upgradeTo }),
+  };
   console.log(JSON.stringify(await runRestoreWalk(options)));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

@@ -14,6 +14,10 @@ export const sessionOptions = [
   "transaction_timeout=0",
   // What is acknowledged is durable.
   "synchronous_commit=on",
+  // A database may have another default.
+  "default_transaction_read_only=off",
+  "search_path=public",
+  "standard_conforming_strings=on",
 ]
   .map((setting) => `-c ${setting}`)
   .join(" ");
@@ -37,17 +41,20 @@ async function pairsOf(client: Client, sql: string): Promise<Map<string, number>
   return new Map(rows.map(({ name, value }) => [name, Number(value)]));
 }
 
-/** All of a service that a ledger can speak of. */
+/** All of a service that a ledger can speak of. Databases that admit nobody are opened for that. */
 export async function readContents(platform: Platform, service: RunningService): Promise<Contents> {
   const client = await openSession(platform, service);
   try {
     const { rows } = await client.query<{ id: string; good: boolean }>(
       "SELECT id, text = md5(id::text) AS good FROM ledger",
     );
-    const bases = await client.query<{ name: string; valid: boolean }>(
-      "SELECT datname AS name, datconnlimit <> -2 AS valid FROM pg_database WHERE datname ~ '^base_'",
+    const bases = await client.query<{ name: string; valid: boolean; closed: boolean }>(
+      `SELECT datname AS name, datconnlimit <> -2 AS valid, NOT datallowconn OR datconnlimit = 0 AS closed
+       FROM pg_database WHERE datname ~ '^base_'`,
     );
     const databases = new Map<string, DatabaseContents | "invalid">([[defaultDatabase, await readDatabase(client)]]);
+    for (const { name, closed } of bases.rows)
+      if (closed) await client.query(`ALTER DATABASE ${name} WITH ALLOW_CONNECTIONS true CONNECTION LIMIT -1`);
     for (const { name, valid } of bases.rows)
       databases.set(name, valid ? await readOther(platform, service, name) : "invalid");
     return {
@@ -90,6 +97,13 @@ async function readDatabase(client: Client): Promise<DatabaseContents> {
     sequences: await pairsOf(
       client,
       "SELECT sequencename AS name, coalesce(last_value, 0) AS value FROM pg_sequences WHERE sequencename ~ '^sequence_'",
+    ),
+    settings: new Set(
+      await columnOf<string>(
+        client,
+        `SELECT split_part(unnest(setconfig), '=', 1) AS value FROM pg_db_role_setting
+         JOIN pg_database ON pg_database.oid = setdatabase WHERE setrole = 0 AND datname = current_database()`,
+      ),
     ),
     largeObjects: await pairsOf(
       client,

@@ -3,13 +3,17 @@ import { crashesOf } from "../../support/platform/platform-logs.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { takeStep } from "./take-step.ts";
 import {
+  backupsOf,
+  besideWindow,
   drillIt,
   forkIt,
+  healthOf,
   momentAt,
   recoverIt,
   restoreById,
   restoreTo,
   type TakenStep,
+  undeleteIt,
   type WalkCheck,
   windowAtRest,
 } from "./walk-checks.ts";
@@ -18,8 +22,9 @@ import { planMoments, planSteps, type WalkChoice } from "./walk-plan.ts";
 import type { PlannedStep } from "./walk-step.ts";
 
 /** Ways back to the data beside the moments. */
-export type WalkEnd = "id" | "fork" | "drill" | "recovery";
-export const walkEnds: readonly WalkEnd[] = ["id", "fork", "drill", "recovery"];
+export type WalkEnd = "id" | "fork" | "drill" | "undelete" | "recovery";
+/** In their order: the installation ends with the last one. */
+export const walkEnds: readonly WalkEnd[] = ["id", "fork", "drill", "undelete", "recovery"];
 
 export interface WalkOptions extends WalkChoice {
   /** Steps end after so many, or when the time is over, whichever comes first. */
@@ -28,6 +33,8 @@ export interface WalkOptions extends WalkChoice {
   readonly moments: number;
   readonly ends: readonly WalkEnd[];
   readonly say: (line: string) => void;
+  /** Called with the installation's directory before a walk that failed removes it. */
+  readonly onFailure?: (directory: string) => void;
 }
 
 export interface WalkResult {
@@ -52,6 +59,7 @@ export async function runRestoreWalk(options: WalkOptions): Promise<WalkResult> 
     return await walkOn(ground, { ...options, say });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
+    options.onFailure?.(ground.platform.directory);
     throw new Error(`seed ${seed}: ${message}`, { cause: error });
   } finally {
     await ground.remove();
@@ -83,14 +91,19 @@ async function walkOn(ground: WalkGround, options: WalkOptions): Promise<WalkRes
     say(`${what}: ${found.length === 0 ? "all is there" : found.join("\n")}`);
     faults.push(...found.map((fault) => `${what}: ${fault}`));
   };
+  tell("window", [...window.faults, ...(await besideWindow(check, window))]);
+  tell("health", await healthOf(check));
+  tell("backups", await backupsOf(check));
+  if (faults.length > 0) options.onFailure?.(ground.platform.directory);
   for (const [index, moment] of planMoments(seed, options.moments).entries()) {
     const at = momentAt(moment, window, steps);
     tell(`moment ${new Date(at).toISOString()}`, await restoreTo(check, at, `then-${index}`));
   }
-  for (const end of options.ends) {
+  for (const end of options.ends.filter((each) => each !== "undelete" || !without.has("undelete"))) {
     if (end === "id") tell("by id", await restoreById(check, "by-id"));
     if (end === "fork") tell("fork", await forkIt(check, "fork"));
     if (end === "drill") tell("drill", await drillIt(check));
+    if (end === "undelete") tell("undelete", await undeleteIt(check));
     if (end === "recovery") tell("recovery", await recoverIt(check, await windowAtRest(check)));
   }
   const crashes = crashesOf(ground.platform.directory);

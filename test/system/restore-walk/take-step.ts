@@ -114,6 +114,8 @@ async function operation(ground: WalkGround, verb: string, rest: string, body?: 
   return "done";
 }
 
+const isSame = (one: { name: string; database?: string }, other: { name: string; database: string }) =>
+  one.name === other.name && one.database === other.database;
 const quoted = (name: string) => `"${name}"`;
 
 /** How each kind of step is taken. */
@@ -185,6 +187,10 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
       ground.resume();
     }
   },
+  "close-database": (ground, { name, option }) =>
+    isMade(ground, "database", name)
+      ? attempt({ begunAt: Date.now() }, sql(ground, `ALTER DATABASE ${name} WITH ${option}`))
+      : Promise.resolve("skipped: it may not be there"),
   "half-drop-database": (ground, { name }) => halfDrop(ground, name),
   "create-role": (ground, { name, way }) =>
     make(ground, { kind: "role", name }, () =>
@@ -242,6 +248,13 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
   "drop-large-object": inside((ground, { name, database }) =>
     drop(ground, { kind: "large object", name, database }, sql(ground, `SELECT lo_unlink(${name})`, database)),
   ),
+  "set-for-database": inside((ground, { name, database, value }) => {
+    const set = sql(ground, `ALTER DATABASE ${database} SET ${quoted(name)} = '${value}'`);
+    // One that is set again is there already.
+    if (ground.ledger.objects.some((each) => each.kind === "setting" && isSame(each, { name, database })))
+      return set().then(() => "done");
+    return make(ground, { kind: "setting", name, database }, set);
+  }),
   "create-tablespace": async (ground, { name }) => {
     try {
       await sql(ground, `CREATE TABLESPACE ${name} LOCATION '/tmp'`)();

@@ -1,5 +1,5 @@
 import type { RestAnswer } from "../../support/api/rest-answer.ts";
-import type { OperationJson, ServiceJson } from "../../support/api/service-json.ts";
+import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { type DrillJson, drilled } from "../../support/platform/drills.ts";
 import type { Platform } from "../../support/platform/platform.ts";
 import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
@@ -33,36 +33,96 @@ interface BackupJson {
   readonly finished_at: string | null;
 }
 
+/** The promise of docs/backups.md, and as much again for a busy machine. */
+const windowReachesWithinMs = 120_000;
+
+export interface Window {
+  readonly from: number;
+  readonly to: number;
+  readonly gaps: readonly { readonly from: number; readonly to: number }[];
+  /** Sentences about what is wrong with it. */
+  readonly faults: readonly string[];
+}
+
 /** The window that the service shows, once it reaches beyond the last acknowledged row. */
-export async function windowAtRest({ ground, say }: WalkCheck): Promise<{ from: number; to: number }> {
+export async function windowAtRest({ ground, without, say }: WalkCheck): Promise<Window> {
   await ground.pause();
   const startedAt = Date.now();
   const last = Math.max(...ground.ledger.rows.map(({ made }) => made.acknowledgedAt ?? 0));
-  const restorable = async () => (await ground.services.get(ground.source.service.id)).backups?.restorable;
+  const shown = async () => (await ground.services.get(ground.source.service.id)).backups;
   const wait = { withinMs: longMs, everyMs: 100, describe: () => ground.services.describe(ground.source.service.id) };
-  const window = await waitUntil(
+  const { restorable, gaps } = await waitUntil(
     "the window reaches the last row",
     async () => {
-      const found = await restorable();
-      return found !== null && found !== undefined && Date.parse(found.to) > last && found;
+      const found = await shown();
+      const range = found?.restorable ?? undefined;
+      return range !== undefined && Date.parse(range.to) > last && { restorable: range, gaps: found?.gaps ?? [] };
     },
     wait,
   );
-  say(`the window reached the last row ${((Date.now() - startedAt) / 1_000).toFixed(1)} s after it`);
-  return { from: Math.ceil(Date.parse(window.from)), to: Math.floor(Date.parse(window.to)) };
+  const tookMs = Date.now() - startedAt;
+  say(`the window reached the last row ${(tookMs / 1_000).toFixed(1)} s after it`);
+  const isLate = !without.has("window-at-rest") && tookMs > windowReachesWithinMs;
+  const range = ({ from, to }: { from: string; to: string }) => ({
+    from: Math.ceil(Date.parse(from)),
+    to: Math.floor(Date.parse(to)),
+  });
+  const faults = isLate ? [`the window reached the last row only after ${tookMs} ms`] : [];
+  return { ...range(restorable), gaps: gaps.map(range), faults };
+}
+
+/** Moments beside the window are refused with the window that the service shows. */
+export async function besideWindow({ ground }: WalkCheck, window: Window): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const at of [window.from - 60_000, Date.now() + 3_600_000]) {
+    const restore_point = new Date(at).toISOString();
+    const body = { restore_point, target_service_name: "never" };
+    const { status, json } = await ground.platform.rest.post<ProblemJson>(ground.path("/backups/restore"), body);
+    if (status !== 422 || json.code !== "restore_point_unavailable")
+      faults.push(`a restore to ${restore_point} is answered with ${status} ${json.code}`);
+  }
+  return faults;
+}
+
+/** A backup begins anew so many times when it is interrupted, and then ends (docs/backups.md). */
+const wasInterrupted = /^Each of \d+ attempts ended/;
+
+/** Every backup that was asked for on the way has completed, unless it was interrupted again and again. */
+export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const { id } of check.ground.backups) {
+    const { status, error_message, restores_to } = await endedBackup(check, id);
+    if (wasInterrupted.test(error_message ?? "")) check.say(`backup ${id} was interrupted: ${error_message}`);
+    else if (status === "failed") faults.push(`backup ${id} failed: ${error_message}`);
+    else if (restores_to === null) faults.push(`backup ${id} names no moment`);
+  }
+  return faults;
+}
+
+/** The service is well in the end. */
+export async function healthOf({ ground }: WalkCheck): Promise<readonly string[]> {
+  const { services, source } = ground;
+  const isWell = async () => (await services.get(source.service.id)).health.status === "healthy";
+  const describe = () => services.describe(source.service.id);
+  await waitUntil("the service is healthy", isWell, { withinMs: longMs, everyMs: 200, describe });
+  return [];
 }
 
 /** Milliseconds since 1970 within the window. */
 export function momentAt(
   moment: PlannedMoment,
-  window: { readonly from: number; readonly to: number },
+  { from, to, gaps }: Pick<Window, "from" | "to" | "gaps">,
   steps: readonly TakenStep[],
 ): number {
-  const { from, to } = window;
-  const step = steps[Math.floor(moment.fraction * steps.length)];
-  if (moment.of === "window" || step === undefined) return Math.round(from + moment.fraction * (to - from));
-  const at = (moment.edge === "begin" ? step.begunAt : step.endedAt) + moment.offsetMs;
-  return Math.min(to, Math.max(from, at));
+  // Steps before the window began are out of reach.
+  const within = steps.filter(({ endedAt }) => endedAt > from);
+  const step = within[Math.floor(moment.fraction * within.length)];
+  const at =
+    moment.of === "window" || step === undefined
+      ? Math.round(from + moment.fraction * (to - from))
+      : (moment.edge === "begin" ? step.begunAt : step.endedAt) + moment.offsetMs;
+  const gap = gaps.find((each) => each.from <= at && at <= each.to);
+  return Math.min(to, Math.max(from, gap?.to ?? at));
 }
 
 /** The copy has everything of the moment and nothing else; it is deleted after that. */
@@ -134,26 +194,36 @@ function momentOf({ without }: WalkCheck, backup: BackupJson, begunAt: number): 
   return { from, to: Date.parse(backup.finished_at ?? "") };
 }
 
-/** Takes a backup while rows are written, and restores it by its id. */
-export async function restoreById(check: WalkCheck, name: string): Promise<readonly string[]> {
-  const { ground } = check;
-  ground.resume();
-  await ground.writesGoOn();
-  const begunAt = Date.now();
-  const { json } = await ground.call("POST", ground.path("/backups"), [202]);
-  const id = String(json["id"]);
+function endedBackup(check: WalkCheck, id: string): Promise<BackupJson> {
   const ended = async () => {
     const backup = await backupOf(check, id);
     return ["completed", "failed"].includes(backup.status) && backup;
   };
-  const backup = await waitUntil("the backup has ended", ended, { withinMs: longMs, everyMs: 100 });
-  await ground.writesGoOn();
-  await ground.pause();
-  if (backup.status === "failed") return [`the backup failed: ${backup.error_message}`];
+  return waitUntil(`backup ${id} has ended`, ended, { withinMs: longMs, everyMs: 100 });
+}
+
+/** Restores a backup of the life by its id, or one that is taken now while rows are written. */
+export async function restoreById(check: WalkCheck, name: string): Promise<readonly string[]> {
+  const { ground } = check;
+  const ended = await Promise.all(ground.backups.map(({ id }) => endedBackup(check, id)));
+  const completed = ground.backups.filter((_, index) => ended[index]?.status === "completed");
+  const { id, begunAt } = completed.at(-1) ?? (await takeBackup(ground));
+  const backup = await endedBackup(check, id);
+  if (backup.status === "failed") return [`backup ${id} failed: ${backup.error_message}`];
   const answer = await ground.platform.rest.post<ServiceJson>(ground.path(`/backups/${id}/restore`), {
     target_service_name: name,
   });
   return checkCopy(check, answer, () => momentOf(check, backup, begunAt));
+}
+
+async function takeBackup(ground: WalkGround): Promise<{ id: string; begunAt: number }> {
+  ground.resume();
+  await ground.writesGoOn();
+  const begunAt = Date.now();
+  const { json } = await ground.call("POST", ground.path("/backups"), [202]);
+  await ground.writesGoOn();
+  await ground.pause();
+  return { id: String(json["id"]), begunAt };
 }
 
 /** Forks the service out of its newest backup. */
@@ -175,6 +245,21 @@ export async function drillIt({ ground }: WalkCheck): Promise<readonly string[]>
   return drill.status === "completed" && failed.length === 0
     ? []
     : [`the drill is ${drill.status}: ${drill.error} ${JSON.stringify(failed)}`];
+}
+
+/** Deletes the service while rows are written, and brings it back under its id. */
+export async function undeleteIt({ ground }: WalkCheck): Promise<readonly string[]> {
+  const { platform, services, source, ledger } = ground;
+  const { id } = source.service;
+  ground.resume();
+  await ground.writesGoOn();
+  await ground.call("DELETE", ground.path(), [202]);
+  await services.gone(id, longMs);
+  await ground.pause();
+  const at = Date.now();
+  await ground.call("POST", ground.path("/undelete"), [202]);
+  await ground.settled();
+  return faultsOf(ledger, { from: at, to: at }, await readContents(platform, await services.open(id)));
 }
 
 /** Removes the installation but its store and its keys, recovers it, and looks for everything in the service itself. */

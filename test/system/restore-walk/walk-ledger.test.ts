@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Contents, faultsOf, type LedgerObject, presenceIn, type WalkLedger } from "./walk-ledger.ts";
+import {
+  type Contents,
+  type DatabaseContents,
+  faultsOf,
+  type LedgerObject,
+  presenceIn,
+  type WalkLedger,
+} from "./walk-ledger.ts";
 
 const deed = (begunAt: number, acknowledgedAt?: number) => ({
   begunAt,
@@ -35,7 +42,7 @@ describe("the comparison with a ledger", () => {
     name,
     made: deed(10, 20),
     values: [],
-    ...(["extension", "table", "sequence", "large object"].includes(kind) && { database: "defaultdb" }),
+    ...(["extension", "table", "sequence", "large object", "setting"].includes(kind) && { database: "defaultdb" }),
     ...more,
   });
   const ledger: WalkLedger = {
@@ -49,6 +56,7 @@ describe("the comparison with a ledger", () => {
       object("role", "role_1"),
       object("prepared transaction", "prepared_1"),
       object("extension", "citext"),
+      object("setting", "work_mem"),
       object("table", "table_1", { size: 10 }),
       object("table", "table_2", { size: 10, unlogged: true }),
       object("sequence", "sequence_1", {
@@ -61,7 +69,13 @@ describe("the comparison with a ledger", () => {
       object("table", "table_3", { size: 0, database: "base_1", dropped: deed(30, 40) }),
     ],
   };
-  const base = { extensions: new Set<string>(), sequences: new Map(), largeObjects: new Map(), tables: new Map() };
+  const base = {
+    extensions: new Set<string>(),
+    settings: new Set<string>(),
+    sequences: new Map(),
+    largeObjects: new Map(),
+    tables: new Map(),
+  };
   const right = {
     rows: new Set([1, 2]),
     damaged: [],
@@ -72,6 +86,7 @@ describe("the comparison with a ledger", () => {
         "defaultdb",
         {
           extensions: new Set(["citext"]),
+          settings: new Set(["work_mem"]),
           tables: new Map([
             ["table_1", 10],
             ["table_2", 0],
@@ -85,7 +100,7 @@ describe("the comparison with a ledger", () => {
   } satisfies Contents;
   const faults = (contents: Partial<Contents>) => faultsOf(ledger, at(60), { ...right, ...contents });
   const own = right.databases.get("defaultdb") ?? base;
-  const within = (changed: Partial<typeof own>) => ({
+  const within = (changed: Partial<typeof own>): Partial<Contents> => ({
     databases: new Map(right.databases).set("defaultdb", { ...own, ...changed }),
   });
 
@@ -102,8 +117,9 @@ describe("the comparison with a ledger", () => {
     ["a role that is missing",       { roles: new Set() },                     /^role role_1 is missing/],
     ["a transaction that is gone",   { prepared: new Set() },                  /^prepared transaction prepared_1 is missing/],
     ["a database that is missing",   { databases: new Map([["defaultdb", own]]) }, /^database base_1 is missing/],
-    ["a database that is invalid",   { databases: new Map([["defaultdb", own], ["base_1", "invalid"]] as const) }, /^database base_1 is missing/],
+    ["a database that is invalid",   { databases: new Map<string, DatabaseContents | "invalid">([["defaultdb", own], ["base_1", "invalid"]]) }, /^database base_1 is missing/],
     ["an extension that is missing", within({ extensions: new Set() }),        /^extension citext of defaultdb is missing/],
+    ["a setting that is missing",    within({ settings: new Set() }),          /^setting work_mem of defaultdb is missing/],
     ["a table without rows",         within({ tables: new Map([["table_1", 0], ["table_2", 0]]) }), /table_1 .* has 0 rows instead of 10/],
     ["a sequence that went back",    within({ sequences: new Map([["sequence_1", 4]]) }), /sequence_1 .* is at 4, before 5/],
     ["a large object that is cut",   within({ largeObjects: new Map([["1000001", 3]]) }), /has 3 bytes instead of 4/],

@@ -11,6 +11,7 @@ export type ObjectKind =
   | "table"
   | "sequence"
   | "large object"
+  | "setting"
   | "prepared transaction";
 
 /** An object of the catalog, or a row of the writer's table. */
@@ -64,6 +65,8 @@ export interface DatabaseContents {
   readonly sequences: ReadonlyMap<string, number>;
   /** Bytes of each large object. */
   readonly largeObjects: ReadonlyMap<string, number>;
+  /** Names of the parameters that are set for the database. */
+  readonly settings: ReadonlySet<string>;
 }
 
 type Presence = "present" | "absent" | "either";
@@ -139,6 +142,8 @@ function isFound({ kind, name, database }: LedgerObject, contents: Contents): bo
       return of?.sequences.has(name) ?? false;
     case "large object":
       return of?.largeObjects.has(name) ?? false;
+    case "setting":
+      return of?.settings.has(name) ?? false;
   }
 }
 

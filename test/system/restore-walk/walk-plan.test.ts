@@ -27,6 +27,7 @@ describe("the plan of a walk", () => {
         "advance-sequence",
         "backup",
         "begin",
+        "close-database",
         "create-database",
         "create-extension",
         "create-large-object",
@@ -51,6 +52,7 @@ describe("the plan of a walk", () => {
         "rest",
         "restart",
         "rotate-key",
+        "set-for-database",
         "set-parameter",
         "store-outage",
         "switchover",
@@ -105,6 +107,7 @@ function faultOf(step: WalkStep, there: Set<string>): string | undefined {
       return;
     case "drop-database":
     case "half-drop-database":
+    case "close-database":
       return there.delete(step.name) ? undefined : "it is not there";
     case "create-extension":
     case "create-table":

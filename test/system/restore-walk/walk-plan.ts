@@ -25,6 +25,27 @@ const recoveryParameters: ReadonlySet<string> = new Set([
 /** Parameters that end or cancel what takes longer. */
 const isTimeout = (name: string) => name.endsWith("_timeout") && !name.startsWith("checkpoint");
 
+/** What a database's owner may set for it. */
+const databaseParameters: readonly { readonly name: string; readonly values: readonly string[] }[] = [
+  { name: "default_transaction_read_only", values: ["on"] },
+  { name: "default_transaction_isolation", values: ["serializable", "repeatable read"] },
+  { name: "default_table_access_method", values: ["heap"] },
+  { name: "work_mem", values: ["64kB", "4MB"] },
+  { name: "TimeZone", values: ["Asia/Kathmandu"] },
+  { name: "DateStyle", values: ["German", "SQL, DMY"] },
+  { name: "IntervalStyle", values: ["iso_8601"] },
+  { name: "bytea_output", values: ["escape"] },
+  { name: "search_path", values: ["nowhere"] },
+  { name: "synchronous_commit", values: ["off", "remote_apply"] },
+  { name: "standard_conforming_strings", values: ["off"] },
+  { name: "enable_seqscan", values: ["off"] },
+  { name: "statement_timeout", values: ["1", "1000"] },
+  { name: "lock_timeout", values: ["1"] },
+  { name: "idle_session_timeout", values: ["1"] },
+  { name: "idle_in_transaction_session_timeout", values: ["1"] },
+  { name: "transaction_timeout", values: ["1", "1000"] },
+];
+
 const plans = ["tier-1", "tier-2", "tier-4"];
 const mostStorageGb = 4;
 const mostNodes = 2;
@@ -52,6 +73,7 @@ interface Life {
   prepared: string[];
   open: string[];
   parameters: string[];
+  settings: Placed[];
   isUpgraded: boolean;
 }
 
@@ -59,7 +81,7 @@ interface Rule {
   readonly weight: number;
   readonly feature?: WalkFeature;
   readonly isLong?: true;
-  readonly when?: (life: Life) => boolean;
+  readonly when?: (life: Life, choice: WalkChoice) => boolean;
   readonly next: (life: Life, random: Random, choice: WalkChoice) => WalkStep;
 }
 
@@ -85,7 +107,7 @@ function put(list: Placed[], one: Placed): Placed {
 
 function withoutDatabase(life: Life, random: Random): string {
   const gone = taken(life.databases, random);
-  for (const list of [life.extensions, life.tables, life.sequences, life.largeObjects])
+  for (const list of [life.extensions, life.tables, life.sequences, life.largeObjects, life.settings])
     list.splice(0, list.length, ...list.filter(({ database }) => database !== gone));
   return gone;
 }
@@ -149,6 +171,15 @@ const rules: readonly Rule[] = [
   { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "switchover" }) },
   { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "failover" }) },
   {
+    weight: 2,
+    isLong: true,
+    when: ({ isUpgraded, prepared }, { upgradeTo }) => upgradeTo !== undefined && !isUpgraded && prepared.length === 0,
+    next(life, _random, { upgradeTo = "" }) {
+      life.isUpgraded = true;
+      return { kind: "upgrade", version: upgradeTo };
+    },
+  },
+  {
     weight: 5,
     when: ({ databases }) => databases.length < 4,
     next(life, random) {
@@ -172,6 +203,15 @@ const rules: readonly Rule[] = [
     feature: "half-dropped-databases",
     when: ({ databases }) => databases.length > 0,
     next: (life, random) => ({ kind: "half-drop-database", name: withoutDatabase(life, random) }),
+  },
+  {
+    weight: 1,
+    when: ({ databases }) => databases.length > 0,
+    next: (life, random) => ({
+      kind: "close-database",
+      name: withoutDatabase(life, random),
+      option: random.pick(["ALLOW_CONNECTIONS false", "CONNECTION LIMIT 0", "IS_TEMPLATE true"]),
+    }),
   },
   {
     weight: 5,
@@ -243,6 +283,21 @@ const rules: readonly Rule[] = [
     when: ({ largeObjects }) => largeObjects.length > 0,
     next: (life, random) => ({ kind: "drop-large-object", ...taken(life.largeObjects, random) }),
   },
+  {
+    weight: 3,
+    when: ({ databases }) => databases.length > 0,
+    next(life, random, { without }) {
+      const database = random.pick(life.databases);
+      const there = new Set(life.settings.flatMap((each) => (each.database === database ? each.name : [])));
+      const possible = databaseParameters.filter(
+        (each) => !there.has(each.name) && !(without.has("session-timeouts") && isTimeout(each.name)),
+      );
+      // A database with all of them gets one of them again.
+      const { name: parameter, values } = random.pick(possible.length > 0 ? possible : databaseParameters.slice(0, 1));
+      const placed = put(life.settings, { database, name: parameter });
+      return { kind: "set-for-database", ...placed, value: random.pick(values) };
+    },
+  },
   { weight: 1, next: (life) => ({ kind: "create-tablespace", name: name(life, "space") }) },
   {
     weight: 3,
@@ -303,6 +358,7 @@ export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
     prepared: [],
     open: [],
     parameters: [],
+    settings: [],
     isUpgraded: false,
   };
   const offered = rules.filter(
@@ -310,7 +366,7 @@ export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
       !(feature !== undefined && choice.without.has(feature)) && !(choice.isShort === true && isLong === true),
   );
   for (;;) {
-    const possible = offered.filter(({ when }) => when?.(life) ?? true);
+    const possible = offered.filter(({ when }) => when?.(life, choice) ?? true);
     const step = weighted(possible, random).next(life, random, choice);
     yield random.next() < killed
       ? { step, kill: { victim: random.pick(walkVictims), afterMs: random.between(0, 1_500) } }

@@ -19,6 +19,8 @@ export type WalkStep =
   | { readonly kind: "drop-database"; readonly name: string; readonly way: Way; readonly atRest: boolean }
   /** A DROP DATABASE that a timeout cancels after it began. */
   | { readonly kind: "half-drop-database"; readonly name: string }
+  /** ALTER DATABASE ... WITH this: nothing is done in the database from then on. */
+  | { readonly kind: "close-database"; readonly name: string; readonly option: string }
   | { readonly kind: "create-role" | "drop-role"; readonly name: string; readonly way: Way }
   | { readonly kind: "create-extension" | "drop-extension"; readonly database: string; readonly name: string }
   | {
@@ -35,6 +37,8 @@ export type WalkStep =
   | { readonly kind: "create-large-object"; readonly database: string; readonly name: string; readonly bytes: number }
   | { readonly kind: "drop-large-object"; readonly database: string; readonly name: string }
   | { readonly kind: "create-tablespace"; readonly name: string }
+  /** ALTER DATABASE ... SET. */
+  | { readonly kind: "set-for-database"; readonly database: string; readonly name: string; readonly value: string }
   | { readonly kind: "prepare" | "begin"; readonly name: string }
   | { readonly kind: "end-prepared" | "end"; readonly name: string; readonly commits: boolean }
   | { readonly kind: "kill"; readonly victim: WalkVictim }
