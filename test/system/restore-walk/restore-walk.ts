@@ -87,24 +87,24 @@ async function walkOn(ground: WalkGround, options: WalkOptions): Promise<WalkRes
   const check: WalkCheck = { ground, steps, without, say };
   const window = await windowAtRest(check);
   const faults: string[] = [];
-  const tell = (what: string, found: readonly string[]) => {
+  const note = (what: string, found: readonly string[]) => {
     say(`${what}: ${found.length === 0 ? "all is there" : found.join("\n")}`);
     faults.push(...found.map((fault) => `${what}: ${fault}`));
   };
-  tell("window", [...window.faults, ...(await besideWindow(check, window))]);
-  tell("health", await healthOf(check));
-  tell("backups", await backupsOf(check));
+  note("window", [...window.faults, ...(await besideWindow(check, window))]);
+  note("health", await healthOf(check));
+  note("backups", await backupsOf(check));
   if (faults.length > 0) options.onFailure?.(ground.platform.directory);
   for (const [index, moment] of planMoments(seed, options.moments).entries()) {
     const at = momentAt(moment, window, steps);
-    tell(`moment ${new Date(at).toISOString()}`, await restoreTo(check, at, `then-${index}`));
+    note(`moment ${new Date(at).toISOString()}`, await restoreTo(check, at, `then-${index}`));
   }
   for (const end of options.ends.filter((each) => each !== "undelete" || !without.has("undelete"))) {
-    if (end === "id") tell("by id", await restoreById(check, "by-id"));
-    if (end === "fork") tell("fork", await forkIt(check, "fork"));
-    if (end === "drill") tell("drill", await drillIt(check));
-    if (end === "undelete") tell("undelete", await undeleteIt(check));
-    if (end === "recovery") tell("recovery", await recoverIt(check, await windowAtRest(check)));
+    if (end === "id") note("by id", await restoreById(check, "by-id"));
+    if (end === "fork") note("fork", await forkIt(check, "fork"));
+    if (end === "drill") note("drill", await drillIt(check));
+    if (end === "undelete") note("undelete", await undeleteIt(check));
+    if (end === "recovery") note("recovery", await recoverIt(check, await windowAtRest(check)));
   }
   const crashes = crashesOf(ground.platform.directory);
   faults.push(...crashes.map((crash) => `crash: ${crash}`));

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { endOf } from "../../faults/engine-changes.ts";
 import { killAtOnce } from "../../support/platform/platform-processes.ts";
 import { waitUntil } from "../../support/wait-until.ts";
+import { attempt, ChangeFailed, drop, find, inside, isInterrupted, isMade, make } from "./attempts.ts";
 import { openSession } from "./read-contents.ts";
 import { type Answer, longMs, type WalkGround } from "./walk-ground.ts";
-import type { Deed, LedgerObject, ObjectKind } from "./walk-ledger.ts";
+import type { Deed } from "./walk-ledger.ts";
 import type { WalkStep, WalkStepKind } from "./walk-step.ts";
 
 type StepOf<K extends WalkStepKind> = Extract<WalkStep, { kind: K }>;
@@ -14,79 +14,6 @@ type StepOf<K extends WalkStepKind> = Extract<WalkStep, { kind: K }>;
 type Take<K extends WalkStepKind> = (ground: WalkGround, step: StepOf<K>) => Promise<string>;
 
 const restMs = 2_000;
-
-/** A session that was killed, cut or refused by an engine that starts: the outcome is unknown, and no fault. */
-function isInterrupted(error: unknown): boolean {
-  const code = String((error as { code?: string }).code ?? "");
-  const message = error instanceof Error ? error.message : "";
-  return (
-    /^(08|57P|53300|25006$|ECONN|EPIPE|ETIMEDOUT)/.test(code) ||
-    /terminated|timeout|closed|ended|not queryable/i.test(message)
-  );
-}
-
-/** Resolves with "done" when it was acknowledged, and with the reason when nobody knows. */
-async function attempt(deed: Deed, act: () => Promise<unknown>): Promise<string> {
-  try {
-    await act();
-    deed.acknowledgedAt = Date.now();
-    return "done";
-  } catch (error) {
-    if (isInterrupted(error)) return `interrupted: ${(error as Error).message}`;
-    throw error;
-  }
-}
-
-function make(
-  { ledger }: WalkGround,
-  object: Pick<LedgerObject, "kind" | "name"> & Partial<LedgerObject>,
-  act: () => Promise<unknown>,
-): Promise<string> {
-  const made: Deed = { begunAt: Date.now() };
-  ledger.objects.push({ values: [], ...object, made });
-  return attempt(made, act);
-}
-
-function find({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): LedgerObject {
-  const found = ledger.objects.find(
-    (each) => each.kind === kind && each.name === name && each.database === database && each.dropped === undefined,
-  );
-  if (found === undefined) throw new Error(`the ledger has no ${kind} ${name}`);
-  return found;
-}
-
-/** What may not have been made cannot be dropped. */
-async function drop(
-  ground: WalkGround,
-  of: { readonly kind: ObjectKind; readonly name: string; readonly database?: string },
-  act: () => Promise<unknown>,
-): Promise<string> {
-  const object = find(ground, of.kind, of.name, of.database);
-  if (!isMade(ground, of.kind, of.name, of.database)) return "skipped: it may not be there";
-  object.dropped = { begunAt: Date.now() };
-  return attempt(object.dropped, act);
-}
-
-function isMade({ ledger }: WalkGround, kind: ObjectKind, name: string, database?: string): boolean {
-  return ledger.objects.some(
-    (each) =>
-      each.kind === kind &&
-      each.name === name &&
-      each.database === database &&
-      each.made.acknowledgedAt !== undefined &&
-      each.dropped === undefined,
-  );
-}
-
-/** Skips what would be done in a database of which nobody knows whether it is there. */
-function inside<S extends { readonly database: string }>(
-  take: (ground: WalkGround, step: S) => Promise<string>,
-): (ground: WalkGround, step: S) => Promise<string> {
-  return async (ground, step) =>
-    step.database === defaultDatabase || isMade(ground, "database", step.database)
-      ? take(ground, step)
-      : "skipped: its database may not be there";
-}
 
 const sql =
   ({ within }: WalkGround, text: string, database?: string, options?: string) =>
@@ -103,7 +30,7 @@ async function ended({ platform }: WalkGround, { json }: Answer): Promise<string
 
 async function byApi(ground: WalkGround, verb: string, rest: string, body?: object): Promise<void> {
   const outcome = await ended(ground, await ground.call(verb, ground.path(rest), [200, 201, 202, 204], body));
-  if (outcome !== "done") throw new Error(`${verb} ${rest}: ${outcome}`);
+  if (outcome !== "done") throw new ChangeFailed(`${verb} ${rest}: ${outcome}`);
 }
 
 /** An operation of the service itself; a refusal in words is an outcome like others. */
@@ -225,8 +152,8 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
     make(ground, { kind: "sequence", name, database }, sql(ground, `CREATE SEQUENCE ${name}`, database)),
   ),
   "advance-sequence": inside(async (ground, { name, database, by }) => {
-    const { values } = find(ground, "sequence", name, database);
     if (!isMade(ground, "sequence", name, database)) return "skipped: it may not be there";
+    const { values } = find(ground, "sequence", name, database);
     const deed: Deed = { begunAt: Date.now() };
     let value = 0;
     const outcome = await attempt(deed, async () => {
@@ -329,7 +256,7 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
     const begunAt = Date.now();
     const { json } = await ground.call("POST", ground.path("/backups"), [202]);
     ground.backups.push({ id: String(json["id"]), begunAt });
-    return "asked for";
+    return "requested";
   },
   "rotate-key": async (ground) => {
     await ground.call("POST", ground.path("/backups/rotate-key"), [202]);
@@ -343,7 +270,7 @@ const takes: { readonly [K in WalkStepKind]: Take<K> } = {
   },
 };
 
-const insertNamed = "INSERT INTO held (name) VALUES ($1)";
+const insertNamed = "INSERT INTO transactions (name) VALUES ($1)";
 
 /** From then on no failover loses what was acknowledged. */
 async function untilSynchronous(ground: WalkGround): Promise<void> {

@@ -87,7 +87,7 @@ export async function besideWindow({ ground }: WalkCheck, window: Window): Promi
 /** A backup begins anew so many times when it is interrupted, and then ends (docs/backups.md). */
 const wasInterrupted = /^Each of \d+ attempts ended/;
 
-/** Every backup that was asked for on the way has completed, unless it was interrupted again and again. */
+/** Every backup that was requested on the way has completed, unless it was interrupted again and again. */
 export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const { id } of check.ground.backups) {
@@ -99,12 +99,17 @@ export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
   return faults;
 }
 
-/** The service is well in the end. */
-export async function healthOf({ ground }: WalkCheck): Promise<readonly string[]> {
+/** The service is well in the end, and every operation of it has ended. */
+export async function healthOf({ ground, say }: WalkCheck): Promise<readonly string[]> {
   const { services, source } = ground;
   const isWell = async () => (await services.get(source.service.id)).health.status === "healthy";
   const describe = () => services.describe(source.service.id);
   await waitUntil("the service is healthy", isWell, { withinMs: longMs, everyMs: 200, describe });
+  const operations = async () => await services.operations(source.service.id);
+  const areOver = async () => (await operations()).every(({ finished_at }) => finished_at !== null);
+  await waitUntil("every operation has ended", areOver, { withinMs: longMs, everyMs: 200, describe });
+  for (const { type, error } of (await operations()).filter(({ status }) => status === "failed"))
+    say(`${type} failed: ${error?.code} ${error?.message}`);
   return [];
 }
 
@@ -133,7 +138,7 @@ async function checkCopy(
 ): Promise<readonly string[]> {
   const { platform, services, ledger } = check.ground;
   const copy = expectStatus(answer, 202).json;
-  const seen: string[] = [];
+  const seen: SeenProgress[] = [];
   const isSettled = async () => {
     const found = await services.get(copy.id);
     const { operation, status, error } = found;
@@ -155,22 +160,35 @@ async function checkCopy(
   }
 }
 
+interface SeenProgress {
+  readonly step: string;
+  readonly progress: number;
+}
+
+/** Steps of a restore in their order (spec 1). */
+const restoreSteps = [
+  "SetupNetwork",
+  "SetupServer",
+  "SetupAgent",
+  "SetupDNS",
+  "ProvisioningRestore",
+  "ProvisioningHealth",
+];
+
 /** Appends the step with its progress where it is another one than the last. */
-function noteProgress({ step, progress_pct }: OperationJson, seen: string[]): void {
-  const text = `${progress_pct} ${step}`;
-  if (seen.at(-1) !== text) seen.push(text);
+function noteProgress({ step, progress_pct: progress }: OperationJson, seen: SeenProgress[]): void {
+  const last = seen.at(-1);
+  if (step !== null && !(last?.step === step && last.progress === progress)) seen.push({ step, progress });
 }
 
 /** A step that was left does not come again, and progress never falls. */
-function orderFaults(seen: readonly string[]): string[] {
-  const parts = seen.map((text) => ({ progress: Number(text.split(" ")[0]), step: text.split(" ")[1] }));
-  const left = new Set<string>();
-  for (const [index, { progress, step = "" }] of parts.entries()) {
-    const before = parts[index - 1];
-    if (before !== undefined && before.step !== step) left.add(before.step ?? "");
-    if (left.has(step) || progress < (before?.progress ?? 0)) return [`its steps went back: ${seen.join(", ")}`];
-  }
-  return [];
+function orderFaults(seen: readonly SeenProgress[]): string[] {
+  const isInOrder = seen.every(({ step, progress }, index) => {
+    const before = seen[index - 1];
+    const at = restoreSteps.indexOf(step);
+    return at >= restoreSteps.indexOf(before?.step ?? restoreSteps[0] ?? "") && progress >= (before?.progress ?? 0);
+  });
+  return isInOrder ? [] : [`its steps went back: ${JSON.stringify(seen)}`];
 }
 
 /** Restores to the moment. */

@@ -29,7 +29,7 @@ export interface WalkGround {
   readonly ledger: WalkLedger;
   /** Sessions with a transaction that is open, by name. */
   readonly open: Map<string, Client>;
-  /** Manual backups, and when each was asked for. */
+  /** Manual backups, and when each was requested. */
   readonly backups: { readonly id: string; readonly begunAt: number }[];
   readonly failures: ReturnType<typeof createFailures>;
   /** Number of the next row. */
@@ -81,7 +81,7 @@ async function walkGroundOn(platform: Platform): Promise<WalkGround> {
 
   const first = await connect();
   await first.query("CREATE TABLE ledger (id bigint PRIMARY KEY, text text NOT NULL)");
-  await first.query("CREATE TABLE held (name text PRIMARY KEY)");
+  await first.query("CREATE TABLE transactions (name text PRIMARY KEY)");
   await first.end();
   const writer = startWriter<Client>({
     connect,
