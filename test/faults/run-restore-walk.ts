@@ -35,12 +35,18 @@ try {
   const without = new Set([...leftOut].filter((feature) => !isIn(feature)));
   const upgradeTo = findSoftware(imagesDirectory(process.env), "postgresql", "18") === undefined ? undefined : "18";
   const options = {
-    ...{ seed, steps: steps ?? 0, moments: moments ?? 0, lifeMs, without, say },
+    seed,
+    steps: steps ?? 0,
+    moments: moments ?? 0,
+    lifeMs,
+    without,
+    say,
     onFailure: (directory: string) => {
       for (const file of values.logs === undefined ? [] : logFiles(directory))
         cpSync(file, join(values.logs ?? "", relative(directory, file).replaceAll("/", "_")));
     },
-    ...{ ends: walkEnds.filter((end) => values.ends.split(",").includes(end)), isShort: values.short },
+    ends: walkEnds.filter((end) => values.ends.split(",").includes(end)),
+    isShort: values.short,
     ...(upgradeTo !== undefined && { upgradeTo }),
   };
   console.log(JSON.stringify(await runRestoreWalk(options)));
