@@ -6,7 +6,7 @@ import type { RunningService } from "../../support/platform/services.ts";
 import type { Contents, DatabaseContents } from "./walk-ledger.ts";
 
 /** Sessions of walks are of use whatever the service's parameters are. */
-export const sessionOptions = [
+const sessionOptions = [
   "statement_timeout=0",
   "lock_timeout=0",
   "idle_session_timeout=0",
