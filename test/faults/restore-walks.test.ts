@@ -3,8 +3,8 @@ import { leftOut } from "../system/restore-walk/left-out.ts";
 import { walkEnds } from "../system/restore-walk/restore-walk.ts";
 import { walkUnderTest } from "../system/restore-walk/walk-under-test.ts";
 
-/** Seeds that found a fault once, and others. */
-const seeds = [1, 20_261_128];
+/** Of the second one a replica found its connection to the primary cut short. */
+const seeds = [41, 31];
 const steps = 45;
 
 it.each(seeds)(
