@@ -45,9 +45,10 @@ export function createKeeperServer(
       socket.destroy();
       return;
     }
-    void answer(request, caller)
+    answer(request, caller)
       .catch((error: unknown): KeeperReply => ({ id: request.id, ok: false, error: (error as Error).message }))
-      .then((reply) => send(socket, reply));
+      .then((reply) => send(socket, reply))
+      .catch(() => socket.destroy());
   }
 
   function send(socket: Socket, message: KeeperReply | KeeperEvent): void {

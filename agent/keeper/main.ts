@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { bootMs } from "./boot-clock.ts";
 import { chooseContainment, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
-import { ensureDirectory, openDirectory, type Owner, settle } from "./kept-directory.ts";
+import { ensureDirectory, type Owner, openDirectory, settle } from "./kept-directory.ts";
 import { createNotes } from "./notes.ts";
 
 /**
@@ -91,6 +92,12 @@ for (const [path, owner, mode, own] of directories) {
 }
 const containment = chooseContainment(users);
 const note = createNotes((line) => void process.stderr.write(line), bootMs, Date.now);
+watchProcessFaults({
+  role: "supervisor",
+  note: (message, { error, repeated }) =>
+    note(message, { error: error instanceof Error ? error.stack : String(error), repeated }),
+  monotonicMs: bootMs,
+});
 const keeper = createKeeper({
   containment,
   runDir,

@@ -106,6 +106,10 @@ export function createSuccession(deps: SuccessionDeps): Succession {
     return component(run.slot).stop("SIGKILL", 0);
   }
 
+  function drop(run: Next, reason: string): void {
+    end(run, reason).catch((error: Error) => note("next agent not ended", { slot: run.slot, reason: error.message }));
+  }
+
   function nextIsGone(gone: Next, { exit }: ComponentStatus): void {
     next = undefined;
     const reason = gone.reason || `It ended with ${exit?.signal ?? exit?.code ?? "an unknown end"}.`;
@@ -122,7 +126,7 @@ export function createSuccession(deps: SuccessionDeps): Succession {
     current.caller = undefined;
     // With the other one in charge it is not known yet whose turn it is.
     if (next?.handOver !== undefined) return;
-    if (next !== undefined) void end(next, "The agent that started it ended.");
+    if (next !== undefined) drop(next, "The agent that started it ended.");
     else relaunch(status);
   }
 
@@ -194,7 +198,7 @@ export function createSuccession(deps: SuccessionDeps): Succession {
       requireCharge(caller);
       const to = next;
       if (to?.caller === undefined || !to.isReady || to.reason !== "") throw new Error("no other agent is ready");
-      const timer = setTimeout(() => void end(to, "It did not take over in time."), settleWithinMs);
+      const timer = setTimeout(() => drop(to, "It did not take over in time."), settleWithinMs);
       to.handOver = { atMs: monotonicMs(), done: Promise.withResolvers<number>(), timer };
       to.caller.send({ event: "charge", state });
       return to.handOver.done.promise;
@@ -213,7 +217,9 @@ export function createSuccession(deps: SuccessionDeps): Succession {
       handOver.done.resolve(gapMs);
       setTimeout(() => {
         if (current.slot !== old.slot && next?.slot !== old.slot)
-          void component(old.slot).stop("SIGTERM", leaveWithinMs);
+          component(old.slot)
+            .stop("SIGTERM", leaveWithinMs)
+            .catch((error: Error) => note("agent not ended", { slot: old.slot, reason: error.message }));
       }, leaveWithinMs).unref();
       return gapMs;
     },

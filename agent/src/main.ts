@@ -4,22 +4,24 @@ import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createAgent } from "./agent.ts";
+import { jobProgramOf } from "./backup/job-program.ts";
 import { settings } from "./config.ts";
 import type { Engine, EngineDriver } from "./engines/engine-driver.ts";
-import { jobProgramOf } from "./backup/job-program.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
+import { checkJournal } from "./journal/journal.ts";
 import { createControlGroup } from "./os/control-group.ts";
 import { createEnginePrograms } from "./os/engine-programs.ts";
 import { connectKeeper } from "./os/keeper-client.ts";
-import { checkJournal } from "./journal/journal.ts";
 import { proveSelf } from "./upgrade/proof.ts";
 import { openReceivedCode } from "./upgrade/received-code.ts";
 import { awaitCharge, type Predecessor } from "./upgrade/take-over.ts";
 
 const config = readConfig(settings, process.env);
 const log = createLog("agent", config.logLevel).child({ machine: config.machineId });
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const end = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end.abort());
 

@@ -49,7 +49,12 @@ const backups = createBackupWorld({
   observation: () => undefined,
 });
 const { cert, key } = await createTestCertificate();
-const server = createApiServer({ key, cert, handler: (request, response) => handler(request, response) });
+const server = createApiServer({
+  key,
+  cert,
+  log: silentLog,
+  handler: (request, response) => handler(request, response),
+});
 const baseUrl = `https://localhost:${await server.listen(0, "127.0.0.1")}`;
 const handler = openGateway();
 const rest = createRest({ baseUrl, ca: cert, authorization: "Basic bench" });

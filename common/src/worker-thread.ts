@@ -57,7 +57,7 @@ export function createWorkerThread<Question, Answer>(
   function letGo(): void {
     const old = worker;
     worker = undefined;
-    void old?.terminate();
+    old?.terminate().catch(() => undefined);
   }
 
   return {

@@ -79,7 +79,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     log,
   });
   const { privateKey: key, certificate: cert } = identity.current;
-  const server = createApiServer({ handler, key, cert, sources, maxConnections: deps.config.apiConnections });
+  const server = createApiServer({ handler, log, key, cert, sources, maxConnections: deps.config.apiConnections });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
   for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {

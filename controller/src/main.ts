@@ -1,7 +1,10 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { startController } from "./controller.ts";
 import { systems } from "./systems.ts";
 
 const controller = await startController(systems, process.env);
+watchProcessFaults({ role: "server", note: controller.log.error, monotonicMs: systemClock.monotonicMs });
 
 process.once("SIGTERM", () => void stop());
 process.once("SIGINT", () => void stop());

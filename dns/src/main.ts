@@ -3,6 +3,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { type Endpoint, endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { dnsSettings } from "./config.ts";
 import { startDnsServer } from "./dns-server.ts";
@@ -10,6 +11,7 @@ import { zoneFeed } from "./zone-feed.ts";
 
 const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const [at, ...alsoListen] = endpointsOf(config.listen);
 const isOne = ({ host }: Endpoint) => isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::";
 const listensOn = [at, ...alsoListen].filter(isOne).map(({ host }) => host);

@@ -158,7 +158,9 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
         // Its end may be about to come, and the connection is worth more than a few bytes.
         if (!this.#isOver) {
           const late = setTimeout(() => this.abort(new Error("what is dropped is slow")), droppedMs);
-          void this.drop().finally(() => clearTimeout(late));
+          this.drop()
+            .catch(() => undefined)
+            .finally(() => clearTimeout(late));
         }
         return Promise.resolve({ done: true, value: undefined });
       },

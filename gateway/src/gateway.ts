@@ -1,8 +1,8 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { RequestHandler } from "@holdfast/https/request-handler.ts";
 import { limitBodyTime, usualBodyMs } from "./body-time.ts";
 import { createDocs } from "./docs/docs.ts";
 import { openExchange, send, sendProblem } from "./exchange.ts";
-import type { RequestHandler } from "@holdfast/https/request-handler.ts";
 import { createGate } from "./gate.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { describeMethods } from "./method.ts";
@@ -33,7 +33,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 
   const own: readonly Mount[] = [
-    { name: "rpc", prefix: "/", accepts: rpc.accepts, handle: async (exchange) => rpc.handle(exchange), fail },
+    { name: "rpc", prefix: "/", accepts: rpc.accepts, handle: rpc.handle, fail },
     page("health", "/healthz", () => {
       if (deps.ready()) return '{"status":"ready"}';
       throw new HoldfastError("STORE_UNAVAILABLE", "This process cannot answer yet.");
@@ -85,11 +85,5 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const dispatch = createDispatch(mounts, ({ requestId, path, request }, mount, error) => {
     deps.log.error("request failed", { requestId, mount: mount.name, method: request.method, path, error });
   });
-  return (request, response) => {
-    const exchange = openExchange(request, response, deps.newId());
-    dispatch(exchange).catch((error: unknown) => {
-      deps.log.error("answer failed", { requestId: exchange.requestId, path: exchange.path, error });
-      response.destroy();
-    });
-  };
+  return async (request, response) => dispatch(openExchange(request, response, deps.newId()));
 }

@@ -41,7 +41,7 @@ export interface Rpc {
   accepts(exchange: Exchange): boolean;
   /** True for a method whose client may speak for as long as it likes. */
   streams(exchange: Exchange): boolean;
-  handle(exchange: Exchange): void;
+  handle(exchange: Exchange): Promise<void>;
 }
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP request of a call" });
@@ -210,12 +210,12 @@ export function createRpc(
   return {
     accepts: ({ path, request }) => handlers.has(path) || isGrpc(request.headers["content-type"]),
     streams: ({ path }) => handlers.get(path)?.method.methodKind === "bidi_streaming",
-    handle(exchange) {
+    async handle(exchange) {
       const handler = handlers.get(exchange.path);
       // JSON is for calls without streams, where refusals are answers of their own and not in headers.
       const isJsonStream = exchange.request.headers["content-type"]?.includes("+json") === true;
       if (handler === undefined || isJsonStream) return unimplemented(exchange);
-      void answer(exchange, handler);
+      await answer(exchange, handler);
     },
   };
 }

@@ -1,12 +1,12 @@
 import { X509Certificate } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createBackOff } from "@holdfast/common/back-off.ts";
-import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
-import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
-import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { makeKeyWithRequest } from "@holdfast/mtls/certificate-request.ts";
+import { createKnownControllers } from "@holdfast/mtls/known-controllers.ts";
+import { createIdentityFile, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { confirmHost, type HostIdentity, renewHost } from "./host-calls.ts";
 
 export interface HostCredentialsDeps {
@@ -100,7 +100,7 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
       if (waitMs > 0) await sleep(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
-  void keep();
+  keep().catch((error: unknown) => log.error("host certificate not kept up", { error }));
 
   return {
     hostId,

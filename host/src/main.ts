@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { createProvider } from "@holdfast/compute/create-provider.ts";
 import { readHostConfig } from "./config.ts";
 import { openHostCredentials } from "./host-credentials.ts";
@@ -11,6 +12,7 @@ const clock = systemClock;
 const checkout = join(import.meta.dirname, "..", "..");
 const config = readHostConfig(process.env);
 const log = createLog("host", config.logLevel);
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: clock.monotonicMs });
 
 const { stateDir } = config;
 const credentials = await openHostCredentials({ stateDir, clock, random: Math.random, log });

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { connect, type TLSSocket } from "node:tls";
+import { silentLog } from "@holdfast/common/log.ts";
 import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createCertificates } from "./certificates.ts";
@@ -14,7 +15,12 @@ let general: string;
 beforeAll(async () => {
   const pair = await createTestCertificate();
   general = fingerprintOf(pair.cert);
-  server = createApiServer({ ...pair, certificates, handler: (_request, response) => void response.end("ok") });
+  server = createApiServer({
+    ...pair,
+    certificates,
+    log: silentLog,
+    handler: (_request, response) => void response.end("ok"),
+  });
   port = await server.listen(0, "127.0.0.1");
 });
 afterAll(() => server.close(0));

@@ -2,10 +2,11 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect as connectH2 } from "node:http2";
 import { connect as connectPlain } from "node:net";
-import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { afterEach, expect, test } from "vitest";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { silentLog } from "@holdfast/common/log.ts";
 import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
+import { afterEach, expect, test } from "vitest";
 import type { RequestHandler } from "./request-handler.ts";
 import { type ApiServer, createApiServer } from "./server.ts";
 
@@ -18,7 +19,7 @@ afterEach(async () => {
 
 async function start(handler: RequestHandler): Promise<{ port: number; ca: string }> {
   const { key, cert } = await createTestCertificate();
-  server = createApiServer({ key, cert, handler });
+  server = createApiServer({ key, cert, log: silentLog, handler });
   return { port: await server.listen(0, "127.0.0.1"), ca: cert };
 }
 
@@ -97,7 +98,13 @@ test("a renewed certificate is for new connections", async () => {
 
 test("a full port closes the longest idle connection of the source that has most", async () => {
   const { key, cert } = await createTestCertificate();
-  server = createApiServer({ key, cert, handler: (_request, response) => void response.end("ok"), maxConnections: 8 });
+  server = createApiServer({
+    key,
+    cert,
+    log: silentLog,
+    handler: (_request, response) => void response.end("ok"),
+    maxConnections: 8,
+  });
   const port = await server.listen(0, "127.0.0.1");
   const open = (localAddress: string) =>
     new Promise<TLSSocket>((resolve, reject) => {
@@ -139,6 +146,7 @@ test("an answer that nobody reads is cut, over both versions, and others on the 
   server = createApiServer({
     key,
     cert,
+    log: silentLog,
     unreadMs: 600,
     handler: (request, response) => {
       if (request.url === "/small") return void response.end("small");
@@ -165,4 +173,45 @@ test("an answer that nobody reads is cut, over both versions, and others on the 
   expect(text).toBe("small");
   session.destroy();
   socket.destroy();
+});
+
+test("a handler that fails ends its request with 500 and the id that the log has, and no other request", async () => {
+  const { key, cert: ca } = await createTestCertificate();
+  const logged: { readonly requestId?: unknown; readonly path?: unknown; readonly error?: unknown }[] = [];
+  server = createApiServer({
+    key,
+    cert: ca,
+    log: { error: (_message, fields = {}) => void logged.push(fields) },
+    handler(request, response) {
+      if (request.url === "/ok") return void response.end("ok");
+      if (request.url?.startsWith("/throws") === true) throw new TypeError("a table has no such key");
+      if (request.url === "/half") (response as ServerResponse).write("half");
+      return Promise.reject(new Error("nobody waits for it"));
+    },
+  });
+  const port = await server.listen(0, "127.0.0.1");
+  const session = connectH2(`https://localhost:${port}`, { ca });
+  const ask = async (path: string) => {
+    const stream = session.request({ ":path": path });
+    let text = "";
+    let status = 0;
+    stream.on("response", (headers) => (status = Number(headers[":status"])));
+    stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    stream.on("error", () => undefined);
+    await once(stream, "close");
+    return { status, text };
+  };
+  for (const path of ["/throws?token=secret", "/rejects"]) {
+    const { status, text } = await ask(path);
+    const { requestId } = logged.at(-1) ?? {};
+    expect(status).toBe(500);
+    expect(JSON.parse(text)).toMatchObject({ code: "internal", status: 500, instance: `urn:uuid:${requestId}` });
+    expect(text).not.toMatch(/no such key|nobody waits/);
+  }
+  expect(logged).toMatchObject([{ path: "/throws" }, { path: "/rejects" }]);
+  expect((await ask("/half")).text).not.toContain("internal");
+  const old = await raw(port, ca, "GET /throws HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  expect(old).toMatch(/^HTTP\/1.1 500 [\s\S]*urn:uuid:/);
+  expect(await ask("/ok")).toEqual({ status: 200, text: "ok" });
+  session.destroy();
 });

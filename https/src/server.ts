@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import {
   createSecureServer,
@@ -6,18 +7,22 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
+import { CATALOG } from "@holdfast/common/errors.ts";
 import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
 import { createConnectionPlaces } from "./connection-places.ts";
 import { limitControl } from "./control-frames.ts";
+import type { HttpRequest, HttpResponse, RequestHandler } from "./request-handler.ts";
 import { createUnreadAnswers } from "./unread-answers.ts";
-import type { RequestHandler } from "./request-handler.ts";
 
 /** `key` and `cert` are for clients that ask for no name, or for one that has no certificate of its own. */
 export interface ServerOptions extends KeyPair {
   readonly handler: RequestHandler;
+  /** Has one line of each request that the handler failed. */
+  readonly log: Pick<Log, "error">;
   /** Of names that have their own; none when absent. */
   readonly certificates?: Certificates;
   /** Past it the longest idle connection of the source that has most is closed. */
@@ -60,6 +65,7 @@ const drainedBytes = 1 << 20;
 export function createApiServer(options: ServerOptions): ApiServer {
   const {
     handler,
+    log,
     key,
     cert,
     certificates = createCertificates(),
@@ -144,8 +150,19 @@ export function createApiServer(options: ServerOptions): ApiServer {
       response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
       if (closing) response.setHeader("connection", "close");
     }
-    handler(request, response);
+    answer(request, response).catch(() => response.destroy());
   });
+
+  async function answer(request: HttpRequest, response: HttpResponse): Promise<void> {
+    try {
+      await handler(request, response);
+    } catch (error) {
+      const instance = randomUUID();
+      const [path = ""] = (request.url ?? "").split("?");
+      log.error("request failed", { requestId: instance, method: request.method, path: path.slice(0, 200), error });
+      sendFailure(response as ServerResponse, instance);
+    }
+  }
 
   return {
     listen(port, host, { reusePort = false } = {}) {
@@ -194,6 +211,16 @@ function drain({ stream }: Http2ServerRequest): void {
   });
 }
 
+/** 500 with the id under which the log has the error; an answer that has begun is cut. */
+function sendFailure(response: ServerResponse, instance: string): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  const { title, status } = CATALOG.INTERNAL;
+  const body = problemText({ title, status, code: "internal", instance: `urn:uuid:${instance}` });
+  response.writeHead(status, { ...problemHeaders(body), "request-id": instance });
+  response.end(body);
+}
+
 /** A whole HTTP/1.1 answer for what could not be read as a request. */
 function refusalOf(code: string | undefined): string {
   const slow = code === "ERR_HTTP_REQUEST_TIMEOUT";
@@ -204,19 +231,24 @@ function refusalOf(code: string | undefined): string {
       ? [431, "Request Header Fields Too Large"]
       : [400, "Bad Request"];
   const title = slow ? "The request took too long" : large ? "The headers are too large" : "This is not HTTP";
-  const body = JSON.stringify({
-    type: "about:blank",
-    title,
-    status,
-    detail: title,
-    code: "invalid_request",
-    errors: [],
-  });
-  const head = [
-    "content-type: application/problem+json",
-    `content-length: ${Buffer.byteLength(body)}`,
-    "cache-control: no-store",
-    "connection: close",
-  ];
+  const body = problemText({ title, status, code: "invalid_request" });
+  const head = Object.entries({ ...problemHeaders(body), connection: "close" }).map((pair) => pair.join(": "));
   return `HTTP/1.1 ${status} ${reason}\r\n${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+function problemText(problem: {
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly instance?: string;
+}) {
+  return JSON.stringify({ type: "about:blank", detail: problem.title, errors: [], ...problem });
+}
+
+function problemHeaders(body: string) {
+  return {
+    "content-type": "application/problem+json",
+    "content-length": String(Buffer.byteLength(body)),
+    "cache-control": "no-store",
+  };
 }

@@ -10,6 +10,7 @@ import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
@@ -29,6 +30,7 @@ import { createSealedFile, sealingKey } from "./sealed-file.ts";
 
 const config = readConfig(inferenceSettings, process.env);
 const log = createLog("inference");
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const { now, monotonicMs } = systemClock;
 const { directory, identityDirectory, installationId } = config;
 /** Streams get so long to end; the rest is for what they used. */
@@ -111,7 +113,7 @@ process.exit(0);
 async function serve(): Promise<void> {
   let identity = await untilIdentity(identityDirectory, stopping.signal);
   if (identity === undefined) return;
-  const server = createApiServer({ handler, key: identity.key, cert: identity.certificate });
+  const server = createApiServer({ handler, log, key: identity.key, cert: identity.certificate });
   const options = { reusePort: config.sharesPort === "yes" };
   for (const { host, port } of endpointsOf(config.listen)) await server.listen(port, host, options);
   log.info("inference ready", { listen: config.listen });

@@ -1,23 +1,23 @@
 import type { ServerResponse } from "node:http";
-import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import { createCertificates } from "@holdfast/https/certificates.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import type { AppSignIn, OwnNetworks } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "./app.ts";
-import type { Metrics } from "./metrics.ts";
 import { createDerivedKeys } from "./derived-keys.ts";
 import { type Answer, type Asked, askedOf, plain, Refused } from "./http/exchange.ts";
+import type { Metrics } from "./metrics.ts";
 import { createTokenKeys } from "./protocol/token-keys.ts";
 import { createTokenPace } from "./protocol/token-pace.ts";
 import { answer, routeName } from "./routes.ts";
-import { problemPage } from "./sign-in/page.ts";
 import { createMailWatch, type MailWatchDeps } from "./sign-in/mail-watch.ts";
-import { startUpkeep } from "./upkeep.ts";
+import { problemPage } from "./sign-in/page.ts";
 import { createDatabase, DatabaseAway } from "./store/database.ts";
+import { startUpkeep } from "./upkeep.ts";
 import { createProviders } from "./upstream/provider.ts";
 
 export interface IssuerServer {
@@ -101,21 +101,20 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     }
   }
 
-  function handle(request: HttpRequest, response: HttpResponse): void {
+  async function handle(request: HttpRequest, response: HttpResponse): Promise<void> {
     const beganMs = clock.monotonicMs();
-    void answerOf(request).then(({ status, headers, body }) => {
-      deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
-      const out = response as unknown as ServerResponse;
-      if (out.destroyed) return;
-      const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
-      for (const [name, value] of Object.entries(all)) out.setHeader(name, value);
-      out.statusCode = status;
-      out.end(request.method === "HEAD" ? undefined : body);
-    });
+    const { status, headers, body } = await answerOf(request);
+    deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
+    const out = response as unknown as ServerResponse;
+    if (out.destroyed) return;
+    const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
+    for (const [name, value] of Object.entries(all)) out.setHeader(name, value);
+    out.statusCode = status;
+    out.end(request.method === "HEAD" ? undefined : body);
   }
 
   const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });
-  const server = createApiServer({ handler: handle, key: deps.key, cert: deps.certificate, certificates });
+  const server = createApiServer({ handler: handle, log, key: deps.key, cert: deps.certificate, certificates });
   for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
 
   function release(appId: string): void {
@@ -125,7 +124,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     hosts.delete(appId);
     byHost.delete(authority);
     certificates.release(app.config.host);
-    void app.database.close();
+    app.database.close().catch((error: unknown) => log.warn("database not closed", { app: appId, error }));
   }
 
   return {
@@ -168,7 +167,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
         { users: allowed, operators: [] },
         { listeners, addresses: [], members: () => [], loopbackBlock, machineAddresses: () => machineAddresses },
       );
-      void before?.close();
+      before?.close().catch((error: unknown) => log.warn("connections not closed", { error }));
     },
     setTrust(next) {
       trust = next;

@@ -2,6 +2,7 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createAppFeed } from "./app-feed.ts";
@@ -13,6 +14,7 @@ import { openStateFile } from "./state-file.ts";
 
 const config = readConfig(issuerSettings, process.env);
 const log = createLog("issuer");
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const { directory, identityDirectory, installationId, listen } = config;
 
 const stopping = new AbortController();

@@ -28,38 +28,47 @@ type StepRule = (step: Step) => Answer | Promise<Answer>;
 type Readers = "any" | "clients" | "nobody";
 
 interface Route {
-  readonly methods: Readonly<Record<string, Rule>>;
+  readonly methods: ReadonlyMap<string, Rule>;
   readonly readers: Readers;
 }
 
 const cached = { "cache-control": "public, max-age=300" };
 const metadata: Rule = ({ config }) => json(200, metadataOf(config.issuerUrl), cached);
 
-const routes: Readonly<Record<string, Route>> = {
-  "/.well-known/openid-configuration": { methods: { GET: metadata }, readers: "any" },
-  "/.well-known/oauth-authorization-server": { methods: { GET: metadata }, readers: "any" },
-  "/jwks.json": { methods: { GET: ({ tokens }) => json(200, tokens.jwks, cached) }, readers: "any" },
-  "/authorize": { methods: { GET: authorize, POST: authorize }, readers: "nobody" },
-  "/token": { methods: { POST: (app, asked, { pace }) => pace.answer(app, asked) }, readers: "clients" },
-  "/userinfo": { methods: { GET: userinfo, POST: userinfo }, readers: "clients" },
-  "/revoke": { methods: { POST: revoke }, readers: "clients" },
-  "/logout": { methods: { GET: logout, POST: logout }, readers: "nobody" },
-  "/link": { methods: { GET: askLink, POST: takeLink }, readers: "nobody" },
-  "/account": { methods: { GET: account }, readers: "nobody" },
-  "/account/sessions/end": { methods: { POST: endOneSession }, readers: "nobody" },
-  "/account/second-factor": { methods: { POST: addSecondFactor }, readers: "nobody" },
-  "/account/second-factor/confirm": { methods: { POST: confirm }, readers: "nobody" },
-  "/account/second-factor/remove": { methods: { POST: remove }, readers: "nobody" },
-  "/style.css": { methods: { GET: styleSheet }, readers: "nobody" },
-};
+/** By words of clients: a Map has no key but its own. */
+const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  route("/.well-known/openid-configuration", "any", ["GET", metadata]),
+  route("/.well-known/oauth-authorization-server", "any", ["GET", metadata]),
+  route("/jwks.json", "any", ["GET", ({ tokens }) => json(200, tokens.jwks, cached)]),
+  route("/authorize", "nobody", ["GET", authorize], ["POST", authorize]),
+  route("/token", "clients", ["POST", (app, asked, { pace }) => pace.answer(app, asked)]),
+  route("/userinfo", "clients", ["GET", userinfo], ["POST", userinfo]),
+  route("/revoke", "clients", ["POST", revoke]),
+  route("/logout", "nobody", ["GET", logout], ["POST", logout]),
+  route("/link", "nobody", ["GET", askLink], ["POST", takeLink]),
+  route("/account", "nobody", ["GET", account]),
+  route("/account/sessions/end", "nobody", ["POST", endOneSession]),
+  route("/account/second-factor", "nobody", ["POST", addSecondFactor]),
+  route("/account/second-factor/confirm", "nobody", ["POST", confirm]),
+  route("/account/second-factor/remove", "nobody", ["POST", remove]),
+  route("/style.css", "nobody", ["GET", styleSheet]),
+]);
 
-const stepRoutes: Readonly<Record<string, Readonly<Record<string, StepRule>>>> = {
-  "": { GET: askAddress, POST: takeAddress },
-  "/second": { GET: askSecond, POST: takeSecond },
-  "/code": { GET: askCode, POST: takeCode },
-  "/with-google": { GET: elsewhere("google") },
-  "/with-oidc": { GET: elsewhere("oidc") },
-};
+function route(path: string, readers: Readers, ...methods: [string, Rule][]): [string, Route] {
+  return [path, { methods: new Map(methods), readers }];
+}
+
+const stepRoutes: ReadonlyMap<string, ReadonlyMap<string, StepRule>> = new Map([
+  ["", step(["GET", askAddress], ["POST", takeAddress])],
+  ["/second", step(["GET", askSecond], ["POST", takeSecond])],
+  ["/code", step(["GET", askCode], ["POST", takeCode])],
+  ["/with-google", step(["GET", elsewhere("google")])],
+  ["/with-oidc", step(["GET", elsewhere("oidc")])],
+]);
+
+function step(...methods: [string, StepRule][]): ReadonlyMap<string, StepRule> {
+  return new Map(methods);
+}
 
 function elsewhere(provider: string): StepRule {
   return (step) => beginElsewhere(step.providers, step, provider);
@@ -73,7 +82,7 @@ interface Served extends Pick<Step, "send" | "providers"> {
 /** The route of a request as metrics name it: one of a few words. */
 export function routeName(url: string): string {
   const [path = ""] = url.split("?");
-  if (Object.hasOwn(routes, path)) return path;
+  if (routes.has(path)) return path;
   return path.startsWith("/sign-in/") ? "/sign-in" : path.startsWith("/callback/") ? "/callback" : "other";
 }
 
@@ -82,29 +91,27 @@ export async function answer(app: App, asked: Asked, more: Served): Promise<Answ
   const [, id, rest = ""] = /^\/sign-in\/([A-Za-z0-9_-]{16})(\/[a-z-]+)?$/.exec(asked.path) ?? [];
   const method = asked.method === "HEAD" ? "GET" : asked.method;
   if (id !== undefined) {
-    const methods = stepRoutes[rest];
-    const rule = methods?.[method];
+    const methods = stepRoutes.get(rest);
+    const rule = methods?.get(method);
     if (rule !== undefined) return rule({ ...more, app, asked, id });
-    return methods === undefined ? plain(404, "There is no such page.") : notAllowed(methods);
+    return methods === undefined ? plain(404, "There is no such page.") : notAllowed(methods.keys());
   }
   const [, callback] = /^\/callback\/([a-z]+)$/.exec(asked.path) ?? [];
   if (callback !== undefined)
-    return asked.method === "GET"
-      ? returnFromElsewhere(more.providers, app, asked, callback)
-      : notAllowed({ GET: true });
-  const route = Object.hasOwn(routes, asked.path) ? routes[asked.path] : undefined;
-  if (route === undefined) return plain(404, "There is no such page.");
-  const shared = sharedWith(app, asked, route.readers);
+    return asked.method === "GET" ? returnFromElsewhere(more.providers, app, asked, callback) : notAllowed(["GET"]);
+  const found = routes.get(asked.path);
+  if (found === undefined) return plain(404, "There is no such page.");
+  const shared = sharedWith(app, asked, found.readers);
   if (method === "OPTIONS" && shared !== undefined) {
     const allowed = {
-      "access-control-allow-methods": Object.keys(route.methods).join(", "),
+      "access-control-allow-methods": [...found.methods.keys()].join(", "),
       "access-control-allow-headers": "authorization, content-type",
       "access-control-max-age": "600",
     };
     return { status: 204, headers: { ...shared, ...allowed }, body: "" };
   }
-  const rule = Object.hasOwn(route.methods, method) ? route.methods[method] : undefined;
-  if (rule === undefined) return notAllowed(route.methods);
+  const rule = found.methods.get(method);
+  if (rule === undefined) return notAllowed(found.methods.keys());
   const answered = await rule(app, asked, more);
   return shared === undefined ? answered : { ...answered, headers: { ...answered.headers, ...shared } };
 }
@@ -116,7 +123,7 @@ function sharedWith({ config }: App, { origin }: Asked, readers: Readers): Recor
   return isKnown ? { "access-control-allow-origin": origin, vary: "origin" } : undefined;
 }
 
-function notAllowed(methods: object): Answer {
+function notAllowed(methods: Iterable<string>): Answer {
   const refused = plain(405, "There is no such method here.");
-  return { ...refused, headers: { ...refused.headers, allow: Object.keys(methods).join(", ") } };
+  return { ...refused, headers: { ...refused.headers, allow: [...methods].join(", ") } };
 }

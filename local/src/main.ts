@@ -1,3 +1,4 @@
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { clean } from "./clean.ts";
 import { hostDeps } from "./host-deps.ts";
 import { hostUsage, readHostOptions } from "./host-options.ts";
@@ -13,6 +14,15 @@ process.on("disconnect", () => stop.abort());
 
 const deps = hostDeps();
 
+/** The installation is this process's children: a fault of its own does not end them. */
+function supervise(): void {
+  watchProcessFaults({
+    role: "supervisor",
+    note: (message, { error }) => deps.say(`${message}: ${error instanceof Error ? error.stack : String(error)}`),
+    monotonicMs: deps.clock.monotonicMs,
+  });
+}
+
 try {
   // `npm start -- host` comes as `up host`.
   const [first, ...rest] = process.argv.slice(2);
@@ -20,11 +30,14 @@ try {
   if (args.some((word) => word === "--help" || word === "-h")) {
     process.stdout.write(`${args[0] === "host" ? hostUsage : usage}\n`);
   } else if (args[0] === "host") {
+    supervise();
     await runHost(readHostOptions(args.slice(1), process.env, deps.checkout), deps, stop.signal);
   } else {
     const options = readOptions(args, process.env, deps.checkout);
-    if (options.command === "up") await up(options, deps, stop.signal);
-    else await clean(options.dataDir, deps, options.incusSocket);
+    if (options.command === "up") {
+      supervise();
+      await up(options, deps, stop.signal);
+    } else await clean(options.dataDir, deps, options.incusSocket);
   }
 } catch (error) {
   // Stopped while starting: the user's wish, not an error.

@@ -1,6 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
-import type { Log } from "@holdfast/common/log.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import type { IssuingAuthority, KeyWithCertificate } from "./authority.ts";
 
 export interface RenewedIdentityDeps {
@@ -50,26 +50,28 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
 
   function renewWhenDue(): void {
     const now = clock.now();
-    if (now >= renewAt || now < current.notBefore.getTime()) void renew();
+    if (now >= renewAt || now < current.notBefore.getTime()) renew().catch(failed);
     else timer = schedule();
   }
 
   async function renew(): Promise<void> {
-    try {
-      current = await make();
-      renewAt = dueAt(current);
-      log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
-      for (const listener of listeners) listener(current);
-      if (closed) return;
-      clearTimeout(timer);
-      timer = schedule();
-    } catch (error) {
-      log.error("certificate not renewed", { identity: identity.id, error });
-      if (!closed) timer = schedule(retryMs);
-    }
+    current = await make();
+    renewAt = dueAt(current);
+    log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
+    for (const listener of listeners) listener(current);
+    if (closed) return;
+    clearTimeout(timer);
+    timer = schedule();
   }
 
-  const authorityChanges = authority.subscribe(() => void renew());
+  function failed(error: unknown): void {
+    log.error("certificate not renewed", { identity: identity.id, error });
+    if (!closed) timer = schedule(retryMs);
+  }
+
+  const authorityChanges = authority.subscribe(() => {
+    renew().catch(failed);
+  });
   return {
     get current() {
       return current;

@@ -1,7 +1,7 @@
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
 import { status as Code } from "@grpc/grpc-js";
-import type { Log } from "@holdfast/common/log.ts";
 import type { Identity } from "@holdfast/common/identity.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { type AnyCall, type Peer, peerOf } from "./peer.ts";
 import { RpcFailure } from "./rpc-status.ts";
 
@@ -32,7 +32,7 @@ export function unary<Request, Response>(
       }
       callback(null, response);
     };
-    void answer();
+    answer().catch((error: unknown) => log.error("agent call not answered", { rpc: name, error }));
   };
 }
 

@@ -4,12 +4,14 @@ import { readConfig } from "@holdfast/common/config.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { directoryKey } from "@holdfast/common/objects/signed-url.ts";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { storeSettings } from "./config.ts";
 import { startStoreServer } from "./store-server.ts";
 
 const config = readConfig(storeSettings, process.env);
 const log = createLog("store");
+watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const { directory, listen, identityDirectory } = config;
 
 const stopping = new AbortController();

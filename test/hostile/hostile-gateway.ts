@@ -5,11 +5,11 @@ import { type DescService, getOption } from "@bufbuild/protobuf";
 import type { ServedService } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { roleScopes } from "@holdfast/controller/scopes.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { roleScopes } from "@holdfast/controller/scopes.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
-import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
+import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 
 /** Without a credential, with a role that changes nothing, and with every scope. */
@@ -101,7 +101,7 @@ export async function startHostileGateway(
     };
     return { service, handlers: Object.fromEntries(names.map((name) => [name, handle(name)])), checks: {} };
   });
-  const server = createApiServer({ key, cert: ca, handler: (incoming, response) => handler(incoming, response) });
+  const server = createApiServer({ key, cert: ca, log, handler: (incoming, response) => handler(incoming, response) });
   const port = await server.listen(0, "127.0.0.1");
   const handler = createGateway({
     services: served,

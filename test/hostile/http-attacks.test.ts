@@ -2,8 +2,9 @@ import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { silentLog } from "@holdfast/common/log.ts";
 import { type ApiServer, createApiServer } from "@holdfast/https/server.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { createTestCertificate } from "../support/controller/test-certificate.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import {
@@ -36,6 +37,7 @@ beforeAll(async () => {
   server = createApiServer({
     key,
     cert: ca,
+    log: silentLog,
     maxConnections: most,
     unreadMs: 1_200,
     headMs: 5_000,

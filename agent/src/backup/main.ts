@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { getPriority } from "node:os";
 import { text } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
+import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { isEngine, loadDriver } from "../engines/registry.ts";
 import { runProgram } from "../os/program.ts";
@@ -18,6 +19,14 @@ import { createUrlPurse } from "./url-purse.ts";
  * engine's user; what it is to do, keys included, comes on its standard input.
  */
 const job = JSON.parse(await text(process.stdin)) as Job;
+watchProcessFaults({
+  role: "job",
+  note: (msg, { error }) =>
+    process.stderr.write(
+      `${JSON.stringify({ time: Date.now(), name: job.kind, msg, error: error instanceof Error ? error.stack : String(error) })}\n`,
+    ),
+  monotonicMs: () => performance.now(),
+});
 const end = new AbortController();
 // The first process of a namespace gets no signal that it does not handle.
 for (const signal of ["SIGTERM", "SIGINT"] as const) {

@@ -80,7 +80,7 @@ const handler = createGateway({
   clock,
   newId: randomUUID,
 });
-const server = createApiServer({ key, cert, handler });
+const server = createApiServer({ key, cert, log, handler });
 process.send?.({ port: await server.listen(0, "127.0.0.1") });
 process.once("disconnect", () => process.exit());
 

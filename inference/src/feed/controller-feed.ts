@@ -11,8 +11,8 @@ import {
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import { chargesOf, type HoldBook } from "../hold/hold-book.ts";
+import { type Journal, logged } from "../journal/journal.ts";
 import type { Batch, Settlement } from "../journal/journal-state.ts";
-import type { Journal } from "../journal/journal.ts";
 
 /** What a process hears from controllers and tells them: configuration, holds, and what calls used. */
 export interface ControllerFeed extends Feed<ProcessFrame, FeedFrame> {
@@ -57,7 +57,7 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
     if (state.batches.length === 0 && state.unsent.length > 0) {
       const count = batchSize(state.unsent);
       isBehind = count < state.unsent.length;
-      void journal.append({ t: "batch", n: state.newest + 1, count });
+      journal.append({ t: "batch", n: state.newest + 1, count }).catch(logged);
     }
     const [batch] = state.batches;
     if (batch === undefined) return;
@@ -73,7 +73,7 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 
   function landed(n: number): void {
     const those = state.batches.filter((batch) => batch.n <= n);
-    void journal.append({ t: "landed", n });
+    journal.append({ t: "landed", n }).catch(logged);
     book.landed(those.flatMap(chargesOf));
     isSending = false;
     // Few wait for others to come: each batch is a write of the journal, of accounts and of usage.

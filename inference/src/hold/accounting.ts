@@ -1,5 +1,6 @@
 import { costAccount, periodOf, rpmAccount, tokensAccount } from "@holdfast/common/inference/accounts.ts";
 import type { KeySettings, Organization } from "../configuration/configuration.ts";
+import { type Journal, logged } from "../journal/journal.ts";
 import {
   type Amount,
   amountsUsed,
@@ -8,7 +9,6 @@ import {
   type Tokens,
   type Used,
 } from "../journal/journal-state.ts";
-import type { Journal } from "../journal/journal.ts";
 import type { HoldBook, Taken } from "./hold-book.ts";
 
 /** What a call asks for. */
@@ -59,7 +59,7 @@ export function createAccounting({ book, journal, now, newId }: Deps): Accountin
     const { promptTokens, completionTokens, costMicrocents, estimated } = used;
     const its = { promptTokens, completionTokens, costMicrocents, estimated };
     // The state has it whether the disk takes it or not; without it a restart charges the reservation.
-    void journal.append({ t: "used", id: reservation.id, used: its, requests });
+    journal.append({ t: "used", id: reservation.id, used: its, requests }).catch(logged);
   }
 
   return {

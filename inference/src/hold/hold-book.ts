@@ -1,4 +1,5 @@
 import { type AccountName, parseAccount, rpmWindowMs } from "@holdfast/common/inference/accounts.ts";
+import { logged } from "../journal/journal.ts";
 import type { Amount, Batch, JournalRecord, JournalState } from "../journal/journal-state.ts";
 import { createRequestTimes, type RequestTimes } from "./request-times.ts";
 
@@ -113,7 +114,7 @@ export function createHoldBook(state: JournalState, { append, now, rateOf }: Dep
     }
     const at = now();
     account.times.add(at);
-    void append({ t: "request", account: id, at });
+    append({ t: "request", account: id, at }).catch(logged);
   }
 
   function setHeld(id: string, account: Account, held: number): Promise<void> {
@@ -171,7 +172,7 @@ export function createHoldBook(state: JournalState, { append, now, rateOf }: Dep
       for (const id of holds.keys()) accountOf(id);
       for (const [id, account] of accounts) {
         const held = holds.get(id) ?? 0;
-        if (held !== account.held) void setHeld(id, account, held);
+        if (held !== account.held) setHeld(id, account, held).catch(logged);
         account.asked = 0;
       }
       send = nextSend;
@@ -180,7 +181,7 @@ export function createHoldBook(state: JournalState, { append, now, rateOf }: Dep
 
     granted(id, amount, left) {
       const account = accountOf(id);
-      if (amount !== 0) void setHeld(id, account, account.held + amount);
+      if (amount !== 0) setHeld(id, account, account.held + amount).catch(logged);
       const judged = account.waiting.splice(0, account.asked);
       account.asked = 0;
       let isShort = false;
@@ -202,7 +203,7 @@ export function createHoldBook(state: JournalState, { append, now, rateOf }: Dep
       const account = accountOf(id);
       const free = Math.max(0, Math.floor(account.held - usedOf(account)));
       const amount = Math.min(free, exactly ? need : Math.max(need, Math.floor(free / 2)));
-      if (amount > 0) void setHeld(id, account, account.held - amount);
+      if (amount > 0) setHeld(id, account, account.held - amount).catch(logged);
       return { amount, reserved: account.times === undefined ? account.reserved : 0 };
     },
 
@@ -210,7 +211,7 @@ export function createHoldBook(state: JournalState, { append, now, rateOf }: Dep
       for (const [id, amount] of charges) {
         const account = accountOf(id);
         account.unlanded -= amount;
-        void setHeld(id, account, account.held - amount);
+        setHeld(id, account, account.held - amount).catch(logged);
       }
     },
 

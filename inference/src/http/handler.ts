@@ -2,7 +2,7 @@ import { hash, randomUUID, timingSafeEqual } from "node:crypto";
 import { costOf, hasEuRoute, providerNamed } from "@holdfast/common/inference/catalog.ts";
 import { rpmAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { HttpRequest, RequestHandler } from "@holdfast/https/request-handler.ts";
+import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { type CallKind, checkCall } from "../call/check-call.ts";
 import { estimateCall } from "../call/estimate.ts";
 import { routeCall } from "../call/route-call.ts";
@@ -38,7 +38,7 @@ const inFlightMax = 100;
 const noRetry = { "x-should-retry": "false" };
 
 /** Answers calls as OpenAI's API does. What it refuses, it refuses in the order of the table in docs/inference.md. */
-export function createHandler(deps: HandlerDeps): RequestHandler {
+export function createHandler(deps: HandlerDeps): (request: HttpRequest, response: HttpResponse) => void {
   const { configuration, accounting, book, metrics, now, log } = deps;
   const inFlight = new Map<string, number>();
 

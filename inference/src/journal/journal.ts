@@ -190,6 +190,11 @@ function nextFlush(): PromiseWithResolvers<void> {
   return flush;
 }
 
+/** For appends that nothing waits for: the flush has logged its failure, and the state has the record. */
+export function logged(): undefined {
+  return undefined;
+}
+
 function lineOf(record: JournalRecord): string {
   return `${JSON.stringify(record)}\n`;
 }

@@ -3,9 +3,9 @@ import { request } from "node:https";
 import type { Authenticator, Idempotency, KeptAnswer, RefusedCall, ServedService } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type { Log } from "@holdfast/common/log.ts";
-import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
+import { type Log, silentLog } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
+import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
 import type { KeptAnswers } from "@holdfast/gateway/kept-answers.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createInMemoryServices, type InMemoryState } from "../controller/in-memory-services.ts";
@@ -67,7 +67,12 @@ export async function startTestGateway(
     error: (_message, fields) => void logged.push(fields),
     child: () => log,
   };
-  const server = createApiServer({ key, cert, handler: (incoming, response) => handler(incoming, response) });
+  const server = createApiServer({
+    key,
+    cert,
+    log: silentLog,
+    handler: (incoming, response) => handler(incoming, response),
+  });
   const port = await server.listen(0, "127.0.0.1");
   const baseUrl = `https://localhost:${port}`;
   const revoked = new Set<string>();

@@ -2,6 +2,7 @@ import { status as Code } from "@grpc/grpc-js";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
+import type { Peer } from "@holdfast/mtls/peer.ts";
 import type {
   InstanceObservation,
   RightRequest,
@@ -9,13 +10,12 @@ import type {
   TaskProgress,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { Peer } from "@holdfast/mtls/peer.ts";
-import type { ReceivedFrame } from "./agent-definitions.ts";
-import type { SessionLimits } from "./session-limits.ts";
-import { helloFault } from "./bounded-frames.ts";
 import { createAdmissionTurns } from "./admission-turns.ts";
+import type { ReceivedFrame } from "./agent-definitions.ts";
+import { helloFault } from "./bounded-frames.ts";
 import { createPenalties } from "./penalties.ts";
 import { createSession, type Session, type SessionCall } from "./session.ts";
+import type { SessionLimits } from "./session-limits.ts";
 import { createStreamPlaces } from "./stream-places.ts";
 import { sendWelcome, type WelcomeDeps } from "./welcome.ts";
 
@@ -124,6 +124,15 @@ export function createSessions(deps: SessionsDeps): Sessions {
       gone(session);
     });
     call.on("data", (received: ReceivedFrame) => {
+      try {
+        hear(received);
+      } catch (error) {
+        // Out of a callback it would end the controller, and with it the streams of all machines.
+        log.error("agent frame failed", { machine: session.machineId, frame: received.frame?.frame.case, error });
+        cut(session, Code.INTERNAL, "a frame failed");
+      }
+    });
+    function hear(received: ReceivedFrame): void {
       if (session.closed) return lastWords(session, received);
       const atMs = clock.monotonicMs();
       session.lastSeenMs = atMs;
@@ -135,7 +144,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
         call.pause();
         cut(session, Code.RESOURCE_EXHAUSTED, "too many frames");
       } else receive(session, call, received);
-    });
+    }
     if (penalties.has(session.machineId)) release(session, "cut a moment ago");
   }
 
@@ -165,7 +174,8 @@ export function createSessions(deps: SessionsDeps): Sessions {
       const fault = helloFault(value);
       if (fault !== undefined) return cut(session, Code.INVALID_ARGUMENT, fault);
       session.hello = value;
-      void (value.standby ? welcomeStandby(session) : welcome(session, call));
+      const welcomed = value.standby ? welcomeStandby(session) : welcome(session, call);
+      welcomed.catch((error: unknown) => refuse(session, error));
       return;
     }
     if (session.hello === undefined) return cut(session, Code.INVALID_ARGUMENT, "a frame before hello");
@@ -186,12 +196,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   /** An agent that another one of its machine is to hand over to: it learns that it would be taken, and no more. */
   async function welcomeStandby(session: Session): Promise<void> {
-    try {
-      await events.check(session);
-    } catch (error) {
-      refuse(session, error);
-      return;
-    }
+    await events.check(session);
     if (!session.closed) sendWelcome(session, deps);
   }
 
@@ -204,14 +209,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
   async function welcome(session: Session, call: SessionCall): Promise<void> {
     // What comes meanwhile waits in the connection's own window.
     call.pause();
-    try {
-      await admissions.run(session.machineId, async () => {
-        if (!session.closed) await events.admit(session);
-      });
-    } catch (error) {
-      refuse(session, error);
-      return;
-    }
+    await admissions.run(session.machineId, async () => {
+      if (!session.closed) await events.admit(session);
+    });
     if (session.closed) return events.closed(session);
     const older = open.get(session.machineId);
     if (older !== undefined && older.arrival > session.arrival) return release(session, "a newer stream is open");

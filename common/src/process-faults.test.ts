@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+/** A process of this role; it says "serving" once the statements have had their turn of the event loop. */
+async function run(role: string, statements: string): Promise<{ lines: string[]; code: number }> {
+  const program = `
+    import { watchProcessFaults } from ${JSON.stringify(join(import.meta.dirname, "process-faults.ts"))};
+    const note = (message, { error, repeated }) => console.log(message + ": " + error.message + " " + repeated);
+    let nowMs = 0;
+    watchProcessFaults({ role: ${JSON.stringify(role)}, note, monotonicMs: () => nowMs });
+    ${statements}
+    setTimeout(() => console.log("serving"), 50);`;
+  const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  return { lines: output.split("\n").filter((line) => line !== ""), code };
+}
+
+const rejects = 'for (let i = 0; i < 3; i++) Promise.reject(new Error("left alone"));';
+const throws = 'setImmediate(() => { throw new Error("in a callback"); });';
+const rejected = "promise rejected without a handler: left alone 0";
+
+test("a server and a supervisor go on after a rejected promise, which the log has once", async () => {
+  for (const role of ["server", "supervisor"])
+    expect(await run(role, rejects)).toEqual({ lines: [rejected, "serving"], code: 0 });
+});
+
+test("a fault that comes again after a minute has the number of times between", async () => {
+  const statements = `
+    const fault = new Error("the same");
+    for (const ms of [5, 10, 20])
+      setTimeout(() => {
+        for (let i = 0; i < 2; i++) Promise.reject(fault);
+        nowMs += 60_000;
+      }, ms);`;
+  const { lines } = await run("server", statements);
+  expect(lines).toEqual([
+    "promise rejected without a handler: the same 0",
+    "promise rejected without a handler: the same 1",
+    "promise rejected without a handler: the same 1",
+    "serving",
+  ]);
+});
+
+test("an exception in a callback ends a server, and no supervisor", async () => {
+  const line = "exception not caught: in a callback 0";
+  expect(await run("server", throws)).toEqual({ lines: [line], code: 1 });
+  expect(await run("supervisor", throws)).toEqual({ lines: [line, "serving"], code: 0 });
+});
+
+test("a job ends with either: a part of its result may be missing", async () => {
+  expect(await run("job", rejects)).toEqual({ lines: [rejected], code: 1 });
+  expect(await run("job", throws)).toMatchObject({ code: 1 });
+});
+
+test("a program whose start fails ends, whatever its role", async () => {
+  for (const role of ["server", "supervisor", "job"])
+    expect(await run(role, 'await Promise.reject(new Error("no start"));'), role).toEqual({
+      lines: ["exception not caught: no start 0"],
+      code: 1,
+    });
+});
