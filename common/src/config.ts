@@ -1,3 +1,5 @@
+import { lookUp } from "./look-up.ts";
+
 /** One setting of a process: its environment variable, what it means, how it is read. */
 export interface Setting<T> {
   readonly variable: string;
@@ -48,7 +50,7 @@ export function readConfig<S extends Record<string, Setting<unknown>>>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, setting] of Object.entries(settings)) {
-    const value = environment[setting.variable] ?? setting.fallback;
+    const value = lookUp(environment, setting.variable) ?? setting.fallback;
     if (value === undefined) {
       problems.push(`${setting.variable} is not set: ${setting.description}`);
       continue;

@@ -171,8 +171,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
 /** Several of one name as one. */
 function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {};
-  for (const name of Object.keys(headers)) {
-    const value = headers[name];
+  for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) texts[name] = typeof value === "string" ? value : value.join(", ");
   }
   return texts;

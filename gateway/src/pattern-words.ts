@@ -1,6 +1,7 @@
 /** Patterns of the protos in words, for messages about values that do not match. */
 // biome-ignore format: a table, aligned so that it reads as one
-const words: Readonly<Record<string, string>> = {
+const words: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
   "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$":                       "must be 1 to 40 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
   "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$":                       "must be 1 to 63 small letters, digits and hyphens, begin with a letter and not end with a hyphen",
   "^[a-z][a-z0-9-]{0,62}$":                                  "must be 1 to 63 small letters, digits and hyphens, and begin with a letter",
@@ -14,9 +15,10 @@ const words: Readonly<Record<string, string>> = {
   "^[\\x21-\\x7e]+$":                                         "must be characters of ASCII, without a space",
   "^#[0-9A-Fa-f]{6}$":                                       "must be a color such as #3366cc",
   "^[^:]+:.*$":                                              "must be a key and a value with a colon between, such as team:shop",
-};
+}),
+);
 
 /** Undefined for a pattern that no proto has. */
 export function patternWords(pattern: string): string | undefined {
-  return words[pattern];
+  return words.get(pattern);
 }

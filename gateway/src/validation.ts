@@ -73,6 +73,7 @@ function compileShortcut(message: DescMessage): Shortcut | undefined {
     const within = field.fieldKind === "scalar" ? lengthCheck(field.scalar, rules) : undefined;
     if (within === undefined) return undefined;
     checks.push(
+      // oxlint-disable-next-line holdfast/own-keys -- a name of the descriptor
       (value: Readonly<Record<string, unknown>>) => value[localName] === undefined || within(value[localName] as never),
     );
   }

@@ -105,7 +105,7 @@ try {
     options: { "dry-run": { type: "boolean", default: false }, now: { type: "boolean", default: false } },
   });
   const [name = "list", ...words] = positionals;
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) throw new ImageImpossible(usage);
   await command(words, { dryRun: values["dry-run"], now: values.now });
 } catch (error) {

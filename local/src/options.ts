@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { isIP } from "node:net";
 import { objectsUrlOf } from "./chosen-objects.ts";
 import { readCommonOptions, readFlags } from "./flags.ts";
@@ -60,7 +61,7 @@ export function readOptions(
   const flags = readFlags(rest, flagNames, usage);
   const ports: Partial<Record<PortName, number>> = {};
   for (const [name, { flag }] of Object.entries(portPlans) as [PortName, { flag: string }][]) {
-    const value = flags[flag] ?? environment[`HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`];
+    const value = flags[flag] ?? lookUp(environment, `HOLDFAST_${flag.replaceAll("-", "_").toUpperCase()}`);
     if (value !== undefined) ports[name] = readPort(flag, value);
   }
   const common = readCommonOptions(flags, environment, checkout, providers);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readIfThere } from "@holdfast/common/durable-file.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 
 /** What the provider leaves in the machine at each start: where to go, whom to trust, and a token that works once. */
 export interface EnrollmentFile {
@@ -34,7 +35,7 @@ export function tokenDigest(token: string): string {
 }
 
 function textOf(parsed: Record<string, unknown>, name: string): string {
-  const value = parsed[name];
+  const value = lookUp(parsed, name);
   if (typeof value !== "string" || value === "") throw new Error(`the enrollment has no ${name}`);
   return value;
 }

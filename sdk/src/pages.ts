@@ -55,7 +55,7 @@ export function listOf<T>(
       // Lists that can be followed always have a cursor, and say whether anything is behind it.
       // What is always a text is empty at the end.
       next = page.has_more === false ? null : (page.next_cursor as string | null | undefined) || null;
-      yield { entries: page[plural] as T[], nextCursor: next };
+      yield { entries: (Object.hasOwn(page, plural) ? page[plural] : []) as T[], nextCursor: next };
     } while (next !== null);
   });
 }

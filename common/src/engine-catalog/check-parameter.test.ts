@@ -31,6 +31,7 @@ const good: [engine: string, name: string, text: string, value: string][] = [
 const bad: [engine: string, name: string, text: string, code: string, words: RegExp][] = [
   ["postgresql", "work_mem",             "1kB",        "out_of_range",      /from 64kB to/],
   ["postgresql", "work_mem",             "64mb",       "wrong_type",        /kB, MB, GB/],
+  ["postgresql", "work_mem",             "64constructor", "wrong_type",     /kB, MB, GB/],
   ["postgresql", "work_mem",             "much",       "wrong_type",        /number/],
   ["postgresql", "max_connections",      "10.5",       "wrong_type",        /whole number/],
   ["postgresql", "max_connections",      "",           "wrong_type",        /number/],

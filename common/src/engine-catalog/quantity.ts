@@ -1,3 +1,4 @@
+import { lookUp } from "../look-up.ts";
 import type { Unit } from "./parameter.ts";
 
 const memory = { B: 1, kB: 1024, MB: 1024 ** 2, GB: 1024 ** 3, TB: 1024 ** 4 } as const;
@@ -32,7 +33,7 @@ export function parseQuantity(text: string, unit: Unit): number | undefined {
   const number = Number(digits);
   if (suffix === "") return number;
   const scales: Readonly<Record<string, number>> = isMemory(unit) ? memory : time;
-  const scale = scales[suffix ?? ""];
+  const scale = lookUp(scales, suffix ?? "");
   return scale === undefined ? undefined : Math.round(((number * scale) / base[unit]) * 1e6) / 1e6;
 }
 

@@ -262,16 +262,18 @@ function faultOf({ instancePath, keyword, params, message }: ErrorObject): Field
   ];
 }
 
-const codes: Readonly<Record<string, string>> = {
-  additionalProperties: "unknown_field",
-  required: "required",
-  enum: "unknown",
-  not: "conflict",
-  pattern: "pattern",
-};
+const codes: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    additionalProperties: "unknown_field",
+    required: "required",
+    enum: "unknown",
+    not: "conflict",
+    pattern: "pattern",
+  }),
+);
 
 function codeOf(keyword: string): string {
-  return codes[keyword] ?? "invalid";
+  return codes.get(keyword) ?? "invalid";
 }
 
 function escaped(name: string): string {

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Watch } from "#kernel/store/store.ts";
@@ -71,5 +72,5 @@ export function createObserver(
 
 /** Pure: does the resource have these members of the spec, as far as it tells? */
 function hasAll({ actual }: Observation, target: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
-  return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], target[key]));
+  return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], lookUp(target, key)));
 }

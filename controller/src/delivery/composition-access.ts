@@ -1,5 +1,6 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { organizationOf, requireScopes } from "#access/caller.ts";
 import { type CompositionObject, type Face, faceAndName, nameKey } from "#composition/composition.ts";
 import type { DesiredMember } from "#composition/desired-member.ts";
@@ -60,6 +61,7 @@ export function quotaOf(
 ): Readonly<Record<string, number>> {
   const sums: Record<string, number> = {};
   for (const { kind, spec } of members)
-    for (const [name, amount] of Object.entries(kinds.of(kind).quotaOf(spec))) sums[name] = (sums[name] ?? 0) + amount;
+    for (const [name, amount] of Object.entries(kinds.of(kind).quotaOf(spec)))
+      sums[name] = (lookUp(sums, name) ?? 0) + amount;
   return sums;
 }

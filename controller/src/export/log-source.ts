@@ -28,12 +28,14 @@ export function positionFrom(timeMs: number): string {
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
-const levels: Readonly<Record<string, ExportedLevel>> = {
+const levels: ReadonlyMap<string, ExportedLevel> = new Map(
+  Object.entries<ExportedLevel>({
   debug: "debug",
   info: "info",
   warning: "warn",
   error: "error",
-};
+}),
+);
 
 /** Reads in the lane of bulk work: readers of logs never wait for exports. */
 export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
@@ -62,7 +64,7 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
         const { lines, nextCursor, hasMore, lostSegments } = output.value;
         const items = lines.map(({ time, component, level, message }) => ({
           origin,
-          level: levels[level] ?? "info",
+          level: levels.get(level) ?? "info",
           message,
           component,
           role,

@@ -306,7 +306,9 @@ function maskFaults(request: UpdateMetricsExportRequest, given: ReadonlySet<stri
     export_interval_seconds: request.exportIntervalSeconds,
     configuration: request.configuration,
   };
-  const cleared = Object.keys(values).filter((field) => given.has(field) && values[field] === undefined);
+  const cleared = Object.entries(values).flatMap(([field, value]) =>
+    given.has(field) && value === undefined ? [field] : [],
+  );
   const detail = "cannot be changed here: POST .../enable and POST .../disable do that";
   return [
     ...cleared.map((field) => ({ field, code: "not_clearable", detail: "must not be null" })),

@@ -19,6 +19,7 @@ export interface DatabaseSpec extends ResourceSpec {
 const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const;
 
 /** Engines by the names that descriptors have for them. */
+// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = {
   postgres: { database_type: "postgresql" },
   ...Object.fromEntries(engineCatalog.map(({ engine }) => [engine, { database_type: engine }])),

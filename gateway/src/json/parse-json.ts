@@ -16,16 +16,18 @@ const spacePattern = /[ \t\r\n]*/y;
 // A run without escapes.
 // oxlint-disable-next-line no-control-regex -- control characters must be escaped
 const plainPattern = /[^"\\\u0000-\u001f]*/y;
-const escapes: Readonly<Record<string, string>> = {
-  '"': '"',
-  "\\": "\\",
-  "/": "/",
-  b: "\b",
-  f: "\f",
-  n: "\n",
-  r: "\r",
-  t: "\t",
-};
+const escapes: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    '"': '"',
+    "\\": "\\",
+    "/": "/",
+    b: "\b",
+    f: "\f",
+    n: "\n",
+    r: "\r",
+    t: "\t",
+  }),
+);
 
 /** Reads one JSON text. Throws JsonSyntaxError, also for nesting deeper than 64 and for more values than `most`. */
 export function parseJson(text: string, most = maxValues): JsonNode {
@@ -103,7 +105,7 @@ export function parseJson(text: string, most = maxValues): JsonNode {
 
   function escape(): string {
     const letter = text[at + 1] ?? "";
-    const meaning = escapes[letter];
+    const meaning = escapes.get(letter);
     if (meaning !== undefined) return word(2, meaning);
     const hex = text.slice(at + 2, at + 6);
     if (letter !== "u" || !/^[0-9a-fA-F]{4}$/.test(hex)) throw fail("unknown escape");

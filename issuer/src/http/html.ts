@@ -22,14 +22,16 @@ function textOf(value: Value): string {
   return value.map(({ text }) => text).join("");
 }
 
-const entities: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
+const entities: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    '"': "&quot;",
+    "'": "&#39;",
+  }),
+);
 
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (letter) => entities[letter] ?? letter);
+  return text.replaceAll(/[&<>"']/g, (letter) => entities.get(letter) ?? letter);
 }

@@ -16,12 +16,14 @@ type Colour = "green" | "yellow" | "red" | "dim" | "bold";
 
 /** Words that say at a glance how something is. */
 // biome-ignore format: a table, aligned so that it reads as one
-const colours: Readonly<Record<string, Colour>> = {
+const colours: ReadonlyMap<string, Colour> = new Map(
+  Object.entries<Colour>({
   Running: "green",  completed: "green",  healthy: "green",  ok: "green",
   Pending: "yellow", Provisioning: "yellow", Upgrading: "yellow", pending: "yellow", running: "yellow", degraded: "yellow",
   Error: "red",      failed: "red",       unhealthy: "red",  refused: "red", Unreachable: "red",
   Stopped: "dim",    cancelled: "dim",    "-": "dim",
-};
+}),
+);
 
 /** Columns padded to their widest cell; where they are too many for the screen, the widest are cut. */
 export function renderTable(
@@ -42,7 +44,7 @@ export function renderTable(
     return `${cells.join(" ".repeat(gap)).trimEnd()}\n`;
   };
   const paintHead = (_: string, padded: string) => (colour ? painted("bold", padded) : padded);
-  const paintCell = (text: string, padded: string) => (colour ? painted(colours[text], padded) : padded);
+  const paintCell = (text: string, padded: string) => (colour ? painted(colours.get(text), padded) : padded);
   return [line(head, paintHead), ...body.map((row) => line(row, paintCell))].join("");
 }
 
@@ -58,7 +60,7 @@ export function renderObject(
     .map((field, index) => {
       const text = cell(value, field);
       const name = (names[index] ?? "").padEnd(width);
-      return `${colour ? painted("bold", name) : name}  ${colour ? painted(colours[text], text) : text}\n`;
+      return `${colour ? painted("bold", name) : name}  ${colour ? painted(colours.get(text), text) : text}\n`;
     })
     .join("");
 }

@@ -1,18 +1,20 @@
 import type { EngineFailure, LogLevel, ParsedLogLine } from "../engine-driver.ts";
 
-const levels: Readonly<Record<string, LogLevel>> = {
-  WARNING: "warning",
-  ERROR: "error",
-  FATAL: "error",
-  PANIC: "error",
-};
+const levels: ReadonlyMap<string, LogLevel> = new Map(
+  Object.entries<LogLevel>({
+    WARNING: "warning",
+    ERROR: "error",
+    FATAL: "error",
+    PANIC: "error",
+  }),
+);
 
 /** A line with our `log_line_prefix`, `%n [%p] `. */
 export function parseLog(line: string): ParsedLogLine | undefined {
   const match = /^(\d+\.\d+) \[\d+\] ([A-Z]+\d?):  (.*)$/.exec(line);
   if (match === null) return undefined;
   const [, seconds, severity = "", message = ""] = match;
-  const level = levels[severity] ?? (severity.startsWith("DEBUG") ? "debug" : "info");
+  const level = levels.get(severity) ?? (severity.startsWith("DEBUG") ? "debug" : "info");
   // What explains an error reads better with its word.
   const explains = ["DETAIL", "HINT", "CONTEXT"].includes(severity);
   return {

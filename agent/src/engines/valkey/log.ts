@@ -1,13 +1,15 @@
 import type { EngineFailure, LogLevel, ParsedLogLine } from "../engine-driver.ts";
 
-const levels: Readonly<Record<string, LogLevel>> = { ".": "debug", "-": "debug", "*": "info", "#": "warning" };
+const levels: ReadonlyMap<string, LogLevel> = new Map(
+  Object.entries<LogLevel>({ ".": "debug", "-": "debug", "*": "info", "#": "warning" }),
+);
 
 /** `1:M 21 Nov 2026 09:05:37.160 * words`; the process runs with TZ=UTC. */
 export function parseLog(line: string): ParsedLogLine | undefined {
   const match = /^\d+:[A-Z] (\d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}\.\d{3}) ([.\-*#]) (.*)$/.exec(line);
   if (match === null) return undefined;
   const [, time = "", mark = "", message = ""] = match;
-  return { time: new Date(`${time} UTC`), level: levels[mark] ?? "info", message };
+  return { time: new Date(`${time} UTC`), level: levels.get(mark) ?? "info", message };
 }
 
 /** Pure: why the engine or its listener did not start, by the last lines that they printed. */

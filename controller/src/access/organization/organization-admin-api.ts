@@ -3,6 +3,7 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import {
   type ApiKey as ApiKeyMessage,
   ApiKeySchema,
@@ -55,7 +56,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
   const given = (limits: Readonly<Record<string, unknown>>): Limits =>
     Object.fromEntries(
       deps.quotas.names().flatMap((name) => {
-        const limit = limits[name];
+        const limit = lookUp(limits, name);
         return typeof limit === "number" ? [[name, limit] as const] : [];
       }),
     );
@@ -71,7 +72,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
     });
     const values: Readonly<Record<string, unknown>> = { ...request };
     const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name)));
-    return { ...kept, ...given(Object.fromEntries(named.map((name) => [name, values[name]]))) };
+    return { ...kept, ...given(Object.fromEntries(named.map((name) => [name, lookUp(values, name)]))) };
   }
 
   const handlers: Handlers<typeof OrganizationService> = {

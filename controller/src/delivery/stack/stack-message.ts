@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
@@ -88,7 +89,7 @@ export function templateMessage(
     resources: resources.map((resource) => ({
       symbolicName: resource.name,
       kind: resource.kind,
-      dependsOn: [...(dependencies[resource.name] ?? [])],
+      dependsOn: [...(lookUp(dependencies, resource.name) ?? [])],
     })),
   };
 }

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 import type { ConfigurationFault, Destination } from "../destinations/destination.ts";
 import type { Configuration, ConfigurationValue } from "../metrics-export.ts";
@@ -24,7 +25,7 @@ export function checkConfiguration(
   const configuration: Record<string, ConfigurationValue> = {};
   const faults = known.flatMap((key) => {
     const field = fields[key] as Field;
-    const value = given[key] ?? undefined;
+    const value = lookUp(given, key) ?? undefined;
     if (value === undefined) {
       if (field.required) return [fault(key, "required", "is required")];
       if (field.default !== undefined) configuration[key] = field.default;

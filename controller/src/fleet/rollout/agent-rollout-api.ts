@@ -2,6 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { type AgentRolloutSchema, AgentRolloutService } from "@holdfast/proto/holdfast/admin/v1/agent_rollout_pb.ts";
 import { auditOf } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -48,7 +49,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
     const versions = new Map<string, { release: string; digest: string; machines: number }>();
     for (const agent of allAgentFacts(rollout, deps)) {
       const state = stateOf(rollout, agent);
-      counts[state] = (counts[state] ?? 0) + 1;
+      counts[state] = (lookUp(counts, state) ?? 0) + 1;
       if (!agent.online) continue;
       const release = fleet.session(agent.machineId)?.agentVersion ?? "";
       const version = versions.get(`${release} ${agent.digest}`) ?? { release, digest: agent.digest, machines: 0 };

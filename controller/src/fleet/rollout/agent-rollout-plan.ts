@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { AgentRollout, AgentRolloutStatus, Trouble } from "./agent-rollout.ts";
 import type { AgentRolloutEvent } from "./agent-rollout-lifecycle.ts";
 
@@ -143,7 +144,7 @@ function noteTroubles({ spec, status }: AgentRollout, agents: readonly AgentFact
   for (const id of Object.keys(troubles)) if (!seen.has(id)) delete troubles[id];
   for (const { machineId, online, digest, task } of agents) {
     if (task === undefined || task.status === "open" || !online || digest === spec.digest) continue;
-    const attempts = (troubles[machineId]?.attempts ?? 0) + 1;
+    const attempts = (lookUp(troubles, machineId)?.attempts ?? 0) + 1;
     const reason = task.status === "failed" ? task.reason : "It took over, and the agent of before runs again.";
     const again = attempts < mostAttempts && (task.status === "completed" || task.retryable);
     const waitMs = Math.min(retryMs, pace.soakMs) * attempts;

@@ -3,6 +3,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { nearName } from "@holdfast/common/engine-catalog/near-name.ts";
 import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
 import { isOfEngine, type Metric, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { type GetMetricsRequest, MetricService } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import { mayTouch, organizationOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
@@ -148,7 +149,7 @@ function nodesFor({ nodeId }: GetMetricsRequest, { spec }: ManagedServiceObject)
 
 /** Why a node has no values of it; undefined when it may have. */
 function absenceOf({ name, source }: Metric, told: Readonly<Record<string, string>>): string | undefined {
-  return source === null ? "This version does not collect it." : told[name];
+  return source === null ? "This version does not collect it." : lookUp(told, name);
 }
 
 function seriesKey(machineId: string, slot: number): string {

@@ -22,6 +22,8 @@ const at = (text: string) => Date.parse(text) / 1_000;
 
 test.each([
   [{}, "1h", "1m", "2026-03-15T13:32:00Z", "2026-03-15T14:33:00Z"],
+  // The protos refuse it before; here it must not be a number of no hours.
+  [{ period: "constructor" }, "constructor", "1m", "2026-03-15T13:32:00Z", "2026-03-15T14:33:00Z"],
   [{ period: "15m" }, "15m", "1m", "2026-03-15T14:17:00Z", "2026-03-15T14:33:00Z"],
   [{ period: "24h", resolution: "1m" }, "24h", "1m", "2026-03-14T14:32:00Z", "2026-03-15T14:33:00Z"],
   [{ period: "24h", resolution: "1h" }, "24h", "1h", "2026-03-14T14:00:00Z", "2026-03-15T15:00:00Z"],

@@ -21,13 +21,15 @@ const minuteS = 60;
 const hourS = 60 * minuteS;
 const dayS = 24 * hourS;
 
-const periods: Readonly<Record<string, number>> = {
-  "15m": 15 * minuteS,
-  "1h": hourS,
-  "6h": 6 * hourS,
-  "24h": dayS,
-  "7d": 7 * dayS,
-};
+const periods: ReadonlyMap<string, number> = new Map(
+  Object.entries<number>({
+    "15m": 15 * minuteS,
+    "1h": hourS,
+    "6h": 6 * hourS,
+    "24h": dayS,
+    "7d": 7 * dayS,
+  }),
+);
 const usualPeriod = "1h";
 
 /** The finest first: for how long a stretch each is allowed, and how far back it is kept. */
@@ -62,7 +64,7 @@ export function metricWindow(asked: Asked, now: number): MetricWindow | readonly
 
 function stretchOf({ period, start, end }: Asked, nowS: number) {
   if (start === undefined) {
-    const startS = nowS - (periods[period ?? usualPeriod] ?? hourS);
+    const startS = nowS - (periods.get(period ?? usualPeriod) ?? hourS);
     const faults = end === undefined ? [] : [fault("end", "without_start", "needs start as well")];
     // The step in progress counts.
     return { startS, endS: nowS, faults };

@@ -16,6 +16,7 @@ const nodes = "nodes";
  * refused: a writing CTE, a lock, an INTO, a parameter, and everything that a later version adds.
  */
 // biome-ignore format: a table, aligned so that it reads as one
+// oxlint-disable-next-line holdfast/own-keys -- its reader looks by Object.hasOwn
 export const readingNodes: Readonly<Record<string, Readonly<Record<string, Member>>>> = {
   SelectStmt:       { distinctClause: nodes, targetList: nodes, fromClause: nodes, whereClause: nodes, groupClause: nodes, groupDistinct: value, havingClause: nodes, windowClause: nodes, valuesLists: nodes, sortClause: nodes, limitOffset: nodes, limitCount: nodes, limitOption: value, withClause: one("WithClause"), op: value, all: value, larg: one("SelectStmt"), rarg: one("SelectStmt") },
   WithClause:       { ctes: nodes, recursive: value },
@@ -90,6 +91,7 @@ export const explainOptions: ReadonlySet<string> = new Set([
 
 /** Words for users, of what is refused most. */
 // biome-ignore format: a table, aligned so that it reads as one
+// oxlint-disable-next-line holdfast/own-keys -- read by lookUp
 export const refusedWords: Readonly<Record<string, string>> = {
   InsertStmt: "INSERT", UpdateStmt: "UPDATE", DeleteStmt: "DELETE", MergeStmt: "MERGE", TruncateStmt: "TRUNCATE",
   CopyStmt: "COPY", DoStmt: "DO", CallStmt: "CALL", PrepareStmt: "PREPARE", ExecuteStmt: "EXECUTE", VariableSetStmt: "SET",

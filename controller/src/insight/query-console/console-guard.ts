@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { deparseSync } from "pgsql-parser";
 import { loadModule, parseSync, scanSync } from "libpg-query";
 import { explainOptions, places, readingNodes, refusedWords, type Tree } from "./console-grammar.ts";
@@ -167,7 +168,7 @@ function walkNode(type: string, node: Tree, names: Names, depth: number): void {
 }
 
 function refuseType(type: string, node?: Tree): never {
-  const word = refusedWords[type] ?? type;
+  const word = lookUp(refusedWords, type) ?? type;
   return refuse(`${word} is not allowed: only SELECT, SHOW, EXPLAIN and DESCRIBE that read.`, node && positionOf(node));
 }
 

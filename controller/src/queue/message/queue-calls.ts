@@ -53,7 +53,8 @@ const atOnce = 32;
 const waitingAtOnce = 64;
 
 // biome-ignore format: a table, aligned so that it reads as one
-const failures: Readonly<Record<string, ErrorKey>> = {
+const failures: ReadonlyMap<string, ErrorKey> = new Map(
+  Object.entries<ErrorKey>({
   queue_not_active:  "QUEUE_NOT_ACTIVE",
   payload_too_large: "PAYLOAD_TOO_LARGE",
   payload_not_valid: "ENGINE_REFUSED",
@@ -62,7 +63,8 @@ const failures: Readonly<Record<string, ErrorKey>> = {
   task_conflict:     "IDEMPOTENCY_KEY_REUSED",
   not_supported:     "NOT_SUPPORTED",
   no_room:           "STORAGE_FULL",
-};
+}),
+);
 
 export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): QueueCalls {
   const working = createPlaces(atOnce);
@@ -129,7 +131,7 @@ function createPlaces(most: number): { take(serviceId: string): () => void } {
 }
 
 function errorOf({ code, message }: TaskFailure): HoldfastError {
-  const key = failures[code];
+  const key = failures.get(code);
   if (key === undefined) return unreachable("Its engine could not do it in time.");
   // The engine's words about a payload may hold some of it.
   const detail = key === "ENGINE_REFUSED" && code !== "engine_refused" ? "The database refused a payload." : message;

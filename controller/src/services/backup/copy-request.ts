@@ -35,13 +35,13 @@ export function copyOf(
   const size = choice.storageSizeGb ?? source.storageSizeGb;
   if (size < source.storageSizeGb)
     faults.push(faultOf("storage_size_gb", "too_small", `must be at least ${source.storageSizeGb}, as the source has`));
-  const chosen: Readonly<Record<string, boolean>> = {
-    [nameField]: true,
-    plan_name: choice.planName !== undefined,
-    zone: choice.zone !== undefined,
-    storage_size_gb: choice.storageSizeGb !== undefined,
-  };
-  const errors = faults.filter(({ field }) => chosen[field] === true);
+  const chosen = new Map([
+    [nameField, true],
+    ["plan_name", choice.planName !== undefined],
+    ["zone", choice.zone !== undefined],
+    ["storage_size_gb", choice.storageSizeGb !== undefined],
+  ]);
+  const errors = faults.filter(({ field }) => chosen.get(field) === true);
   if (errors.length > 0)
     throw new HoldfastError("INVALID_REQUEST", errors.map((e) => `${e.field}: ${e.detail}`).join("; "), { errors });
   const [inherited] = faults;

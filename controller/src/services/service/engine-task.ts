@@ -15,10 +15,12 @@ type OutputOf<C> = Extract<TaskResult["output"], { case: C }> extends { value: i
 
 // Codes of task failures that mean something to a user.
 // biome-ignore format: a table, aligned so that it reads as one
-const failures: Readonly<Record<string, ErrorKey>> = {
+const failures: ReadonlyMap<string, ErrorKey> = new Map(
+  Object.entries<ErrorKey>({
   engine_refused: "ENGINE_REFUSED",
   not_supported:  "NOT_SUPPORTED",
-};
+}),
+);
 
 /** Of failures: nothing of the task was done. */
 const notBegun: ReadonlySet<string> = new Set(["stale_term", "not_ready"]);
@@ -71,7 +73,7 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
           if (failure === undefined) return outputOf(result, input);
           // Refused before it began, by a node that is not the primary any more: whoever is it now is asked.
           const mayRepeat = notBegun.has(failure.code) && isElsewhere(service, currentOf(asked));
-          if (!mayRepeat) throw new HoldfastError(failures[failure.code] ?? "MACHINE_UNREACHABLE", failure.message);
+          if (!mayRepeat) throw new HoldfastError(failures.get(failure.code) ?? "MACHINE_UNREACHABLE", failure.message);
         }
         if (clock.monotonicMs() >= until)
           throw new HoldfastError("MACHINE_UNREACHABLE", "The service's primary is changing. Try again in a moment.");

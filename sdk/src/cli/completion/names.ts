@@ -36,139 +36,141 @@ const services: Source = ({ client }) =>
   );
 
 /** What arguments and flags stand for, by their name: `<service>`, `--service`. */
-const sources: Readonly<Record<string, Source>> = {
-  service: services,
-  app: ({ client }) =>
-    suggest(
-      client.apps.list(),
-      ({ name }) => name,
-      ({ status }) => status,
+const sources: ReadonlyMap<string, Source> = new Map(
+  Object.entries<Source>({
+    service: services,
+    app: ({ client }) =>
+      suggest(
+        client.apps.list(),
+        ({ name }) => name,
+        ({ status }) => status,
+      ),
+    user: async ({ client }, [service = ""]) =>
+      suggest(
+        client.databaseUsers.list(await idOf(client, service)),
+        ({ username }) => username,
+        ({ role }) => role,
+      ),
+    node: async ({ client }, [service = ""]) =>
+      suggest(
+        client.services.nodes(await idOf(client, service)),
+        ({ hostname }) => hostname,
+        ({ role, status }) => `${role}, ${status}`,
+      ),
+    database: async ({ client }, [service = ""]) =>
+      suggest(
+        client.databases.list(await idOf(client, service)),
+        ({ name }) => name,
+        ({ owner }) => owner,
+      ),
+    changes: async ({ client }, [service = ""]) =>
+      Object.entries((await client.configuration.get(await idOf(client, service))).parameters).map(
+        ([name, { value }]) => ({
+          value: name,
+          about: value,
+        }),
+      ),
+    key: ({ client }) =>
+      suggest(
+        client.apiKeys.list(),
+        ({ id }) => id,
+        ({ name }) => name,
+      ),
+    inferenceKey: async ({ client }) =>
+      suggest(
+        client.inference.keys(await organizationOf(client)),
+        ({ id }) => id,
+        ({ name }) => name,
+      ),
+    provider: async ({ client }) =>
+      (await client.inference.providers(await organizationOf(client))).map(({ provider, enabled }) => ({
+        value: provider,
+        about: enabled ? "enabled" : "disabled",
+      })),
+    token: ({ client }) =>
+      suggest(
+        client.tokens.list(),
+        ({ id }) => id,
+        ({ scopes }) => scopes.join(" "),
+      ),
+    channel: ({ client }) =>
+      suggest(
+        client.channels.list(),
+        ({ id }) => id,
+        ({ name }) => name,
+      ),
+    rule: async ({ client }, [service = ""]) =>
+      suggest(
+        client.alerts.rules(await idOf(client, service)),
+        ({ id }) => id,
+        ({ name }) => name,
+      ),
+    webhook: ({ client }) =>
+      suggest(
+        client.webhooks.list(),
+        ({ id }) => id,
+        ({ url }) => url,
+      ),
+    delivery: async ({ client }, [webhook = ""]) =>
+      (await client.webhooks.deliveries(webhook)).map((delivery) => ({
+        value: delivery.id,
+        about: `${delivery.event_type} ${delivery.response_status ?? "no answer"}`,
+      })),
+    organization: ({ client }) =>
+      suggest(
+        client.organizations.list(),
+        ({ id }) => id,
+        ({ name }) => name,
+      ),
+    member: async ({ client }) =>
+      suggest(
+        client.members.list(await organizationOf(client)),
+        ({ user_id: id }) => id,
+        ({ role }) => role,
+      ),
+    // For operators; others have no hosts to name.
+    host: ({ client }) =>
+      suggest(
+        adminList<{ id: string; zone: string; state: string }>(client, allHosts),
+        ({ id }) => id,
+        ({ zone, state }) => `${zone}, ${state}`,
+      ),
+    scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
+    project: ({ client }) =>
+      suggest(
+        client.projects.list(),
+        ({ name }) => name,
+        ({ status }) => status,
+      ),
+    stack: ({ client }) =>
+      suggest(
+        client.stacks.list(),
+        ({ name }) => name,
+        ({ status }) => status,
+      ),
+    pipeline: ({ client }) =>
+      suggest(
+        client.pipelines.list(),
+        ({ name }) => name,
+        ({ status }) => status,
+      ),
+    profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
+    type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),
+    metric: fromCatalog(({ metrics }) =>
+      metrics.filter(({ source }) => source !== null).map(({ name: value, meaning: about }) => ({ value, about })),
     ),
-  user: async ({ client }, [service = ""]) =>
-    suggest(
-      client.databaseUsers.list(await idOf(client, service)),
-      ({ username }) => username,
-      ({ role }) => role,
+    plan: fromCatalog(({ plans }) =>
+      plans.map(({ plan_name: value, vcpu, memory_gb: memory }) => ({ value, about: `${vcpu} vCPU, ${memory} GB` })),
     ),
-  node: async ({ client }, [service = ""]) =>
-    suggest(
-      client.services.nodes(await idOf(client, service)),
-      ({ hostname }) => hostname,
-      ({ role, status }) => `${role}, ${status}`,
+    zone: fromCatalog(({ zones }) => zones.map(({ zone: value, title }) => ({ value, about: title }))),
+    storageTier: fromCatalog(({ storage_tiers: tiers }) =>
+      tiers.map(({ storage_tier: value, medium }) => ({ value, about: medium })),
     ),
-  database: async ({ client }, [service = ""]) =>
-    suggest(
-      client.databases.list(await idOf(client, service)),
-      ({ name }) => name,
-      ({ owner }) => owner,
+    engineVersion: fromCatalog(({ engines }) =>
+      engines.flatMap(({ versions, title }) => versions.map(({ version: value }) => ({ value, about: title }))),
     ),
-  changes: async ({ client }, [service = ""]) =>
-    Object.entries((await client.configuration.get(await idOf(client, service))).parameters).map(
-      ([name, { value }]) => ({
-        value: name,
-        about: value,
-      }),
-    ),
-  key: ({ client }) =>
-    suggest(
-      client.apiKeys.list(),
-      ({ id }) => id,
-      ({ name }) => name,
-    ),
-  inferenceKey: async ({ client }) =>
-    suggest(
-      client.inference.keys(await organizationOf(client)),
-      ({ id }) => id,
-      ({ name }) => name,
-    ),
-  provider: async ({ client }) =>
-    (await client.inference.providers(await organizationOf(client))).map(({ provider, enabled }) => ({
-      value: provider,
-      about: enabled ? "enabled" : "disabled",
-    })),
-  token: ({ client }) =>
-    suggest(
-      client.tokens.list(),
-      ({ id }) => id,
-      ({ scopes }) => scopes.join(" "),
-    ),
-  channel: ({ client }) =>
-    suggest(
-      client.channels.list(),
-      ({ id }) => id,
-      ({ name }) => name,
-    ),
-  rule: async ({ client }, [service = ""]) =>
-    suggest(
-      client.alerts.rules(await idOf(client, service)),
-      ({ id }) => id,
-      ({ name }) => name,
-    ),
-  webhook: ({ client }) =>
-    suggest(
-      client.webhooks.list(),
-      ({ id }) => id,
-      ({ url }) => url,
-    ),
-  delivery: async ({ client }, [webhook = ""]) =>
-    (await client.webhooks.deliveries(webhook)).map((delivery) => ({
-      value: delivery.id,
-      about: `${delivery.event_type} ${delivery.response_status ?? "no answer"}`,
-    })),
-  organization: ({ client }) =>
-    suggest(
-      client.organizations.list(),
-      ({ id }) => id,
-      ({ name }) => name,
-    ),
-  member: async ({ client }) =>
-    suggest(
-      client.members.list(await organizationOf(client)),
-      ({ user_id: id }) => id,
-      ({ role }) => role,
-    ),
-  // For operators; others have no hosts to name.
-  host: ({ client }) =>
-    suggest(
-      adminList<{ id: string; zone: string; state: string }>(client, allHosts),
-      ({ id }) => id,
-      ({ zone, state }) => `${zone}, ${state}`,
-    ),
-  scope: async ({ client }) => (await client.me()).scopes.map((value) => ({ value, about: "" })),
-  project: ({ client }) =>
-    suggest(
-      client.projects.list(),
-      ({ name }) => name,
-      ({ status }) => status,
-    ),
-  stack: ({ client }) =>
-    suggest(
-      client.stacks.list(),
-      ({ name }) => name,
-      ({ status }) => status,
-    ),
-  pipeline: ({ client }) =>
-    suggest(
-      client.pipelines.list(),
-      ({ name }) => name,
-      ({ status }) => status,
-    ),
-  profile: async ({ profiles }) => profiles().map((value) => ({ value, about: "" })),
-  type: fromCatalog(({ engines }) => engines.map(({ database_type: value, title }) => ({ value, about: title }))),
-  metric: fromCatalog(({ metrics }) =>
-    metrics.filter(({ source }) => source !== null).map(({ name: value, meaning: about }) => ({ value, about })),
-  ),
-  plan: fromCatalog(({ plans }) =>
-    plans.map(({ plan_name: value, vcpu, memory_gb: memory }) => ({ value, about: `${vcpu} vCPU, ${memory} GB` })),
-  ),
-  zone: fromCatalog(({ zones }) => zones.map(({ zone: value, title }) => ({ value, about: title }))),
-  storageTier: fromCatalog(({ storage_tiers: tiers }) =>
-    tiers.map(({ storage_tier: value, medium }) => ({ value, about: medium })),
-  ),
-  engineVersion: fromCatalog(({ engines }) =>
-    engines.flatMap(({ versions, title }) => versions.map(({ version: value }) => ({ value, about: title }))),
-  ),
-};
+  }),
+);
 
 /** Live names for an argument or a flag; none when nothing is known of it. */
 export async function suggestNames(
@@ -176,7 +178,7 @@ export async function suggestNames(
   operands: readonly string[],
   open: () => Promise<Names>,
 ): Promise<Suggestion[]> {
-  const source = sources[kind];
+  const source = sources.get(kind);
   return source === undefined ? [] : source(await open(), operands);
 }
 

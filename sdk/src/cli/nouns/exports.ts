@@ -195,8 +195,9 @@ function put(configuration: Record<string, unknown>, key: string, value: unknown
     configuration[key] = value;
     return;
   }
-  const map = (configuration[key.slice(0, dot)] ?? {}) as Readonly<Record<string, unknown>>;
-  configuration[key.slice(0, dot)] = { ...map, [key.slice(dot + 1)]: String(value) };
+  const name = key.slice(0, dot);
+  const map = (Object.hasOwn(configuration, name) ? configuration[name] : {}) as Readonly<Record<string, unknown>>;
+  configuration[name] = { ...map, [key.slice(dot + 1)]: String(value) };
 }
 
 function valueOf(text: string): string | number | boolean | null {

@@ -1,6 +1,8 @@
 import type { PlanChange, PlanEntry, ProjectPlan } from "../../answers.ts";
 
-const signs: Readonly<Record<string, string>> = { create: "+", update: "~", noop: " ", unmanaged: "?" };
+const signs: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({ create: "+", update: "~", noop: " ", unmanaged: "?" }),
+);
 
 /** Does a deployment change something? */
 export function hasChanges({ plan }: Pick<ProjectPlan, "plan">): boolean {
@@ -22,7 +24,7 @@ function entryLines(entry: PlanEntry, width: number): string[] {
   const { logical_name: name, kind, action, reason, changes, pending_changes: pending, drift } = entry;
   const why = reason === null ? "" : `  (${reason})`;
   return [
-    `${signs[action] ?? " "} ${name.padEnd(width)}  ${kind}  ${action}${why}`,
+    `${signs.get(action) ?? " "} ${name.padEnd(width)}  ${kind}  ${action}${why}`,
     ...changes.map((change) => `    ${changeText(change)}`),
     ...pending.map((change) => `    ${changeText(change)}`),
     ...(drift.length > 0 ? [`    not as it was made: ${drift.join(", ")}`] : []),

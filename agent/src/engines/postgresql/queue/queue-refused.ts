@@ -35,17 +35,19 @@ const told: Readonly<Record<QueueRefusalCode, RefusalCode>> = {
   task_conflict: "task_conflict",
 };
 
-const codes: Readonly<Record<string, QueueRefusalCode>> = {
-  [refusals.queueNotActive]: "queue_not_active",
-  [refusals.payloadNotObject]: "payload_not_valid",
-  [refusals.payloadTooLarge]: "payload_too_large",
-  [refusals.outOfRange]: "out_of_range",
-  // Text that is no JSON, a NUL in it, a number that no numeric holds, text over 1 GB.
-  "22P02": "payload_not_valid",
-  "22P05": "payload_not_valid",
-  "22003": "payload_not_valid",
-  "54000": "payload_too_large",
-};
+const codes: ReadonlyMap<string, QueueRefusalCode> = new Map(
+  Object.entries<QueueRefusalCode>({
+    [refusals.queueNotActive]: "queue_not_active",
+    [refusals.payloadNotObject]: "payload_not_valid",
+    [refusals.payloadTooLarge]: "payload_too_large",
+    [refusals.outOfRange]: "out_of_range",
+    // Text that is no JSON, a NUL in it, a number that no numeric holds, text over 1 GB.
+    "22P02": "payload_not_valid",
+    "22P05": "payload_not_valid",
+    "22003": "payload_not_valid",
+    "54000": "payload_too_large",
+  }),
+);
 
 const diskFull = "53100";
 
@@ -58,7 +60,7 @@ export async function refusing<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof EngineRefused) throw error;
-    const code = codes[codeOf(error)];
+    const code = codes.get(codeOf(error));
     if (code !== undefined) throw new QueueRefused(code, messageOf(error), { cause: error });
     if (codeOf(error) === diskFull) throw new EngineRefused("the disk is full", { code: "no_room", cause: error });
     if (conflicts.includes(codeOf(error))) throw new EngineBusy(messageOf(error), { cause: error });

@@ -19,11 +19,15 @@ export function settingsIn(told: string): Record<string, number> {
   const found = told.matchAll(
     /^(max_(?:connections|worker_processes|prepared_xacts|locks_per_xact)) setting:\s+(\d+)$/gm,
   );
-  return Object.fromEntries([...found].map(([, name = "", value]) => [parameterNames[name] ?? name, Number(value)]));
+  return Object.fromEntries(
+    [...found].map(([, name = "", value]) => [parameterNames.get(name) ?? name, Number(value)]),
+  );
 }
 
 /** Where pg_controldata has a name of its own. */
-const parameterNames: Readonly<Record<string, string>> = {
-  max_prepared_xacts: "max_prepared_transactions",
-  max_locks_per_xact: "max_locks_per_transaction",
-};
+const parameterNames: ReadonlyMap<string, string> = new Map(
+  Object.entries<string>({
+    max_prepared_xacts: "max_prepared_transactions",
+    max_locks_per_xact: "max_locks_per_transaction",
+  }),
+);

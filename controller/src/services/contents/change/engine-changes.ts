@@ -182,7 +182,8 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
-const refusals: Readonly<Record<string, ErrorKey>> = {
+const refusals: ReadonlyMap<string, ErrorKey> = new Map(
+  Object.entries<ErrorKey>({
   engine_refused:          "ENGINE_REFUSED",
   engine_busy:             "ENGINE_REFUSED",
   invalid_task:            "NOT_SUPPORTED",
@@ -193,12 +194,13 @@ const refusals: Readonly<Record<string, ErrorKey>> = {
   database_user_not_found: "DATABASE_USER_NOT_FOUND",
   database_not_found:      "DATABASE_NOT_FOUND",
   not_possible:            "NOT_POSSIBLE",
-};
+}),
+);
 
 /** What a caller who waited is told of an operation that came to nothing. */
 function refusalOf({ status }: OperationObject): HoldfastError | undefined {
   if (status.state === "cancelled") return new HoldfastError("WRONG_STATE", "The service is being deleted.");
   if (status.error === null) return undefined;
   const { code, message } = status.error;
-  return new HoldfastError(refusals[code] ?? "ENGINE_REFUSED", message);
+  return new HoldfastError(refusals.get(code) ?? "ENGINE_REFUSED", message);
 }
