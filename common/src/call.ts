@@ -50,7 +50,7 @@ export interface Idempotency {
   /** Whose room the answer takes: kind and id of the credential, or "anonymous". */
   readonly principal: string;
   readonly organizationId: string | undefined;
-  /** SHA-256 of the parsed body, hex. */
+  /** SHA-256 of the parsed body, and of the query where there is one; hex. */
   readonly bodyHash: string;
   /** The answer as it will be sent, to be kept in the transaction that made it true. */
   readonly encode: (answer: AnyMessage) => KeptAnswer;

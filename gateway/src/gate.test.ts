@@ -26,6 +26,7 @@ test("without room in the store users read, stop and delete, and add nothing", a
       }),
     },
     refused: () => undefined,
+    baseUrl: "https://localhost",
     admitGrowth: () => {
       throw new HoldfastError("STORE_UNAVAILABLE", "Full.");
     },
@@ -35,6 +36,8 @@ test("without room in the store users read, stop and delete, and add nothing", a
     authorization: "x",
     organization: undefined,
     fetchSite: undefined,
+    origin: undefined,
+    authority: "localhost",
     source: "192.0.2.1",
     requestId: "r",
     subject: undefined,

@@ -10,6 +10,10 @@ import { createRateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export interface Presented extends PresentedCredentials {
   /** Header Sec-Fetch-Site, which only browsers send. */
   readonly fetchSite: string | undefined;
+  /** Header Origin, which browsers send with changes and with requests across origins. */
+  readonly origin: string | undefined;
+  /** Host and port that the request is for, as the client has them. */
+  readonly authority: string | undefined;
   readonly requestId: string;
   /**
    * Organization that the request itself names, as the paths below /organizations do. "unread": the message names it,
@@ -36,6 +40,8 @@ export interface GateDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit?: RateLimitOptions;
   readonly refused: TellRefused;
+  /** Of the installation. */
+  readonly baseUrl: string;
   /** Throws when users may add nothing. */
   readonly admitGrowth?: () => void;
   readonly clock: Clock;
@@ -48,7 +54,8 @@ const signedIn = "signed-in";
  * The checks before a request is looked at: not from another site, credential, rate, scope. The principal comes from
  * the authenticator and nothing else: no header names an identity, so none has to be stripped on the way in.
  */
-export function createGate({ authenticator, rateLimit, refused, admitGrowth, clock }: GateDeps): Gate {
+export function createGate({ authenticator, rateLimit, refused, baseUrl, admitGrowth, clock }: GateDeps): Gate {
+  const ownOrigin = new URL(baseUrl).origin;
   const limit = rateLimit && createRateLimit(rateLimit, clock);
 
   /** A caller of several organizations that names none in the header acts in the organization of the request's path. */
@@ -80,9 +87,7 @@ export function createGate({ authenticator, rateLimit, refused, admitGrowth, clo
     async admit(method, presented, setHeader) {
       let principal: Principal | undefined;
       try {
-        if (presented.fetchSite === "cross-site") {
-          throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another site sent this request.");
-        }
+        refuseForeign(presented, ownOrigin);
         if (method.scope === "public") return undefined;
         principal = await callerOf(presented);
         limit?.take(principal, method, setHeader);
@@ -95,6 +100,18 @@ export function createGate({ authenticator, rateLimit, refused, admitGrowth, clo
       }
     },
   };
+}
+
+/**
+ * A browser adds basic credentials by itself, whatever page sends the request: only pages of this very origin, and addresses
+ * that a person enters, may use them. Programs send neither header.
+ */
+function refuseForeign({ origin, fetchSite, authority }: Presented, ownOrigin: string): void {
+  const own = [ownOrigin, ...(authority === undefined ? [] : [`https://${authority.toLowerCase()}`])];
+  if (origin !== undefined && !own.includes(origin))
+    throw new HoldfastError("CROSS_SITE_REQUEST", "The header Origin names a page that is not of this installation.");
+  if (fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none")
+    throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another origin sent this request.");
 }
 
 /** Operators' methods make room, and so do methods that end something: a full store refuses neither. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { silentLog } from "@holdfast/common/log.ts";
-import { createIdempotentCalls } from "./idempotency.ts";
+import { createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
+import { emptyObject } from "./json/json-node.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 
@@ -48,6 +49,32 @@ test("the body is compared after it was read", async () => {
     status: 422,
     code: "idempotency_key_reused",
   });
+});
+
+test("the query belongs to the request", async () => {
+  const send = (query: string) =>
+    gateway.call("POST", `/managed-services${query}`, { body: good, headers: { "idempotency-key": "query" } });
+  const first = await send("");
+  for (const query of ["?emergency=true", "?name=a&name=b"])
+    expect((await send(query)).json).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+  for (const query of ["", "?", "?&"]) expect((await send(query)).text).toBe(first.text);
+  expect(gateway.state.creations).toBe(1);
+});
+
+test("the order of parameters makes no other request", () => {
+  const hashed = (query: string) =>
+    idempotencyOf({
+      key: "k",
+      principal: undefined,
+      verb: "POST",
+      path: "/",
+      query,
+      body: { value: emptyObject },
+      encode: () => ({ status: 200, headers: {}, body: "", secret: false }),
+    }).bodyHash;
+  expect(hashed("a=1&b=2")).toBe(hashed("b=2&a=1"));
+  expect(hashed("a=1&b=2")).not.toBe(hashed("a=1%26b=2"));
+  expect(hashed("a=1")).not.toBe(hashed("a=2"));
 });
 
 test("a refusal is an answer too", async () => {

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -81,16 +82,24 @@ export function idempotencyOf(asked: {
   readonly principal: Principal | undefined;
   readonly verb: string;
   readonly path: string;
+  /** Of the URL, as sent. */
+  readonly query: string;
   readonly body: Pick<ParsedBody, "value" | "hash">;
   readonly encode: Idempotency["encode"];
 }): Idempotency {
-  const { key, principal, verb, path, body, encode } = asked;
-  const bodyHash = body.hash ?? hashOf(body.value);
+  const { key, principal, verb, path, query, body, encode } = asked;
+  const bodyHash = withQuery(body.hash ?? hashOf(body.value), query);
   const { organizationId } = principal ?? {};
   // Callers without a credential never share a key.
   const name = principal === undefined ? `anonymous:${bodyHash}` : `${principal.kind}:${principal.id}`;
   const scope = [organizationId ?? "", name, verb, path].join(" ");
   return { key, scope, principal: principal === undefined ? "anonymous" : name, organizationId, bodyHash, encode };
+}
+
+/** Without a query it is the body's own hash; the order of parameters changes nothing. */
+function withQuery(bodyHash: string, query: string): string {
+  const pairs = query.split("&").filter((pair) => pair !== "");
+  return pairs.length === 0 ? bodyHash : hash("sha256", [bodyHash, ...pairs.sort()].join("&"));
 }
 
 /** Answers that would be the same tomorrow: not those about credentials, rates and our own failures. */

@@ -8,6 +8,8 @@ export function presentedBy({ request, source, requestId }: Exchange, subject: s
     authorization: headerOf(request, "authorization"),
     organization: headerOf(request, "holdfast-organization"),
     fetchSite: headerOf(request, "sec-fetch-site"),
+    origin: headerOf(request, "origin"),
+    authority: headerOf(request, ":authority") ?? headerOf(request, "host"),
     source,
     requestId,
     subject,

@@ -171,7 +171,15 @@ export function createRest(
       return target.answer(output);
     };
     const { verb } = target.rest;
-    const idempotency = idempotencyOf({ key, principal, verb, path: exchange.path, body, encode });
+    const idempotency = idempotencyOf({
+      key,
+      principal,
+      verb,
+      path: exchange.path,
+      query: exchange.query,
+      body,
+      encode,
+    });
     if (target.method.ownAnswers) return once(asked, idempotency);
     const signal = AbortSignal.timeout(keptTimeoutMs);
     // A request without a credential is validated before anything is looked up in the store.

@@ -76,7 +76,8 @@ describe("calls", () => {
       ConnectError.from(await client.createManagedService(good, { headers }).catch((error: unknown) => error)).code;
     expect(await codeOf({})).toBe(Code.Unauthenticated);
     expect(await codeOf({ authorization: reader })).toBe(Code.PermissionDenied);
-    expect(await codeOf({ authorization: owner, "sec-fetch-site": "cross-site" })).toBe(Code.PermissionDenied);
+    for (const foreign of [{ "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }, { origin: "null" }])
+      expect(await codeOf({ authorization: owner, ...foreign } as Record<string, string>)).toBe(Code.PermissionDenied);
   });
 
   test("an unforeseen error shows nothing of itself", async () => {

@@ -21,7 +21,6 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { boundedAnswer } from "./bounded-answer.ts";
 import type { Entrance } from "./entrance.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Presented } from "./gate.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { addHealth } from "./health.ts";
 import { invalidRequest } from "./input.ts";
@@ -30,7 +29,7 @@ import { createFaults } from "./json/faults.ts";
 import { type ApiMethod, publicBodyBytes } from "./method.ts";
 import type { PublicPace } from "./public-pace.ts";
 import { addReflection } from "./reflection.ts";
-import { readIfMatch, readRevision } from "./request-headers.ts";
+import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
 import { toConnectError } from "./rpc-error.ts";
 import { countingBody, sentBytes } from "./sent-bytes.ts";
 import type { StreamPace } from "./stream-pace.ts";
@@ -84,22 +83,6 @@ export function createRpc(
     addHealth(router, deps, pace);
   }
 
-  function presentedBy(
-    context: HandlerContext,
-    { source, requestId }: Exchange,
-    subject: string | undefined,
-  ): Presented {
-    const header = (name: string) => context.requestHeader.get(name) ?? undefined;
-    return {
-      authorization: header("authorization"),
-      organization: header("holdfast-organization"),
-      fetchSite: header("sec-fetch-site"),
-      source,
-      requestId,
-      subject,
-    };
-  }
-
   /** A caller without the right is refused before a byte of the message is read. */
   function gateOf(method: ApiMethod) {
     const subject = "orgId" in method.description.input.field ? "unread" : undefined;
@@ -107,7 +90,7 @@ export function createRpc(
       const exchange = exchangeOf(context);
       try {
         if (method.scope === "public") deps.publicPace?.take(exchange.source);
-        const principal = await gate.admit(method, presentedBy(context, exchange, subject), (name, value) =>
+        const principal = await gate.admit(method, presentedBy(exchange, subject), (name, value) =>
           context.responseHeader.set(name, value),
         );
         context.values.set(principalKey, principal);
@@ -122,7 +105,7 @@ export function createRpc(
     const principal = context.values.get(principalKey);
     const { orgId } = message as { orgId?: string };
     if (principal?.mustChoose !== true || orgId === undefined) return principal;
-    return gate.judge(method, presentedBy(context, exchange, orgId));
+    return gate.judge(method, presentedBy(exchange, orgId));
   }
 
   function refusalOf(method: ApiMethod, { requestId }: Exchange, thrown: unknown): ConnectError {

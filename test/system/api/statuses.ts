@@ -67,9 +67,14 @@ export function statusCases(its: ApiUnderTest): void {
     });
 
     it("answers 403 to a page of another site", async () => {
-      const headers = { "sec-fetch-site": "cross-site" };
-      const answer = await its.platform.rest.get<ProblemJson>("/managed-services", { headers });
-      expect(expectStatus(answer, 403).json.code).toBe("cross_site_request");
+      for (const headers of [
+        { "sec-fetch-site": "cross-site" },
+        { "sec-fetch-site": "same-site" },
+        { origin: "null" },
+      ]) {
+        const answer = await its.platform.rest.get<ProblemJson>("/managed-services", { headers });
+        expect(expectStatus(answer, 403).json.code).toBe("cross_site_request");
+      }
     });
 
     it("checks the credential before the body, and the body before the object", async () => {

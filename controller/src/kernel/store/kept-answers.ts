@@ -69,7 +69,7 @@ export function createKeptAnswers({
         return undefined;
       }
       if (record.bodyHash !== storedHash(idempotency, sealer)) {
-        throw new HoldfastError("IDEMPOTENCY_KEY_REUSED", "The key came with another body before.");
+        throw new HoldfastError("IDEMPOTENCY_KEY_REUSED", "The key came with another body or query before.");
       }
       const { status, headers, secret } = record;
       return { status, headers, secret, body: secret ? sealer.open(record.body, value.key) : record.body };
