@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLog } from "@holdfast/common/log.ts";
+import { text } from "node:stream/consumers";
+import { silentLog } from "@holdfast/common/log.ts";
 import { storeBucket } from "@holdfast/common/objects/signed-url.ts";
 import { createUrlSigner, type UrlSigner } from "@holdfast/controller/kernel/objects/url-signer.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -13,10 +15,11 @@ let directory: string;
 let server: StoreServer;
 let signer: UrlSigner;
 let now = Date.now();
+const failures: unknown[] = [];
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-store-"));
-  const log = createLog("store", "silent");
+  const log = { ...silentLog, error: (_: string, fields?: object) => void failures.push(fields) };
   server = await startStoreServer({
     directory,
     key,
@@ -88,4 +91,28 @@ test("a body that is cut leaves no object", async () => {
     fetch(url, { method: "PUT", headers, body: half(), duplex: "half", signal: cut.signal } as unknown as RequestInit),
   ).rejects.toThrow();
   expect((await use("HEAD", "cut/1")).status).toBe(404);
+});
+
+/** A request whose line and Host are sent as they stand. */
+async function raw(line: string, host = "127.0.0.1"): Promise<string> {
+  const socket = connect(server.port, "127.0.0.1");
+  socket.end(`${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  return (await text(socket)).slice(0, 12);
+}
+
+test("words of strangers are refused, and no error is logged", async () => {
+  const signed = (name: string) =>
+    `GET /${storeBucket}/a?X-Amz-Signature=a&X-Amz-Date=20990101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=${name}`;
+  expect(await raw(`GET /${storeBucket}/%zz`)).toBe("HTTP/1.1 400");
+  expect(await raw(`GET /${storeBucket}/a`, "a b")).toBe("HTTP/1.1 400");
+  expect(await raw("GET //")).toBe("HTTP/1.1 400");
+  for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty"])
+    for (const line of [
+      `GET /${word}`,
+      `GET /${storeBucket}/${word}`,
+      `PROPFIND /${storeBucket}/${word}`,
+      signed(word),
+    ])
+      expect(await raw(line), line).toBe("HTTP/1.1 403");
+  expect(failures).toEqual([]);
 });

@@ -39,10 +39,11 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = "", headers } = request;
-    const url = new URL(request.url ?? "/", `${identity === undefined ? "http" : "https"}://${headers.host ?? ""}`);
+    const url = URL.parse(request.url ?? "/", `${identity === undefined ? "http" : "https"}://${headers.host ?? ""}`);
+    const objectKey = url === null ? undefined : keyIn(url);
+    if (url === null || objectKey === undefined) return answer(response, 400, "InvalidURI");
     const plain = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
     const refusal = await refusalOf({ method, url: url.href, headers: plain }, key, now());
-    const objectKey = decodeURIComponent(url.pathname).slice(`/${storeBucket}/`.length);
     if (refusal !== undefined || !url.pathname.startsWith(`/${storeBucket}/`)) {
       log.warn("request refused", { method, reason: refusal ?? "no such bucket" });
       return answer(response, 403, `AccessDenied: ${refusal ?? "no such bucket"}`);
@@ -111,6 +112,15 @@ export async function startStoreServer(deps: StoreServerDeps): Promise<StoreServ
 
 function tlsOptions({ key, certificate }: ServerIdentity) {
   return { key, cert: certificate, minVersion: "TLSv1.2" as const };
+}
+
+/** What follows the bucket in the path; undefined when that is not percent-encoded UTF-8. */
+function keyIn({ pathname }: URL): string | undefined {
+  try {
+    return decodeURIComponent(pathname).slice(`/${storeBucket}/`.length);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A body that ends before its length leaves no object. */

@@ -134,6 +134,20 @@ describe("words of a client that every object knows", () => {
     expect(answers.map(({ status }) => status)).toEqual(clientWords.map(() => 503));
   });
 
+  test("and bodies that break off, paths that are none and other names fail nothing", async () => {
+    for (const path of ["/token", step]) {
+      const stream = session.request({ ":method": "POST", ":path": path, ...form });
+      const over = new Promise((resolve) => stream.once("close", resolve));
+      stream.on("error", () => undefined);
+      stream.write("grant_type=", () => stream.close(8 /* CANCEL */));
+      await over;
+    }
+    expect((await ask("GET", "/%zz")).status).toBe(404);
+    expect((await ask("GET", "//elsewhere.example/")).status).toBe(400);
+    expect((await ask("GET", "/", { ":authority": "constructor" })).status).toBe(421);
+    expect((await ask("POST", "/token", { "content-type": "constructor" }, "{}")).status).toBe(415);
+  });
+
   test("fail no request, and leave no promise without a handler", () => {
     expect(failures).toEqual([]);
     expect(rejections).toEqual([]);

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
+import { lookUp } from "../look-up.ts";
 
 /** Who signs: a key of an S3 store, or the one that controllers share with the process that serves a directory. */
 export interface StoreKey {
@@ -50,7 +51,7 @@ export async function refusalOf(request: SignedRequest, key: StoreKey, now: numb
   if (signedAt + expiresMs < now) return "its time is over";
   const headers: Record<string, string> = {};
   for (const name of names) {
-    const value = request.headers[name];
+    const value = lookUp(request.headers, name);
     if (value === undefined) return `its header ${name} is missing`;
     headers[name] = value;
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkCall } from "./check-call.ts";
 import { estimateCall } from "./estimate.ts";
+import { nestsDeeper } from "./nesting.ts";
 import { doubledKey } from "./top-level-keys.ts";
 
 const messages = [{ role: "user", content: "hello" }];
@@ -34,6 +35,9 @@ describe("a call", () => {
     ["less than no tokens", chat({ max_completion_tokens: -1 }), "max_completion_tokens"],
     ["a key of its own", chat({ api_key: "mine" }), "api_key"],
     ["a place of its own", chat({ base_url: "https://elsewhere.example" }), "base_url"],
+    ["lists in lists", chat({ metadata: "@" }).replace('"@"', "[".repeat(5_000) + "]".repeat(5_000)), undefined],
+    ["objects without an end", '{"a":'.repeat(2_000_000), undefined],
+    ["a text without an end", '{"a":"\\"', undefined],
     ["a model twice", `{"model":"a/b","messages":[{"role":"user"}],"mod\\u0065l":"c/d"}`, "model"],
   ])("with %s is refused, and told why", (_, text, param) => {
     expect(checkCall("chat", text)).toMatchObject({ status: 400, code: "invalid_model", ...(param && { param }) });
@@ -62,4 +66,14 @@ test.each([
   ['{"a,":1,"a":["a"],"b":"a"}', undefined],
 ])("the doubled key of %s is %s", (json, key) => {
   expect(doubledKey(json)).toBe(key);
+});
+
+test.each([
+  ['{"a":[{"b":1}]}', 3, false],
+  ['{"a":[{"b":1}]}', 2, true],
+  ['["[[[[", "\\"[[["]', 1, false],
+  ['["[[', 1, false],
+  ["[[],[],[]]", 2, false],
+])("%s nests deeper than %i: %s", (json, most, is) => {
+  expect(nestsDeeper(json, most)).toBe(is);
 });

@@ -1,4 +1,5 @@
 import { type ApiError, apiError } from "../http/api-error.ts";
+import { nestsDeeper } from "./nesting.ts";
 import { doubledKey } from "./top-level-keys.ts";
 
 export type CallKind = "chat" | "embeddings";
@@ -23,11 +24,14 @@ export interface CheckedCall {
 const steering = ["api_base", "base_url", "api_key", "extra_headers"];
 const choicesMax = 128;
 const tokensMax = 10_000_000;
+/** Schemas of tools have some twenty. */
+const depthMax = 100;
 
 /** Reads the body of a call. Any fault is one of the call's, told by the member that it is about. */
 export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError {
   const fault = (param: string | undefined, message: string) =>
     apiError("invalid_model", message, param === undefined ? {} : { param });
+  if (nestsDeeper(text, depthMax)) return fault(undefined, `The body is nested deeper than ${depthMax} levels.`);
   let body: unknown;
   try {
     body = JSON.parse(text);

@@ -27,9 +27,10 @@ export function doubledKey(json: string): string | undefined {
   return undefined;
 }
 
-function endOfString(json: string, start: number): number {
+/** The place of the quote that ends it; -1 when none does. */
+export function endOfString(json: string, start: number): number {
   let at = json.indexOf('"', start + 1);
-  while (isEscaped(json, at)) at = json.indexOf('"', at + 1);
+  while (at >= 0 && isEscaped(json, at)) at = json.indexOf('"', at + 1);
   return at;
 }
 

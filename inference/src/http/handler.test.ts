@@ -130,3 +130,36 @@ test("a key has at most 100 calls under way", async () => {
   expect(refusals).toEqual(Array.from({ length: 10 }, () => [429, "rate_limited"]));
   expect(served).toHaveLength(100);
 });
+
+test("nested JSON is 400, however deep, and no error is logged", async () => {
+  const url = await serve(false);
+  release();
+  for (const depth of [101, 200_000]) {
+    const nested = "[".repeat(depth) + "]".repeat(depth);
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}` },
+      body: `{"model":"provider_c/m","messages":[{"role":"user","content":"x"}],"metadata":${nested}}`,
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: "invalid_model" } }]);
+  }
+  expect(logged).toEqual([]);
+});
+
+test("words that every object knows are no paths, methods, models or members", async () => {
+  const url = await serve(false);
+  release();
+  const authorization = `Bearer ${secret}`;
+  for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+    expect((await fetch(new URL(`/${word}`, url))).status).toBe(404);
+    expect((await fetch(new URL(`/v1/${word}`, url), { headers: { authorization: `Bearer ${word}` } })).status).toBe(
+      404,
+    );
+    expect((await fetch(url, { method: "OPTIONS", headers: { [word]: word } })).headers.get("allow")).toBe("POST");
+    expect(await ask(url, `${word}/m`)).toEqual([412, "provider_not_configured"]);
+    expect(await ask(url, `provider_c/${word}`)).toEqual([200, undefined]);
+    const body = `{"model":"provider_c/m","messages":[{"role":"user","content":"x"}],"${word}":1}`;
+    expect((await fetch(url, { method: "POST", headers: { authorization }, body })).status).toBe(200);
+  }
+  expect(logged).toEqual([]);
+});

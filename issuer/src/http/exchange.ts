@@ -66,10 +66,15 @@ async function formOf(request: HttpRequest): Promise<URLSearchParams> {
     throw new Refused(plain(415, "The body must be a form."));
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > bodyBytesMax) throw new Refused(plain(413, "The body is too large."));
-    parts.push(part);
+  try {
+    for await (const part of request as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      if (bytes > bodyBytesMax) throw new Refused(plain(413, "The body is too large."));
+      parts.push(part);
+    }
+  } catch (error) {
+    // The client left in the middle: nobody reads the answer.
+    throw error instanceof Refused ? error : new Refused(plain(400, "The body ended before it was whole."));
   }
   return new URLSearchParams(Buffer.concat(parts).toString("utf8"));
 }
