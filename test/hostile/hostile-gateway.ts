@@ -56,6 +56,8 @@ export interface HostileGateway {
   readonly logged: readonly unknown[];
   authorizationOf(caller: Exclude<Caller, "nobody">): string;
   send(asked: HostileRequest): Promise<HostileAnswer>;
+  /** The status of a request with any method and headers, over h2, which takes both as they are. */
+  ask(asked: Omit<HostileRequest, "key"> & { readonly headers?: Readonly<Record<string, string>> }): Promise<number>;
   /** Over one connection of h2 for each caller. */
   call(asked: HostileCall): Promise<CallAnswer>;
   /** Sends the head of a request and a part of its body, and leaves. */
@@ -164,6 +166,23 @@ export async function startHostileGateway(
     get reached() {
       return reached;
     },
+    ask: ({ verb, path, text, as, headers }) =>
+      new Promise((resolve) => {
+        const json = text === undefined ? {} : { "content-type": "application/json" };
+        const stream = sessionOf(as).request({
+          ...authorizations[as],
+          ...json,
+          ...headers,
+          ":method": verb,
+          ":path": path,
+        });
+        let status = 0;
+        stream.on("response", (fields) => (status = Number(fields[":status"])));
+        stream.on("error", () => undefined);
+        stream.once("close", () => resolve(status));
+        stream.resume();
+        stream.end(text);
+      }),
     send: (asked) =>
       new Promise((resolve, reject) => {
         const { verb: method, path, text } = asked;
