@@ -70,6 +70,20 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
     expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: false });
   });
 
+  test("refuses words that every object knows, and goes on", async () => {
+    for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+      const tried = [
+        { op: word },
+        { op: "stop", name: "engine", signal: word, graceMs: 0 },
+        { op: "stop", name: "__proto__", signal: "SIGTERM", graceMs: 0 },
+        { op: "start", component: { ...specOf("engine", family), stop: { signal: word, graceMs: 0 } } },
+        JSON.parse(`{"op":"start","${word}":{},"component":{"${word}":1}}`) as object,
+      ];
+      for (const request of tried) expect(await agent.ask(request as Asked), word).toMatchObject({ ok: false });
+    }
+    expect(await agent.ask({ op: "status" })).toMatchObject({ ok: true, components: [] });
+  });
+
   test("says empty only when nothing of the component is left, although its first process was killed alone", async () => {
     await agent.ask({ op: "start", component: specOf("engine", family) });
     await until(() => markedProcesses(directory).length >= 2);

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { connect as connectH2 } from "node:http2";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { enroll, helloOf, openSession } from "../support/machines/test-agent.ts";
@@ -12,6 +13,7 @@ import {
   type TestInstallation,
 } from "../support/controller/test-fleet.ts";
 import { waitUntil } from "../support/wait-until.ts";
+import { clientWords, unknownMethods } from "./client-words.ts";
 
 /** Another source than the honest agents', which dial from 127.0.0.1. */
 const stranger = "127.0.0.66";
@@ -64,6 +66,28 @@ describe("the agents' port", () => {
     await session.expect("welcome");
     session.close();
   }
+
+  test("answers words that every object knows as methods that are not there, and serves agents", async () => {
+    const session = connectH2(`https://127.0.0.1:${controller.fleet.port}`, { rejectUnauthorized: false });
+    session.on("error", () => undefined);
+    const statusOf = (path: string, method: string) =>
+      new Promise<unknown>((resolve) => {
+        const fields = { ":method": method, ":path": path, "content-type": "application/grpc", te: "trailers" };
+        const stream = session.request(fields);
+        stream.on("response", (headers) => resolve(headers["grpc-status"] ?? headers[":status"]));
+        stream.on("error", resolve);
+        stream.end();
+      });
+    const statuses: unknown[] = [];
+    for (const word of clientWords)
+      for (const path of [`/${word}`, `/${word}/${word}`, `/holdfast.agent.v1.AgentService/${word}`])
+        statuses.push(await statusOf(path, "POST"));
+    expect(new Set(statuses.map(Number))).toEqual(new Set([12]));
+    for (const method of [...clientWords, ...unknownMethods])
+      await statusOf("/holdfast.agent.v1.AgentService/Session", method);
+    session.destroy();
+    await honest("words");
+  });
 
   test("serves agents while somebody stalls more handshakes than it does at once, over and over", async () => {
     // The beginning of a first message of TLS, of which the rest never comes.
