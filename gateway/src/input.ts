@@ -8,6 +8,7 @@ import { inlineValues } from "./json/parse-json.ts";
 import { type BodyFault, type ReadJson, readJson } from "./json/read-json.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 import { compileParameter, compileQuery } from "./parameters.ts";
+import { compileNameCheck } from "./plain-names.ts";
 import type { Validation } from "./validation.ts";
 
 /** A body as read; its hash where it was read elsewhere and its raw values are not part of its value. */
@@ -35,6 +36,7 @@ export function compileInput(
   const decodeBody = decoders.object(input, rest.bodyFields, new Set(fixed));
   const decodeQuery = compileQuery(rest.queryFields);
   const path = rest.pathFields.map((field) => ({ field, decode: compileParameter(field) }));
+  const checkNames = compileNameCheck(input, [...rest.pathFields, ...rest.queryFields]);
   const parameters = new Set([...rest.pathFields, ...rest.queryFields].map((field) => field.name));
   const maskName = rest.maskField?.localName;
   const bodyNames = new Set(rest.bodyFields.map((field) => field.name));
@@ -52,6 +54,7 @@ export function compileInput(
       if (body.value.members.size === 0) faults.at(undefined, "empty_change", "must name at least one field to change");
     }
     validation.check(input, message, parameters, faults);
+    checkNames(message, faults);
     return message;
   };
 }

@@ -28,6 +28,7 @@ import { createEntryChecks } from "./json/entries-max.ts";
 import { createFaults } from "./json/faults.ts";
 import { type ApiMethod, publicBodyBytes } from "./method.ts";
 import type { PublicPace } from "./public-pace.ts";
+import { compileNameCheck } from "./plain-names.ts";
 import { addReflection } from "./reflection.ts";
 import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
 import { toConnectError } from "./rpc-error.ts";
@@ -117,6 +118,8 @@ export function createRpc(
   function handlerOf(method: ApiMethod) {
     const { input } = method.description;
     const checkEntries = entryChecks(input);
+    const { pathFields = [], queryFields = [] } = method.rest ?? {};
+    const checkNames = compileNameCheck(input, [...pathFields, ...queryFields]);
     const mask = input.fields.find((field) => field.message?.typeName === "google.protobuf.FieldMask")?.localName;
     return async (message: Message, context: HandlerContext): Promise<object> => {
       const exchange = exchangeOf(context);
@@ -131,7 +134,10 @@ export function createRpc(
           checkMask(input, (message as Message & Record<string, unknown>)[mask] as FieldMask | undefined, faults);
         checkEntries(message, faults);
         const tooLong = faults.list.length > 0;
-        if (!tooLong) validation.check(input, message, none, faults);
+        if (!tooLong) {
+          validation.check(input, message, none, faults);
+          checkNames(message, faults);
+        }
         const call: Call = {
           requestId: exchange.requestId,
           principal,

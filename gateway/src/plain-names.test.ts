@@ -1,0 +1,47 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { DeleteDatabaseUserRequestSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
+import { organizationServices, platformServices } from "@holdfast/test/support/api/api-methods.ts";
+import { createFaults } from "./json/faults.ts";
+import { compileNameCheck } from "./plain-names.ts";
+
+const check = compileNameCheck(CreateManagedServiceRequestSchema, []);
+
+function faultsOf(input: Parameters<typeof create<typeof CreateManagedServiceRequestSchema>>[1]): string[] {
+  const faults = createFaults();
+  check(create(CreateManagedServiceRequestSchema, input), faults);
+  return faults.list.map(({ field, code }) => `${field} ${code}`);
+}
+
+// Control characters of ASCII and of Latin 1, separators of lines, marks, overrides and isolates of direction.
+test.each(["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f", "\u202e", "\u2066", "\u061c"])(
+  "a name and a tag with %j are refused",
+  (hidden) => {
+    expect(faultsOf({ name: `a${hidden}b` })).toEqual(["name invalid_text"]);
+    expect(faultsOf({ tags: { team: `${hidden}shop` } })).toEqual(["tags.team invalid_text"]);
+    expect(faultsOf({ tags: { [`a${hidden}`]: "shop" } })).toHaveLength(1);
+  },
+);
+
+test("letters of any script, and emoji that are joined, are names", () => {
+  expect(faultsOf({ name: "Größe עברית العربية 名前 👩‍💻", tags: { team: "a b\u00a0c" } })).toEqual([]);
+});
+
+test("what exists is named as it is", () => {
+  const { username } = DeleteDatabaseUserRequestSchema.field;
+  const faults = createFaults();
+  compileNameCheck(DeleteDatabaseUserRequestSchema, [username])(
+    create(DeleteDatabaseUserRequestSchema, { username: "a\nb" }),
+    faults,
+  );
+  expect(faults.list).toEqual([]);
+});
+
+test("every input of the API is compiled", () => {
+  const inputs = [...organizationServices, ...platformServices].flatMap(({ methods }) =>
+    methods.map(({ input }) => input),
+  );
+  for (const input of inputs) expect(compileNameCheck(input, [])(create(input), createFaults())).toBeUndefined();
+  expect(inputs.length).toBeGreaterThan(100);
+});
