@@ -48,10 +48,11 @@ export function errorResponses(method: ApiMethod, rest: RestRule): Readonly<Reco
     if (status === 412) return !method.readOnly;
     return true;
   });
-  // A read of an engine can be refused for its state or its kind; a list of everything has nothing that can be missing.
+  // A read of an engine can be refused for its state or its kind; a list of everything has nothing that can be missing, and
+  // the body of a POST may name what is not there.
   return Object.fromEntries(
     possible
-      .filter((status) => status !== 404 || rest.pathFields.length > 0 || !method.readOnly)
+      .filter((status) => status !== 404 || rest.pathFields.length > 0 || rest.verb !== "GET")
       .map((status) => [String(status), { $ref: `#/components/responses/${nameOf(status)}` }]),
   );
 }

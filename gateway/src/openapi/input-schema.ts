@@ -11,6 +11,8 @@ export interface InputSchemas {
   /** An object of these fields and no others. */
   object(message: DescMessage, fields: readonly DescField[]): JsonSchema;
   field(field: DescField): JsonSchema;
+  /** Names of fields that must be given. */
+  required(message: DescMessage): ReadonlySet<string>;
 }
 
 export function createInputSchemas(validation: Validation): InputSchemas {
@@ -31,7 +33,8 @@ export function createInputSchemas(validation: Validation): InputSchemas {
   }
 
   function valueSchema(field: DescField): JsonSchema {
-    if (rulesOf(field).rawJson) return {};
+    // Raw values of inputs are descriptors and payloads, which are objects.
+    if (rulesOf(field).rawJson) return { type: "object" };
     if (field.fieldKind === "message" && rulesOf(field).bare) return valueSchema(bareItems(field.message));
     const single = singleSchema(field, (of) => object(of.message as DescMessage, (of.message as DescMessage).fields));
     const { type } = constraintsOf(field);
@@ -57,5 +60,5 @@ export function createInputSchemas(validation: Validation): InputSchemas {
     return limited(single, constraintsOf(field), field.name, field.enum);
   }
 
-  return { object, field: fieldSchema };
+  return { object, field: fieldSchema, required: validation.required };
 }

@@ -45,7 +45,8 @@ export function limited(
 
 function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>): JsonSchema {
   if (schema.enum !== undefined || schema.format !== undefined || schema.contentEncoding !== undefined) return schema;
-  const { in: values, minLen, maxLen, len, pattern } = rules;
+  const { in: values, minLen, maxLen, len, pattern, wellKnown } = rules;
+  if ((wellKnown as { case?: string } | undefined)?.case === "uuid") return { type: "string", format: "uuid" };
   if (Array.isArray(values) && values.length > 0) return { ...schema, enum: values };
   return {
     ...schema,

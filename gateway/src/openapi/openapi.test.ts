@@ -81,6 +81,21 @@ describe("/openapi.json", () => {
     expect(Operation.properties.finished_at).toMatchObject({ type: ["string", "null"], format: "date-time" });
   });
 
+  test("has one name for each variable of a path, and ids with their form", () => {
+    const forms = Object.keys(document.paths).map((path) => path.replaceAll(/\{[^}]*\}/g, "{}"));
+    expect(new Set(forms).size).toBe(forms.length);
+    const { parameters } = document.paths["/managed-services/{id}"].get;
+    expect(parameters).toMatchObject([{ name: "id", in: "path", schema: { type: "string", format: "uuid" } }]);
+    expect(document.components.schemas.ManagedService.properties.id).toMatchObject({ format: "uuid" });
+    for (const [path, item] of Object.entries(document.paths) as [string, Record<string, { parameters?: object[] }>][])
+      for (const { parameters: list = [] } of Object.values(item)) {
+        const inPath = list.flatMap((each) =>
+          "in" in each && each.in === "path" && "name" in each ? [each.name] : [],
+        );
+        expect(inPath).toEqual([...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name));
+      }
+  });
+
   test("every method tells its errors and that it needs a credential", () => {
     expect(document.security).toEqual([{ basic: [] }, { bearer: [] }]);
     for (const item of Object.values(document.paths) as Record<string, { responses: object }>[]) {

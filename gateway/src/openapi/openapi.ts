@@ -7,6 +7,7 @@ import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { linksOf } from "./links.ts";
 import { createOutputSchemas } from "./output-schema.ts";
+import { createPathNames, pathOf, type PathNames } from "./path-names.ts";
 import { protoComments } from "./proto-comments.ts";
 import { requestExamples } from "./request-examples.ts";
 
@@ -21,18 +22,23 @@ export function createOpenApi(
   const inputs = createInputSchemas(validation);
   const outputs = createOutputSchemas(schemas);
   const paths: Record<string, Record<string, JsonSchema>> = {};
+  const names = createPathNames(methods.flatMap(({ rest }) => rest ?? []));
   for (const method of methods) {
     const { rest } = method;
     if (rest === undefined) continue;
-    const item = (paths[rest.path] ??= {});
+    const item = (paths[pathOf(rest, names)] ??= {});
     const { output } = method.description;
     const answer =
       output.typeName === "google.protobuf.Empty"
         ? undefined
         : rest.text !== undefined
-          ? { schema: { type: "string" }, example: textExample }
+          ? textAnswer(rest.text)
           : { schema: outputs(output), example: answerExample(output) };
-    item[rest.verb.toLowerCase()] = operation(method, rest, inputs, answer, linksOf(rest, methods));
+    item[rest.verb.toLowerCase()] = operation(method, rest, inputs, {
+      answer,
+      links: linksOf(rest, methods, names),
+      names,
+    });
   }
   return {
     openapi: "3.1.0",
@@ -70,8 +76,7 @@ function operation(
   method: ApiMethod,
   rest: RestRule,
   inputs: InputSchemas,
-  answer: JsonSchema | undefined,
-  links: JsonSchema,
+  { answer, links, names }: { answer: JsonSchema | undefined; links: JsonSchema; names: PathNames },
 ): JsonSchema {
   const { description } = method;
   const text = protoComments[method.name];
@@ -89,7 +94,7 @@ function operation(
       .join("\n\n"),
     tags: [description.parent.name.replace(/Service$/, "")],
     ...(method.scope === "public" ? { security: [] } : {}),
-    ...parameters(rest, inputs),
+    ...parameters(method, rest, inputs, names),
     ...(rest.bodyFields.length === 0
       ? {}
       : { requestBody: { required, content: { "application/json": { schema: body, ...exampleOf(method) } } } }),
@@ -102,17 +107,38 @@ function exampleOf(method: ApiMethod): JsonSchema {
   return example === undefined ? {} : { example };
 }
 
-function parameters(rest: RestRule, inputs: InputSchemas): JsonSchema {
+/** A text of metrics, or a schema as JSON. */
+function textAnswer(type: string): JsonSchema {
+  if (!type.endsWith("json")) return { schema: { type: "string" }, example: textExample };
+  return {
+    schema: { type: "object" },
+    example: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
+  };
+}
+
+function parameters(
+  { description: { input } }: ApiMethod,
+  rest: RestRule,
+  inputs: InputSchemas,
+  names: PathNames,
+): JsonSchema {
+  const required = inputs.required(input);
   // A stream without an end is not an answer that OpenAPI can describe: the operation's description has it.
   const query = rest.queryFields.filter((field) => !(rest.events && field.name === "follow"));
   const list = [
-    ...rest.pathFields.map((field) => {
+    ...rest.pathFields.map((field, index) => {
       const schema = inputs.field(field);
-      return { name: field.name, in: "path", required: true, schema: { minLength: 1, ...schema } };
+      return { name: names.of(rest)[index], in: "path", required: true, schema: { minLength: 1, ...schema } };
     }),
     ...query.map((field) => {
       const { description, ...schema } = inputs.field(field);
-      return { name: field.name, in: "query", ...(description === undefined ? {} : { description }), schema };
+      return {
+        name: field.name,
+        in: "query",
+        ...(required.has(field.name) ? { required: true } : {}),
+        ...(description === undefined ? {} : { description }),
+        schema,
+      };
     }),
     ...(rest.verb === "POST" ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
     ...(rest.maskField === undefined ? [] : [{ $ref: "#/components/parameters/If-Match" }]),

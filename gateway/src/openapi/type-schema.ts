@@ -1,6 +1,7 @@
 import { type DescEnum, type DescField, ScalarType } from "@bufbuild/protobuf";
 import { integerRange } from "../json/decode-scalar.ts";
 import type { JsonSchema } from "./json-schema.ts";
+import { isUuid } from "./uuid-fields.ts";
 
 /** JSON type of a scalar, without limits. */
 function scalarSchema(scalar: ScalarType): JsonSchema {
@@ -46,5 +47,6 @@ function wellKnownSchema(typeName: string): JsonSchema | undefined {
 /** A single value of a field: an entry of a list, a value of a map, or the field itself. */
 export function singleSchema(field: DescField, ofMessage: (field: DescField) => JsonSchema): JsonSchema {
   if (field.message !== undefined) return wellKnownSchema(field.message.typeName) ?? ofMessage(field);
+  if (isUuid(field)) return { type: "string", format: "uuid" };
   return field.enum === undefined ? scalarSchema(field.scalar) : enumSchema(field.enum);
 }
