@@ -36,7 +36,7 @@ export function compileInput(
   const decodeBody = decoders.object(input, rest.bodyFields, new Set(fixed));
   const decodeQuery = compileQuery(rest.queryFields);
   const path = rest.pathFields.map((field) => ({ field, decode: compileParameter(field) }));
-  const checkNames = compileNameCheck(input, [...rest.pathFields, ...rest.queryFields]);
+  const checkNames = compileNameCheck(input, rest.pathFields, rest.queryFields);
   const parameters = new Set([...rest.pathFields, ...rest.queryFields].map((field) => field.name));
   const maskName = rest.maskField?.localName;
   const bodyNames = new Set(rest.bodyFields.map((field) => field.name));

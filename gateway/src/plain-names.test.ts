@@ -4,7 +4,7 @@ import { CreateManagedServiceRequestSchema } from "@holdfast/proto/holdfast/v1/m
 import { DeleteDatabaseUserRequestSchema } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 import { organizationServices, platformServices } from "@holdfast/test/support/api/api-methods.ts";
 import { createFaults } from "./json/faults.ts";
-import { compileNameCheck } from "./plain-names.ts";
+import { compileNameCheck, plainPattern } from "./plain-names.ts";
 
 const check = compileNameCheck(CreateManagedServiceRequestSchema, []);
 
@@ -21,10 +21,12 @@ test.each(["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f
     expect(faultsOf({ name: `a${hidden}b` })).toEqual(["name invalid_text"]);
     expect(faultsOf({ tags: { team: `${hidden}shop` } })).toEqual(["tags.team invalid_text"]);
     expect(faultsOf({ tags: { [`a${hidden}`]: "shop" } })).toHaveLength(1);
+    expect(new RegExp(plainPattern, "u").test(`a${hidden}b`)).toBe(false);
   },
 );
 
 test("letters of any script, and emoji that are joined, are names", () => {
+  expect(new RegExp(plainPattern, "u").test("Größe עברית 👩‍💻")).toBe(true);
   expect(faultsOf({ name: "Größe עברית العربية 名前 👩‍💻", tags: { team: "a b\u00a0c" } })).toEqual([]);
 });
 

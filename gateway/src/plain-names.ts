@@ -7,16 +7,23 @@ export type CheckNames = (message: Message, faults: Faults) => void;
 type Check = (value: never, place: Place, faults: Faults) => void;
 
 /** Fields that people read in lists, mails and terminals, and may write. */
-const nameForm = /^(name|names|title|tag|tags|[a-z_]+_name)$/;
+export const nameForm = /^(name|names|title|tag|tags|[a-z_]+_name)$/;
+
+/** The pattern of JSON Schema for them. */
+export const plainPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$";
 
 /** Control characters, separators of lines, and marks that turn the direction of what follows. */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
 /**
- * Compiles the check of an input, without these fields: those of a path or query name what exists, and an engine's users and
- * databases may have any name.
+ * Compiles the check of an input, without these fields: those of a path name what exists, and an engine's users and databases
+ * may have any name. Faults of `parameters` have no pointer.
  */
-export function compileNameCheck(input: DescMessage, without: readonly DescField[]): CheckNames {
+export function compileNameCheck(
+  input: DescMessage,
+  without: readonly DescField[],
+  parameters: readonly DescField[] = [],
+): CheckNames {
   const compiled = new Map<string, [DescField, Check][]>();
 
   function checksOf(message: DescMessage): [DescField, Check][] {
@@ -54,7 +61,16 @@ export function compileNameCheck(input: DescMessage, without: readonly DescField
   const checks = checksOf(input);
   if (checks.length === 0) return () => undefined;
   const root = inside(checks);
-  return (message, faults) => root(message as never, undefined as never, faults);
+  const names = new Set(parameters.map(({ name }) => name));
+  return (message, faults) =>
+    root(message as never, undefined as never, {
+      ...faults,
+      at: (place, code, detail) => {
+        const field = fieldOf(place);
+        if (names.has(field)) faults.parameter(field, code, detail);
+        else faults.at(place, code, detail);
+      },
+    });
 }
 
 function inside(checks: readonly (readonly [DescField, Check])[]): Check {

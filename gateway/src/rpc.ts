@@ -118,8 +118,7 @@ export function createRpc(
   function handlerOf(method: ApiMethod) {
     const { input } = method.description;
     const checkEntries = entryChecks(input);
-    const { pathFields = [], queryFields = [] } = method.rest ?? {};
-    const checkNames = compileNameCheck(input, [...pathFields, ...queryFields]);
+    const checkNames = compileNameCheck(input, method.rest?.pathFields ?? []);
     const mask = input.fields.find((field) => field.message?.typeName === "google.protobuf.FieldMask")?.localName;
     return async (message: Message, context: HandlerContext): Promise<object> => {
       const exchange = exchangeOf(context);

@@ -1,5 +1,6 @@
 import { type DescEnum, type DescField, getOption } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
+import { nameForm, plainPattern } from "../plain-names.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
 /** Texts never hold U+0000; said where no pattern says more. */
@@ -18,10 +19,11 @@ export function limited(
   description?: DescEnum,
 ): JsonSchema {
   const type = rules?.type;
-  if (type === undefined || type.case === undefined) return schema.type === "string" ? withText(schema, {}) : schema;
+  if (type === undefined || type.case === undefined)
+    return schema.type === "string" ? withText(schema, {}, name) : schema;
   switch (type.case) {
     case "string":
-      return withText(schema, told(type.value, ["minLen", "maxLen", "len", "pattern", "in", "wellKnown"], name));
+      return withText(schema, told(type.value, ["minLen", "maxLen", "len", "pattern", "in", "wellKnown"], name), name);
     case "int32":
     case "int64":
     case "uint32":
@@ -43,7 +45,7 @@ export function limited(
   }
 }
 
-function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>): JsonSchema {
+function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>, name: string): JsonSchema {
   if (schema.enum !== undefined || schema.format !== undefined || schema.contentEncoding !== undefined) return schema;
   const { in: values, minLen, maxLen, len, pattern, wellKnown } = rules;
   if ((wellKnown as { case?: string } | undefined)?.case === "uuid") return { type: "string", format: "uuid" };
@@ -52,7 +54,7 @@ function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>):
     ...schema,
     ...(minLen === undefined && len === undefined ? {} : { minLength: Number(minLen ?? len) }),
     ...(maxLen === undefined && len === undefined ? {} : { maxLength: Number(maxLen ?? len) }),
-    pattern: pattern ?? noNul,
+    pattern: pattern ?? (nameForm.test(name) ? plainPattern : noNul),
   };
 }
 
