@@ -7,7 +7,7 @@ export type CheckNames = (message: Message, faults: Faults) => void;
 type Check = (value: never, place: Place, faults: Faults) => void;
 
 /** Fields that people read in lists, mails and terminals, and may write. */
-export const nameForm = /^(name|names|title|tag|tags|[a-z_]+_name)$/;
+export const nameForm = /^(name|names|title|tags|[a-z_]+_name)$/;
 
 /** The pattern of JSON Schema for them. */
 export const plainPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$";

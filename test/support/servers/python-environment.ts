@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { cacheDirectory } from "@holdfast/image/node-image.ts";
+
+const execute = promisify(execFile);
+
+/** The programs of a virtual environment with these packages, "name==version" each, which are fetched from PyPI once. */
+export async function pythonEnvironment(packages: readonly string[]): Promise<string> {
+  const directory = join(cacheDirectory(process.env), "judges", `python-${packages.join("-").replaceAll("=", "")}`);
+  const programs = join(directory, "bin");
+  const done = join(directory, "done");
+  if (existsSync(done)) return programs;
+  // A virtual environment knows its own path, so that it is made where it stays.
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true });
+  await execute("/usr/bin/python3", ["-m", "venv", directory]);
+  await execute(join(programs, "pip"), ["install", "--quiet", ...packages], { timeout: 600_000 });
+  await mkdir(`${done}.new`);
+  await rename(`${done}.new`, done);
+  return programs;
+}
