@@ -16,22 +16,35 @@ const prefixes = [
   { bits: 48, factor: 16 },
 ] as const;
 
-/** `balancers` are networks (CIDRs). Throws for what is no network. */
-export function createSourceGroups(balancers: readonly string[] = []): SourceGroups {
-  const shared = new BlockList();
-  for (const cidr of balancers) {
-    const [address = "", bits] = cidr.split("/");
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    shared.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
-  }
+/** `shared` are networks (CIDRs). Throws for what is no network. */
+export function createSourceGroups(shared: readonly string[] = []): SourceGroups {
+  const isShared = createNetworks(shared);
   return (text) => {
-    const address = text.startsWith("::ffff:") && isIPv4(text.slice(7)) ? text.slice(7) : (text.split("%")[0] ?? "");
-    const version6 = isIPv6(address);
-    if (balancers.length > 0 && shared.check(address, version6 ? "ipv6" : "ipv4")) return [];
-    if (!version6) return [{ name: address, factor: 1 }];
+    const address = plainAddress(text);
+    if (isShared(address)) return [];
+    if (!isIPv6(address)) return [{ name: address, factor: 1 }];
     const parts = partsOf(address);
     return prefixes.map(({ bits, factor }) => ({ name: `${prefixOf(parts, bits)}/${bits}`, factor }));
   };
+}
+
+/** Is an address in one of the networks (CIDRs)? Throws for what is no network. */
+export function createNetworks(cidrs: readonly string[]): (address: string) => boolean {
+  const networks = new BlockList();
+  for (const cidr of cidrs) {
+    const [address = "", bits] = cidr.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    networks.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return (text) => {
+    const address = plainAddress(text);
+    return cidrs.length > 0 && networks.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  };
+}
+
+/** An IPv4 address that a socket for both families shows as IPv6 is IPv4 again; a zone is left out. */
+export function plainAddress(text: string): string {
+  return text.startsWith("::ffff:") && isIPv4(text.slice(7)) ? text.slice(7) : (text.split("%")[0] ?? "");
 }
 
 /** The eight numbers of an IPv6 address. */

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { proxySettings } from "@holdfast/common/client-address.ts";
 import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 
@@ -39,10 +40,7 @@ export const apiSettings = {
     "Requests without a credential (pages, health, reflection, setup) that one address, or /64 of IPv6, may make in a second, ten times as many at once; 0 for no limit",
     50,
   ),
-  balancers: list(
-    "HOLDFAST_BALANCERS",
-    "Networks (CIDRs) of balancers before the API: many callers share their addresses, so nothing is limited by them",
-  ),
+  ...proxySettings,
   apiConnections: integer(
     "HOLDFAST_API_CONNECTIONS",
     "Connections to the API on each controller; past it the longest idle one of the address that has most is closed",

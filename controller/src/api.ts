@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
-import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
@@ -39,7 +39,8 @@ export interface Api {
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { controllerId, authority, clock, log } = deps;
   const { apiListen, baseUrl, rateReads, rateChanges, followers } = deps.config;
-  const sources = createSourceGroups(deps.config.balancers);
+  const clients = createClientAddresses(deps.config);
+  const { sources } = clients;
   const publicPace = createPublicPace({ perSecond: deps.config.rateSource, sources }, clock);
   const paced = (page: Mount): Mount => ({
     ...page,
@@ -53,6 +54,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     authenticator: deps.authenticator,
     rateLimit: { reads: rateReads, changes: rateChanges },
     publicPace,
+    clients,
     mounts: deps.pages.map(paced),
     places: { followers: { credential: followers, organization: 5 * followers, all: 50 * followers } },
     refused: deps.refused,
@@ -79,7 +81,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     log,
   });
   const { privateKey: key, certificate: cert } = identity.current;
-  const server = createApiServer({ handler, log, key, cert, sources, maxConnections: deps.config.apiConnections });
+  const server = createApiServer({ handler, log, key, cert, clients, maxConnections: deps.config.apiConnections });
   const renewals = identity.subscribe(({ privateKey, certificate }) => server.renew(privateKey, certificate));
   for (const { host, port } of endpointsOf(apiListen)) await server.listen(port, host);
   return {

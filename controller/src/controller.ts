@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointText } from "@holdfast/common/endpoint.ts";
 import { createLog, type Log } from "@holdfast/common/log.ts";
-import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { uuidv7 } from "uuidv7";
 import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
 import { openKernel } from "#kernel/kernel.ts";
@@ -40,7 +40,7 @@ export async function startController(
     environment,
     baseUrl: config.baseUrl,
     ...ownEndpoints(config),
-    sources: createSourceGroups(config.balancers),
+    sources: createClientAddresses(config).sources,
     rights: rightsOf(declared),
     eventTypes: eventTypesOf(declared),
   };

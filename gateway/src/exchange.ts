@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { type AnswerHeaders, problemAnswer } from "./problem.ts";
@@ -12,17 +13,22 @@ export interface Exchange {
   readonly path: string;
   /** Without the question mark. */
   readonly query: string;
-  /** Address of the peer. Headers that claim another one are not believed. */
+  /** Address of the client, as trusted proxies tell it; of the peer where there are none. */
   readonly source: string;
   /** Headers of the answer, also of an error; names in lower case. */
   readonly answerHeaders: Record<string, string | readonly string[]>;
 }
 
 /** What is known of a request before anything of it is judged. */
-export function openExchange(request: HttpRequest, response: HttpResponse, requestId: string): Exchange {
+export function openExchange(
+  request: HttpRequest,
+  response: HttpResponse,
+  requestId: string,
+  clients: Pick<ClientAddresses, "of">,
+  peer = request.socket?.remoteAddress ?? "",
+): Exchange {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
-  const source = request.socket?.remoteAddress ?? "";
   return {
     request,
     response,
@@ -34,7 +40,7 @@ export function openExchange(request: HttpRequest, response: HttpResponse, reque
     },
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? "" : url.slice(mark + 1),
-    source: source.startsWith("::ffff:") ? source.slice(7) : source,
+    source: clients.of(peer, request),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common/call.ts";
+import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
@@ -17,6 +18,8 @@ export interface GatewayDeps {
    * How many lists may be followed at a time, how many dear methods be at work, and how many reads wait for a revision.
    */
   readonly places?: { readonly followers?: PlaceLimits; readonly dear?: PlaceLimits; readonly waits?: PlaceLimits };
+  /** From where requests come; the peer's address when absent. */
+  readonly clients?: Pick<ClientAddresses, "of">;
   /** Throws when the store has no room for additions of users; methods that end or delete something do not ask. */
   readonly admitGrowth?: () => void;
   /** Paces pages, health, reflection and public methods by source; nothing does when absent. */

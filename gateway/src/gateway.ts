@@ -1,3 +1,4 @@
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { RequestHandler } from "@holdfast/https/request-handler.ts";
 import { limitBodyTime, usualBodyMs } from "./body-time.ts";
@@ -85,5 +86,6 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const dispatch = createDispatch(mounts, ({ requestId, path, request }, mount, error) => {
     deps.log.error("request failed", { requestId, mount: mount.name, method: request.method, path, error });
   });
-  return async (request, response) => dispatch(openExchange(request, response, deps.newId()));
+  const clients = deps.clients ?? createClientAddresses({ trustedProxies: [], balancers: [] });
+  return async (request, response, peer) => dispatch(openExchange(request, response, deps.newId(), clients, peer));
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
-import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 
 /** Limits the rate of calls without a credential, by source. */
 export interface PublicPace {
@@ -23,27 +23,17 @@ const streamsMax = 16;
 const allStreamsMax = 512;
 
 export function createPublicPace({ perSecond, sources }: PublicPaceOptions, clock: Clock): PublicPace {
-  /** A kind of source each, by how many times one source's limit it has. */
-  const buckets = [1, 4, 16].map(
-    (factor) =>
-      [
-        factor,
-        createTokenBuckets({ perSecond: perSecond * factor, burst: perSecond * factor * burstS }, clock.monotonicMs),
-      ] as const,
-  );
+  const buckets = createSourceBuckets({ perSecond, burst: perSecond * burstS, sources }, clock.monotonicMs);
   const streams = new Map<string, number>();
   let all = 0;
 
   return {
     take(source) {
-      if (perSecond === 0) return;
-      for (const { name, factor } of sources(source)) {
-        const { waitS } = buckets.find(([known]) => known === factor)?.[1].take(name, 1) ?? { waitS: 0 };
-        if (waitS === 0) continue;
-        throw new HoldfastError("RATE_LIMITED", `${name} asks too often without a credential.`, {
-          retryAfterS: Math.ceil(waitS),
-        });
-      }
+      const { waitS, name } = buckets.take(source);
+      if (waitS === 0) return;
+      throw new HoldfastError("RATE_LIMITED", `${name} asks too often without a credential.`, {
+        retryAfterS: Math.ceil(waitS),
+      });
     },
     stream(source) {
       const groups = sources(source);

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { connect as connectH2 } from "node:http2";
 import { connect as connectPlain } from "node:net";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createTestCertificate } from "@holdfast/test/support/controller/test-certificate.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
@@ -214,4 +215,37 @@ test("a handler that fails ends its request with 500 and the id that the log has
   expect(old).toMatch(/^HTTP\/1.1 500 [\s\S]*urn:uuid:/);
   expect(await ask("/ok")).toEqual({ status: 200, text: "ok" });
   session.destroy();
+});
+
+test("a trusted proxy names the client of a connection, and nobody else does", async () => {
+  const { key, cert: ca } = await createTestCertificate();
+  const clients = createClientAddresses({ trustedProxies: ["127.0.0.7"], balancers: [] });
+  server = createApiServer({
+    key,
+    cert: ca,
+    log: silentLog,
+    clients,
+    handler: (_request, response, peer) => void response.end(peer ?? ""),
+  });
+  const port = await server.listen(0, "127.0.0.1");
+  const through = async (localAddress: string, header: string) => {
+    const plain = connectPlain({ host: "127.0.0.1", port, localAddress });
+    await once(plain, "connect");
+    plain.write(header);
+    const socket = connect({ socket: plain, ca, servername: "localhost" }, () =>
+      socket.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+    );
+    let answer = "";
+    socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("close", resolve));
+    return answer.split("\r\n\r\n")[1] ?? "";
+  };
+  const header = "PROXY TCP4 203.0.113.1 10.0.0.1 4711 443\r\n";
+  expect(await through("127.0.0.7", header)).toContain("203.0.113.1");
+  expect(await through("127.0.0.7", "")).toContain("127.0.0.7");
+  expect(await through("127.0.0.7", "PROXY TCP4 words\r\n")).toBe("");
+  expect(await through("127.0.0.8", "")).toContain("127.0.0.8");
+  // It is no hello of TLS.
+  expect(await through("127.0.0.8", header)).toBe("");
 });

@@ -9,12 +9,14 @@ import {
 import { createServer, type Server, type Socket } from "node:net";
 import { CATALOG } from "@holdfast/common/errors.ts";
 import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
+import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
-import { createSourceGroups, type SourceGroups } from "@holdfast/common/source-groups.ts";
+import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
 import { createConnectionPlaces } from "./connection-places.ts";
 import { limitControl } from "./control-frames.ts";
+import { takeProxyHeader } from "./proxy-header.ts";
 import type { HttpRequest, HttpResponse, RequestHandler } from "./request-handler.ts";
 import { createUnreadAnswers } from "./unread-answers.ts";
 
@@ -27,8 +29,8 @@ export interface ServerOptions extends KeyPair {
   readonly certificates?: Certificates;
   /** Past it the longest idle connection of the source that has most is closed. */
   readonly maxConnections?: number;
-  /** Who counts as one source; by default each address, and each /64 of IPv6. */
-  readonly sources?: SourceGroups;
+  /** Who counts as one source, and whose PROXY headers are believed; by default each address, and nobody's. */
+  readonly clients?: Pick<ClientAddresses, "sources" | "isTrusted">;
   /** An answer of which nothing is read for so long is cut. */
   readonly unreadMs?: number;
   /** Time for the TLS handshake, and for the head of a request over HTTP/1.1; 10 s when absent. */
@@ -70,7 +72,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     cert,
     certificates = createCertificates(),
     maxConnections = 8_000,
-    sources = createSourceGroups(),
+    clients = { sources: createSourceGroups(), isTrusted: () => false },
     unreadMs = 60_000,
     headMs = usualHeadMs,
   } = options;
@@ -93,7 +95,10 @@ export function createApiServer(options: ServerOptions): ApiServer {
     },
   } as Parameters<typeof createSecureServer>[0]);
 
+  const { sources } = clients;
   const sessions = new Set<ServerHttp2Session>();
+  /** By the connection's other end: the address that a trusted proxy named. */
+  const named = new Map<string, string>();
   const places = createConnectionPlaces(maxConnections, sources);
   const unread = createUnreadAnswers(unreadMs);
   const listeners: Server[] = [];
@@ -114,7 +119,18 @@ export function createApiServer(options: ServerOptions): ApiServer {
     places.add(socket);
     // TLS reports on a socket of its own.
     socket.on("error", () => socket.destroy());
-    handshakes.enter(socket);
+    if (!clients.isTrusted(socket.remoteAddress ?? "")) return handshakes.enter(socket);
+    const end = addressOf(socket);
+    takeProxyHeader(socket, headMs).then(
+      (address) => {
+        if (address !== undefined) {
+          named.set(end, address);
+          socket.once("close", () => named.delete(end));
+        }
+        handshakes.enter(socket);
+      },
+      () => socket.destroy(),
+    );
   };
   // Others accept for it: this has Node look for requests over HTTP/1.1 that are slow.
   server.emit("listening");
@@ -150,12 +166,13 @@ export function createApiServer(options: ServerOptions): ApiServer {
       response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
       if (closing) response.setHeader("connection", "close");
     }
-    answer(request, response).catch(() => response.destroy());
+    const { socket } = request;
+    answer(request, response, named.get(addressOf(socket)) ?? socket.remoteAddress ?? "").catch(() => response.destroy());
   });
 
-  async function answer(request: HttpRequest, response: HttpResponse): Promise<void> {
+  async function answer(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {
     try {
-      await handler(request, response);
+      await handler(request, response, peer);
     } catch (error) {
       const instance = randomUUID();
       const [path = ""] = (request.url ?? "").split("?");

@@ -1,9 +1,11 @@
+import { proxySettings } from "@holdfast/common/client-address.ts";
 import { integer, list, text } from "@holdfast/common/config.ts";
 
 /** All settings of a process of the inference proxy. */
 export const inferenceSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation that it belongs to"),
   listen: list("HOLDFAST_INFERENCE_LISTEN", "Each host:port to listen on", "127.0.0.1:8450"),
+  ...proxySettings,
   sharesPort: text(
     "HOLDFAST_INFERENCE_SHARES_PORT",
     "yes: other processes of the proxy on this host may listen on the same port; the kernel shares out connections",

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { dataPlanes } from "@holdfast/common/data-planes.ts";
@@ -113,7 +114,8 @@ process.exit(0);
 async function serve(): Promise<void> {
   let identity = await untilIdentity(identityDirectory, stopping.signal);
   if (identity === undefined) return;
-  const server = createApiServer({ handler, log, key: identity.key, cert: identity.certificate });
+  const clients = createClientAddresses(config);
+  const server = createApiServer({ handler, log, key: identity.key, cert: identity.certificate, clients });
   const options = { reusePort: config.sharesPort === "yes" };
   for (const { host, port } of endpointsOf(config.listen)) await server.listen(port, host, options);
   log.info("inference ready", { listen: config.listen });

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { createClientAddresses } from "./client-address.ts";
+
+const addresses = createClientAddresses({
+  trustedProxies: ["10.0.0.0/8", "2001:db8:1::/48"],
+  balancers: ["192.0.2.9"],
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["of a stranger's header nothing is believed",       "198.51.100.7",        "203.0.113.1",                           "198.51.100.7"],
+  ["a trusted proxy without a header is itself",       "10.0.0.1",            undefined,                               "10.0.0.1"],
+  ["a trusted proxy names its client",                 "10.0.0.1",            "203.0.113.1",                           "203.0.113.1"],
+  ["what the client wrote itself is not read",         "10.0.0.1",            "1.1.1.1, 203.0.113.1",                  "203.0.113.1"],
+  ["trusted proxies behind each other are passed",     "10.0.0.1",            "1.1.1.1, 203.0.113.1, 10.0.0.2",        "203.0.113.1"],
+  ["an address between untrusted ones ends the walk",  "10.0.0.1",            "10.0.0.3, 203.0.113.1, 10.0.0.2",       "203.0.113.1"],
+  ["a chain of trusted ones alone begins at its left", "10.0.0.1",            "10.0.0.3, 10.0.0.2",                    "10.0.0.3"],
+  ["several headers are one list",                     "10.0.0.1",            ["1.1.1.1", "203.0.113.1"],              "203.0.113.1"],
+  ["ports are left out",                               "10.0.0.1",            "203.0.113.1:4711",                      "203.0.113.1"],
+  ["IPv6 comes in brackets or without",                "2001:db8:1::1",       "[2001:db8:2::5]:443",                   "2001:db8:2::5"],
+  ["words are not looked behind",                      "10.0.0.1",            "203.0.113.1, unknown",                  "10.0.0.1"],
+  ["IPv4 in IPv6 is IPv4",                             "::ffff:10.0.0.1",     "::ffff:203.0.113.1",                    "203.0.113.1"],
+  ["a balancer says nothing of its clients",           "192.0.2.9",           "203.0.113.1",                           "192.0.2.9"],
+])("%s", (_, peer, header, client) => {
+  expect(addresses.of(peer, { headers: header === undefined ? {} : { "x-forwarded-for": header } })).toBe(client);
+});
+
+test("proxies and balancers are no sources, and without a setting nobody is believed", () => {
+  for (const address of ["10.0.0.1", "192.0.2.9"]) expect(addresses.sources(address)).toEqual([]);
+  const none = createClientAddresses({ trustedProxies: [], balancers: [] });
+  expect(none.of("10.0.0.1", { headers: { "x-forwarded-for": "203.0.113.1" } })).toBe("10.0.0.1");
+  expect(() => createClientAddresses({ trustedProxies: ["proxy.example"], balancers: [] })).toThrow();
+});
+
+test("a header without end is read from its right", () => {
+  const header = `${"1.1.1.1, ".repeat(10_000)}10.0.0.2`;
+  expect(addresses.of("10.0.0.1", { headers: { "x-forwarded-for": header } })).toBe("1.1.1.1");
+});
