@@ -20,14 +20,20 @@ export const statisticsSql = [
   `GRANT EXECUTE ON FUNCTION public.pg_stat_statements_reset TO ${defaultUser}`,
 ];
 
-/** SQL for the platform's database: true when it has all that is below. */
+/** PostgreSQL's role that ends sessions of any role but superusers. */
+const signalRole = "pg_signal_backend";
+const adminsSignal = `pg_has_role('${groups.admin}', '${signalRole}', 'MEMBER')`;
+
+/** SQL for the platform's database: true when it is as the statements below leave it. */
 export const hasAdditions = `EXISTS (SELECT FROM pg_extension WHERE extname = '${statisticsExtension}')
-  AND EXISTS (SELECT FROM pg_roles WHERE rolname = '${consoleRole}')`;
+  AND EXISTS (SELECT FROM pg_roles WHERE rolname = '${consoleRole}') AND NOT ${adminsSignal}`;
 
 /** For data that an older version made. The platform's database comes last: it says that all is done. */
 export async function addMissing(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
   const role = await session.rows("SELECT FROM pg_roles WHERE rolname = $1", [consoleRole]);
   if (role.length === 0) for (const statement of consoleRoleSql) await session.rows(statement);
+  // Data of older versions let admins end sessions of the platform's roles.
+  await session.rows(`REVOKE ${signalRole} FROM ${groups.admin}`);
   await inDefaultDatabase(instance, signal);
   await session.rows(`CREATE EXTENSION IF NOT EXISTS ${statisticsExtension} SCHEMA public`);
 }

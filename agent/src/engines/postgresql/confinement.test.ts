@@ -77,7 +77,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
     );
 
     it.each(Object.keys(roles) as User[])(
-      "%s gets none of PostgreSQL's own roles, but monitoring and ending sessions for admins",
+      "%s gets none of PostgreSQL's own roles, but monitoring for admins",
       async (user) => {
         const { rows } = await as(user).query<{ rolname: string; has: boolean }>(
           "SELECT rolname, pg_has_role(current_user, oid, 'MEMBER') AS has FROM pg_roles WHERE rolname ~ '^pg_' AND rolname <> 'pg_database_owner'",
@@ -86,13 +86,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
           .filter((row) => row.has)
           .map(({ rolname }) => rolname)
           .sort();
-        const monitoring = [
-          "pg_monitor",
-          "pg_read_all_settings",
-          "pg_read_all_stats",
-          "pg_signal_backend",
-          "pg_stat_scan_tables",
-        ];
+        const monitoring = ["pg_monitor", "pg_read_all_settings", "pg_read_all_stats", "pg_stat_scan_tables"];
         expect(has).toEqual(roles[user] === "admin" ? monitoring : []);
         for (const { rolname } of rows) {
           await expect(as(user).query(`GRANT ${rolname} TO writer`), rolname).rejects.toThrow("permission denied");

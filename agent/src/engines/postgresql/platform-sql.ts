@@ -13,6 +13,8 @@ import { singleInput } from "./single-user.ts";
  * - The trigger's function runs as the superuser: its search_path is pinned, names come from the catalog by oid and are
  *   quoted, and it runs GRANT only, which calls no code of users.
  * - The triggers are in both templates, so no database lacks them; ENABLE ALWAYS holds under replication roles too.
+ * - Admins end sessions of roles that they are members of. PostgreSQL's role for that reaches every role that is no superuser, and so
+ *   the platform's.
  * - Users of the default user's kind may do everything with their databases and roles, and nothing to the machine:
  *   CREATEROLE gives rights over roles only to who made them (from version 16 on).
  */
@@ -21,7 +23,7 @@ export function platformSql(version: string): string {
     `CREATE ROLE ${groups.readonly} NOLOGIN`,
     `CREATE ROLE ${groups.readwrite} NOLOGIN`,
     `CREATE ROLE ${groups.admin} NOLOGIN`,
-    `GRANT pg_monitor, pg_signal_backend, ${groups.readwrite} TO ${groups.admin}`,
+    `GRANT pg_monitor, ${groups.readwrite} TO ${groups.admin}`,
     `CREATE ROLE ${defaultUser} NOLOGIN CREATEDB ${createRole(version)}`,
     `GRANT ${groups.admin} TO ${defaultUser}`,
     "REVOKE CONNECT, TEMPORARY ON DATABASE template1 FROM PUBLIC",
