@@ -80,6 +80,7 @@ function setUp() {
   const authenticator = createAuthenticator({
     apiKeys: apiKeys.collection,
     tokens: tokens.collection,
+    users: users.collection,
     organizations: organizations.collection,
     memberships: createMemberships(memberships.collection),
     passwords,
@@ -271,6 +272,42 @@ test("the same wrong password again is no guess: it is refused as before, and co
   await person("anna", "an old password");
   await expect(again()).resolves.toBeDefined();
   expect(at.verified()).toBe(3);
+});
+
+test("a person's tokens, and tokens of those, end with the password that they were made by", async () => {
+  const admin = { ...metadata, id: "admin" };
+  const put = (tokenGeneration: number | undefined) =>
+    at.users.put({
+      metadata: admin,
+      spec: { passwordHash: null, operator: true, ...(tokenGeneration !== undefined && { tokenGeneration }) },
+      status,
+    });
+  const first = token("0199aaaa-0000-7000-8000-00000000000a", ["services:read"], { kind: "user", id: "admin" });
+  const child = token("0199aaaa-0000-7000-8000-00000000000b", ["services:read"], {
+    kind: "token",
+    id: "0199aaaa-0000-7000-8000-00000000000a",
+  });
+  const second = token("0199aaaa-0000-7000-8000-00000000000c", ["services:read"], {
+    kind: "user",
+    id: "admin",
+    tokenGeneration: 1,
+  });
+  const good = async () =>
+    Promise.all(
+      [first, child, second].map(async (text) => {
+        const asked = at.ask(text);
+        return asked.then(
+          () => true,
+          () => false,
+        );
+      }),
+    );
+  put(undefined);
+  expect(await good()).toEqual([true, true, false]);
+  put(1);
+  expect(await good()).toEqual([false, false, true]);
+  put(2);
+  expect(await good()).toEqual([false, false, false]);
 });
 
 test("a token has what its maker has at this moment, and ends with it", async () => {

@@ -22,6 +22,7 @@ import type { PasswordCheck } from "./user/password-check.ts";
 export interface AuthenticatorDeps {
   readonly apiKeys: Pick<Collection<ApiKey>, "get">;
   readonly tokens: Pick<Collection<Token>, "get">;
+  readonly users: Pick<Collection<User>, "get">;
   readonly organizations: Pick<Collection<Organization>, "get">;
   readonly memberships: Memberships;
   readonly rights: Pick<Rights, "roleScopes">;
@@ -128,13 +129,14 @@ function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): Read
 }
 
 function scopesOfMaker(
-  { kind, id, memberSince }: Maker,
+  { kind, id, memberSince, tokenGeneration = 0 }: Maker,
   organizationId: string,
   deps: AuthenticatorDeps,
 ): ReadonlySet<string> | undefined {
   switch (kind) {
     case "user": {
       const membership = deps.memberships.get(organizationId, id)?.object;
+      if ((deps.users.get(id)?.object.spec.tokenGeneration ?? 0) !== tokenGeneration) return undefined;
       if (memberSince !== undefined && membership?.metadata.createdAt !== memberSince) return undefined;
       return membership && deps.rights.roleScopes[membership.spec.role];
     }

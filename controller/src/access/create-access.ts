@@ -95,6 +95,7 @@ export function createAccess(deps: {
     authenticator: createAuthenticator({
       apiKeys,
       tokens,
+      users,
       organizations,
       memberships,
       rights: deps.rights,

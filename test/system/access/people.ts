@@ -43,21 +43,32 @@ export function peopleCases(its: AccessUnderTest): void {
     it("a password changes with the old one, which is worth nothing from then on", async () => {
       const ben = await its.newPerson("ben", "a first password", "viewer");
       expect(await status(ben.get("/me"))).toBe(200);
+      const { json: token } = await ben.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+      const holder = its.platform.rest.as(`Bearer ${token.token}`);
+      expect(await status(holder.get("/managed-services"))).toBe(200);
       const wrong = { current_password: "not the password", new_password: "a second password" };
       expect(await status(ben.post("/users/me/password", wrong))).toBe(400);
       const right = { current_password: "a first password", new_password: "a second password" };
       expect(await status(ben.post("/users/me/password", right))).toBe(204);
       expect(await status(ben.get("/me"))).toBe(401);
-      expect(await status(its.platform.rest.as(basic("ben", "a second password")).get("/me"))).toBe(200);
+      // Whoever had the password may have made tokens.
+      expect(await status(holder.get("/managed-services"))).toBe(401);
+      const renewed = its.platform.rest.as(basic("ben", "a second password"));
+      const made = await renewed.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+      expect(await status(its.platform.rest.as(`Bearer ${made.json.token}`).get("/managed-services"))).toBe(200);
     });
 
     it("a lost password is set anew with a token that works once, by those who may", async () => {
       const cora = await its.newPerson("cora", "a first password", "viewer");
       const path = "/users/cora/reset";
       expect(await status(cora.post(path))).toBe(403);
+      const { json: token } = await cora.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });
+      const holder = its.platform.rest.as(`Bearer ${token.token}`);
+      expect(await status(holder.get("/managed-services"))).toBe(200);
       const lost = await its.of(its.owner, its.organizationId, "POST", path);
       expect(lost.json).toMatchObject({ id: "cora", setup_token: expect.stringMatching(/^hfu_/) });
       expect(await status(cora.get("/me"))).toBe(401);
+      expect(await status(holder.get("/managed-services"))).toBe(401);
       const again = await its.of(its.owner, its.organizationId, "POST", path);
       const anonymous = its.platform.rest.as(undefined);
       const setUp = (token: string) => status(anonymous.post("/users/setup", { token, password: "a second password" }));

@@ -56,6 +56,8 @@ export interface Maker {
    * these tokens. Absent for keys and tokens, and for tokens of older versions.
    */
   readonly memberSince?: number;
+  /** Of the person, as it was when the token was made; absent for 0. */
+  readonly tokenGeneration?: number;
   /** How many tokens are between this one and a key or a person. */
   readonly depth: number;
 }
@@ -73,8 +75,15 @@ export interface UserSpec {
   readonly passwordHash: string | null;
   /** Platform operators are made on the host only. */
   readonly operator: boolean;
+  /** Raised by each reset and each change of the password: tokens of an earlier one are over. Absent for 0. */
+  readonly tokenGeneration?: number;
   /** The one-time token that sets the first password. */
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
+}
+
+/** The person's own tokens are over with this: whoever had the password may have made some. */
+export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
+  return { tokenGeneration: tokenGeneration + 1 };
 }
 
 /**

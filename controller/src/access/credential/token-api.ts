@@ -39,7 +39,7 @@ export function createTokenApi(
   deps: AccessApiDeps,
   exists: (resource: ResourceName, call: Call) => boolean,
 ): ServedService {
-  const { organizations, memberships, tokens, lastUse, sealer, cursors, clock } = deps;
+  const { organizations, memberships, users, tokens, lastUse, sealer, cursors, clock } = deps;
 
   function makerOf(call: Call): Maker {
     const { kind, id } = principalOf(call);
@@ -48,7 +48,15 @@ export function createTokenApi(
     if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "Tokens of tokens of tokens end here.");
     const membership = kind === "user" ? memberships.get(organizationOf(call), id)?.object : undefined;
     const memberSince = membership && { memberSince: membership.metadata.createdAt };
-    return { kind, id, actor: actorOf(call), ...memberSince, depth };
+    const generation = kind === "user" ? users.get(id)?.object.spec.tokenGeneration : undefined;
+    return {
+      kind,
+      id,
+      actor: actorOf(call),
+      ...memberSince,
+      ...(generation && { tokenGeneration: generation }),
+      depth,
+    };
   }
 
   /** Limits are of services yet, so a limited token gets scopes of services alone. */

@@ -6,7 +6,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf, commitAndSee } from "../caller.ts";
-import { hashPurposes, type User, userKind } from "../credential/credential.ts";
+import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
 import type { Membership } from "../organization/membership.ts";
 import type { SetUps } from "../user/set-up.ts";
 import { requireFreeUsername } from "../user/username.ts";
@@ -87,7 +87,11 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         const before = require(username);
         const { password, passwordHash } = newPassword();
         const unit = deps.begin();
-        unit.update(userKind, before, changed(before.object, { passwordHash, operator: true }));
+        unit.update(
+          userKind,
+          before,
+          changed(before.object, { passwordHash, operator: true, ...nextTokenGeneration(before.object.spec) }),
+        );
         await commit(call, unit, "rotate", username);
         return { username, password };
       }),

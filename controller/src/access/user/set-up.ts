@@ -10,14 +10,14 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { auditOf, commitAndSee } from "../caller.ts";
-import { hashPurposes, type User, userKind, type UserSpec } from "../credential/credential.ts";
+import { hashPurposes, nextTokenGeneration, type User, userKind, type UserSpec } from "../credential/credential.ts";
 import { newSetupToken } from "../credential/token-text.ts";
 
 /** One-time tokens by which people set their passwords. */
 export interface SetUps {
   /** A new token for the person, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
-  /** Ends the person's password and token, and answers a new token. Whether the caller may is theirs to check. */
+  /** Ends the person's password and all tokens that they made, and answers a new one-time token. Whether the caller may is theirs to check. */
   reset(userId: string, call: Call): Promise<CreatedUser>;
 }
 
@@ -47,7 +47,7 @@ export function createSetUps(deps: {
         const { token, setup } = begin(userId);
         const after: User = {
           metadata: nextMetadata(metadata, clock.now()),
-          spec: { passwordHash: null, operator: spec.operator, setup },
+          spec: { passwordHash: null, operator: spec.operator, ...nextTokenGeneration(spec), setup },
           status,
         };
         const unit = deps.begin();

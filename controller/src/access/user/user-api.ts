@@ -7,7 +7,7 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
-import { hashPurposes, type User, userKind } from "../credential/credential.ts";
+import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
 import { userOfSetupToken } from "../credential/token-text.ts";
 import { equalHash } from "../equal-hash.ts";
 import { signInSourcesKind } from "./known-sources.ts";
@@ -175,7 +175,12 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
 }
 
 function withPassword({ metadata, spec, status }: User, passwordHash: string, now: number): User {
-  return { metadata: nextMetadata(metadata, now), spec: { passwordHash, operator: spec.operator }, status };
+  const { operator } = spec;
+  return {
+    metadata: nextMetadata(metadata, now),
+    spec: { passwordHash, operator, ...nextTokenGeneration(spec) },
+    status,
+  };
 }
 
 /** Setting a password takes a token or the old password, so the caller counts as known and goes first in the line. */
