@@ -1,9 +1,16 @@
-import { list, text } from "@holdfast/common/config.ts";
+import { proxySettings } from "@holdfast/common/client-address.ts";
+import { integer, list, text } from "@holdfast/common/config.ts";
 
 /** All settings of an issuer. */
 export const issuerSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation that the apps belong to"),
   listen: list("HOLDFAST_ISSUER_LISTEN", "Each address and port to serve end users on", "127.0.0.1:8451"),
+  rateSource: integer(
+    "HOLDFAST_ISSUER_RATE_SOURCE",
+    "Requests that one address, or /64 of IPv6, may make in a second without a token, code or secret of an app, ten times as many at once; 0 for no limit",
+    50,
+  ),
+  ...proxySettings,
   directory: text("HOLDFAST_ISSUER_DIR", "Directory that keeps what it serves, sealed"),
   metrics: text(
     "HOLDFAST_ISSUER_METRICS",

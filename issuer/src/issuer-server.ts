@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
+import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import { createCertificates } from "@holdfast/https/certificates.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
@@ -14,6 +16,7 @@ import type { Metrics } from "./metrics.ts";
 import { createTokenKeys } from "./protocol/token-keys.ts";
 import { createTokenPace } from "./protocol/token-pace.ts";
 import { answer, routeName } from "./routes.ts";
+import { createMailPace } from "./sign-in/mail-pace.ts";
 import { createMailWatch, type MailWatchDeps } from "./sign-in/mail-watch.ts";
 import { problemPage } from "./sign-in/page.ts";
 import { createDatabase, DatabaseAway } from "./store/database.ts";
@@ -33,6 +36,9 @@ export interface IssuerServer {
 
 interface Deps {
   readonly listen: readonly string[];
+  readonly clients: ClientAddresses;
+  /** Requests of a source without a credential in a second; 0 for no limit. */
+  readonly rateSource: number;
   /** Of clients that ask for no name. */
   readonly key: string;
   readonly certificate: string;
@@ -47,6 +53,10 @@ interface Deps {
 }
 
 const graceMs = 5_000;
+/** Seconds of its rate that a source may use at once. */
+const burstS = 10;
+/** Mails of an app on their way at a time; the others stay owed, and upkeep sends them. */
+const mailsAtOnce = 8;
 const hsts = { "strict-transport-security": "max-age=31536000" };
 
 /** Serves the sign-in of each app under its own name. */
@@ -58,7 +68,18 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   let { trust } = deps;
   const pace = createTokenPace(clock.monotonicMs);
   const providers = createProviders(clock.monotonicMs);
-  const mails = createMailWatch({ tell: deps.tell, counted: (outcome) => deps.metrics.mail(outcome) });
+  const mails = createMailWatch({
+    tell: deps.tell,
+    counted: (outcome) => deps.metrics.mail(outcome),
+    monotonicMs: clock.monotonicMs,
+  });
+  const { clients, rateSource } = deps;
+  const { sources } = clients;
+  const requests = createSourceBuckets(
+    { perSecond: rateSource, burst: rateSource * burstS, sources },
+    clock.monotonicMs,
+  );
+  const sending = new Map<string, number>();
   let own: OwnNetworks | undefined;
   let egress: Egress | undefined;
   const stopping = new AbortController();
@@ -73,18 +94,38 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   function send(app: App, mailId: string): void {
-    mails.send(app, mailId, stopping.signal).catch((error: unknown) => {
-      log.warn("mail not sent", { app: app.config.appId, error: error instanceof Error ? error.name : "unknown" });
-    });
+    const { appId } = app.config;
+    const underWay = sending.get(appId) ?? 0;
+    if (underWay >= mailsAtOnce) return;
+    sending.set(appId, underWay + 1);
+    mails
+      .send(app, mailId, stopping.signal)
+      .catch((error: unknown) => {
+        log.warn("mail not sent", { app: appId, error: error instanceof Error ? error.name : "unknown" });
+      })
+      .finally(() => {
+        const left = (sending.get(appId) ?? 1) - 1;
+        if (left === 0) sending.delete(appId);
+        else sending.set(appId, left);
+      });
   }
 
-  async function answerOf(request: HttpRequest): Promise<Answer> {
+  async function answerOf(request: HttpRequest, peer: string): Promise<Answer> {
     const authority = (request.headers[":authority"] ?? request.headers.host ?? "") as string;
     const app = byHost.get(authority.toLowerCase());
     if (app === undefined) return plain(421, "No app is served under this name.");
+    const address = clients.of(peer, request);
+    const { waitS } = requests.take(address);
+    if (waitS > 0) return tooMany(waitS);
     try {
-      const asked: Asked = await askedOf(request, app.config.issuerUrl);
-      return await answer(app, asked, { send: (mailId) => send(app, mailId), providers, pace });
+      const asked: Asked = await askedOf(request, app.config.issuerUrl, { address, sources });
+      return await answer(app, asked, {
+        send: (mailId) => send(app, mailId),
+        limited: (limit) => mails.limited(app, limit),
+        proved: () => requests.giveBack(address),
+        providers,
+        pace,
+      });
     } catch (error) {
       if (error instanceof Refused) return error.answer;
       if (error instanceof DatabaseAway) {
@@ -101,9 +142,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     }
   }
 
-  async function handle(request: HttpRequest, response: HttpResponse): Promise<void> {
+  async function handle(request: HttpRequest, response: HttpResponse, peer = ""): Promise<void> {
     const beganMs = clock.monotonicMs();
-    const { status, headers, body } = await answerOf(request);
+    const { status, headers, body } = await answerOf(request, peer);
     deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
     const out = response as unknown as ServerResponse;
     if (out.destroyed) return;
@@ -114,7 +155,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });
-  const server = createApiServer({ handler: handle, log, key: deps.key, cert: deps.certificate, certificates });
+  const server = createApiServer({ handler: handle, log, key: deps.key, cert: deps.certificate, certificates, clients });
   for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
 
   function release(appId: string): void {
@@ -152,7 +193,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
         keys: createDerivedKeys(config.secret),
         tokens: createTokenKeys(config.keys, config.issuerUrl, now),
         egress: connections,
+        mailPace: before?.mailPace ?? createMailPace(clock.monotonicMs, sources),
         now,
+        monotonicMs: clock.monotonicMs,
         log,
       });
       hosts.set(config.appId, authority);
@@ -180,6 +223,11 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
       await egress?.close();
     },
   };
+}
+
+function tooMany(waitS: number): Answer {
+  const refused = plain(429, "Too many requests came from this address. Wait a moment.");
+  return { ...refused, headers: { ...refused.headers, "retry-after": String(Math.ceil(waitS)) } };
 }
 
 function codeOf(error: unknown): string {

@@ -1,3 +1,4 @@
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { createLog } from "@holdfast/common/log.ts";
@@ -15,7 +16,8 @@ import { openStateFile } from "./state-file.ts";
 const config = readConfig(issuerSettings, process.env);
 const log = createLog("issuer");
 watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
-const { directory, identityDirectory, installationId, listen } = config;
+const { directory, identityDirectory, installationId, listen, rateSource } = config;
+const clients = createClientAddresses(config);
 
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
@@ -28,6 +30,8 @@ if (identity !== undefined) {
   const metrics = createMetrics({ apps: () => server.apps, isConnected: () => feed.isConnected });
   const server = await startIssuerServer({
     listen,
+    clients,
+    rateSource,
     key,
     certificate,
     hostKey,

@@ -8,7 +8,6 @@ import { revoke } from "./protocol/revoke.ts";
 import type { TokenPace } from "./protocol/token-pace.ts";
 import { userinfo } from "./protocol/userinfo.ts";
 import { styleSheet } from "./sign-in/page.ts";
-import { beginElsewhere, returnFromElsewhere } from "./upstream/sign-in-elsewhere.ts";
 import {
   askAddress,
   askCode,
@@ -20,6 +19,7 @@ import {
   takeLink,
   takeSecond,
 } from "./sign-in/steps.ts";
+import { beginElsewhere, returnFromElsewhere } from "./upstream/sign-in-elsewhere.ts";
 
 type Rule = (app: App, asked: Asked, served: Served) => Answer | Promise<Answer>;
 type StepRule = (step: Step) => Answer | Promise<Answer>;
@@ -41,7 +41,7 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   route("/.well-known/oauth-authorization-server", "any", ["GET", metadata]),
   route("/jwks.json", "any", ["GET", ({ tokens }) => json(200, tokens.jwks, cached)]),
   route("/authorize", "nobody", ["GET", authorize], ["POST", authorize]),
-  route("/token", "clients", ["POST", (app, asked, { pace }) => pace.answer(app, asked)]),
+  route("/token", "clients", ["POST", token]),
   route("/userinfo", "clients", ["GET", userinfo], ["POST", userinfo]),
   route("/revoke", "clients", ["POST", revoke]),
   route("/logout", "nobody", ["GET", logout], ["POST", logout]),
@@ -74,9 +74,17 @@ function elsewhere(provider: string): StepRule {
   return (step) => beginElsewhere(step.providers, step, provider);
 }
 
+async function token(app: App, asked: Asked, { pace, proved }: Served): Promise<Answer> {
+  const { answer: answered, isProved } = await pace.answer(app, asked);
+  if (isProved) proved();
+  return answered;
+}
+
 /** What serves all apps. */
-interface Served extends Pick<Step, "send" | "providers"> {
+interface Served extends Pick<Step, "send" | "limited" | "providers"> {
   readonly pace: TokenPace;
+  /** The request showed a secret, a token or a code of the app. */
+  readonly proved: () => void;
 }
 
 /** The route of a request as metrics name it: one of a few words. */

@@ -301,7 +301,7 @@ describe("the owner of a database with an app's users", { timeout: longMs }, () 
     };
     expect((await enabled("Failed")).failure_reason).toMatch(reason);
     await there.query("DROP SCHEMA _mdb_auth CASCADE");
-    expect((await enabled("Active")).schema_version_applied).toBe("1");
+    expect((await enabled("Active")).schema_version_applied).toBe("2");
     expectStatus(await rest.call("DELETE", `/app-services/${id}`), 204);
   });
 });

@@ -72,7 +72,7 @@ describe("sign-in for an app", () => {
       },
       { withinMs: 60_000 },
     );
-    expect(active).toMatchObject({ schema_version_applied: "1", health: { status: "healthy" } });
+    expect(active).toMatchObject({ schema_version_applied: "2", health: { status: "healthy" } });
     expect(active.issuer_url).toMatch(/^https:\/\/auth-[0-9a-f]{12}\.local\.holdfast\.test:\d+$/);
   });
 

@@ -8,7 +8,7 @@ const periodS = 30;
 /** Failures of one user, after which the next is heard in 5 minutes. */
 const failuresMax = 5;
 const recoveryCodes = 10;
-const mayTry = `(failures < ${failuresMax} OR failed_at < now() - interval '5 minutes')`;
+const isOld = "coalesce(failed_at < now() - interval '5 minutes', false)";
 
 const totpOf = (secret: string, app: App, label: string) =>
   new TOTP({
@@ -46,35 +46,33 @@ export async function beginSecondFactor(
   return rows.length === 0 ? undefined : { secret, uri: totpOf(secret, app, user.email).toString() };
 }
 
-/** The step that a typed code is of; each counts once, so that nobody uses one that was watched. */
-async function takeStep(app: App, userId: string, code: string, isConfirmed: boolean): Promise<boolean> {
-  const { database } = app;
+/**
+ * Counts a try before it is judged, in one statement: of many at once as many are judged as the limit has. Undefined past it, and
+ * where there is no secret in that state.
+ */
+async function beginTry({ database }: App, userId: string, isConfirmed: boolean): Promise<string | undefined> {
   const [row] = await database.rows<{ sealed_secret: string }>(
-    `SELECT sealed_secret FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND ${mayTry}`,
+    `UPDATE ${s}.mfa_totp SET failed_at = now(), failures = CASE WHEN ${isOld} THEN 1 ELSE failures + 1 END
+     WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND (failures < ${failuresMax} OR ${isOld})
+     RETURNING sealed_secret`,
     [userId],
   );
-  const secret = row && unseal(app.keys.sealingKey("totp"), row.sealed_secret, userId);
-  if (secret === undefined) return false;
-  const delta = totpOf(secret, app, "").validate({ token: code, window: 1, timestamp: app.now() });
-  if (delta === null) {
-    await failed(app, userId);
-    return false;
-  }
-  const step = Math.floor(app.now() / 1_000 / periodS) + delta;
-  const taken = await database.rows(
-    `UPDATE ${s}.mfa_totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now()), failures = 0
-     WHERE user_id = $1 AND last_step < $2 AND ${mayTry} RETURNING user_id`,
-    [userId, step],
-  );
-  return taken.length > 0;
+  return row?.sealed_secret;
 }
 
-async function failed({ database }: App, userId: string): Promise<void> {
-  await database.rows(
-    `UPDATE ${s}.mfa_totp SET failed_at = now(),
-       failures = CASE WHEN failed_at < now() - interval '5 minutes' THEN 1 ELSE failures + 1 END WHERE user_id = $1`,
-    [userId],
+/** Does a typed code belong to a step? Each step counts once, so that a code that was watched is of no use. */
+async function takeStep(app: App, userId: string, code: string, sealed: string): Promise<boolean> {
+  const secret = unseal(app.keys.sealingKey("totp"), sealed, userId);
+  if (secret === undefined) return false;
+  const delta = totpOf(secret, app, "").validate({ token: code, window: 1, timestamp: app.now() });
+  if (delta === null) return false;
+  const step = Math.floor(app.now() / 1_000 / periodS) + delta;
+  const taken = await app.database.rows(
+    `UPDATE ${s}.mfa_totp SET last_step = $2, confirmed_at = coalesce(confirmed_at, now()), failures = 0
+     WHERE user_id = $1 AND last_step < $2 AND sealed_secret = $3 RETURNING user_id`,
+    [userId, step, sealed],
   );
+  return taken.length > 0;
 }
 
 /** Confirms a new secret by its first code; the recovery codes, which are shown this once. */
@@ -83,7 +81,8 @@ export async function confirmSecondFactor(
   userId: string,
   code: string,
 ): Promise<readonly string[] | undefined> {
-  if (!(await takeStep(app, userId, code, false))) return undefined;
+  const sealed = await beginTry(app, userId, false);
+  if (sealed === undefined || !(await takeStep(app, userId, code, sealed))) return undefined;
   const codes = Array.from({ length: recoveryCodes }, () => randomBytes(8).toString("hex"));
   await app.database.transaction(async (rows) => {
     await rows(`DELETE FROM ${s}.mfa_recovery_codes WHERE user_id = $1`, [userId]);
@@ -99,14 +98,16 @@ export async function confirmSecondFactor(
 
 /** A code of the app, or a recovery code, which is used up by it. */
 export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
-  if (/^\d{6}$/.test(typed)) return takeStep(app, userId, typed, true);
+  const sealed = await beginTry(app, userId, true);
+  if (sealed === undefined) return false;
+  if (/^\d{6}$/.test(typed)) return takeStep(app, userId, typed, sealed);
   const used = await app.database.rows(
-    `UPDATE ${s}.mfa_recovery_codes SET used_at = now()
-     WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL
-       AND EXISTS (SELECT FROM ${s}.mfa_totp WHERE mfa_totp.user_id = $1 AND ${mayTry}) RETURNING user_id`,
+    `WITH used AS (
+       UPDATE ${s}.mfa_recovery_codes SET used_at = now()
+       WHERE user_id = $1 AND code_hash = $2 AND used_at IS NULL RETURNING user_id)
+     UPDATE ${s}.mfa_totp SET failures = 0 FROM used WHERE mfa_totp.user_id = used.user_id RETURNING mfa_totp.user_id`,
     [userId, recoveryHash(app, typed.toLowerCase())],
   );
-  if (used.length === 0) await failed(app, userId);
   return used.length > 0;
 }
 

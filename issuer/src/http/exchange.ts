@@ -1,3 +1,4 @@
+import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
 import ipaddr from "ipaddr.js";
 
@@ -14,8 +15,12 @@ export interface Asked {
   readonly origin: string | undefined;
   /** Of browsers that tell it: "same-origin", "cross-site" and others. */
   readonly fetchSite: string | undefined;
-  /** Address, or the /64 of IPv6. */
+  /** Of the client, as trusted proxies tell it. */
+  readonly address: string;
+  /** The address, or the /64 of IPv6, as rows have it. */
   readonly source: string;
+  /** It is a proxy's that says nothing of its clients: nothing is limited by it. */
+  readonly isShared: boolean;
   readonly userAgent: string;
 }
 
@@ -40,7 +45,11 @@ export class Refused extends Error {
 const bodyBytesMax = 65_536;
 
 /** Throws Refused with 413, 415 and 400. */
-export async function askedOf(request: HttpRequest, origin: string): Promise<Asked> {
+export async function askedOf(
+  request: HttpRequest,
+  origin: string,
+  { address, sources }: { readonly address: string; readonly sources: ClientAddresses["sources"] },
+): Promise<Asked> {
   const url = URL.parse(request.url ?? "/", origin);
   if (url === null || url.origin !== origin) throw new Refused(plain(400, "This is no path."));
   const method = request.method ?? "GET";
@@ -55,7 +64,9 @@ export async function askedOf(request: HttpRequest, origin: string): Promise<Ask
     authorization: headers.authorization,
     origin: headers.origin,
     fetchSite: one(headers["sec-fetch-site"]),
-    source: sourceOf(request.socket.remoteAddress ?? ""),
+    address,
+    source: sourceOf(address),
+    isShared: sources(address).length === 0,
     userAgent: (headers["user-agent"] ?? "").slice(0, 200),
   };
 }

@@ -28,7 +28,7 @@ export type ReadRequest =
       readonly description: string;
     };
 
-/** Longest values that are kept in a cookie meanwhile. */
+/** Most bytes of values that are kept in a cookie meanwhile, as JSON writes them. */
 const lengths = {
   state: 1_024,
   nonce: 512,
@@ -40,6 +40,11 @@ const lengths = {
 };
 const knownScopes = new Set(["openid", "email", "offline_access"]);
 const challengeForm = /^[A-Za-z0-9_-]{43}$/;
+
+/** Without its quotes. */
+function bytesOf(value: string): number {
+  return Buffer.byteLength(JSON.stringify(value)) - 2;
+}
 
 /** Pure: reads a request. What is not known is left out of its scope; what contradicts itself is refused. */
 export function readAuthorize(given: URLSearchParams, find: (clientId: string) => Client | undefined): ReadRequest {
@@ -56,7 +61,7 @@ export function readAuthorize(given: URLSearchParams, find: (clientId: string) =
   if (doubled.includes("redirect_uri") || !isRegistered(client, redirectUri))
     return { ok: false, shown: "The app that sent you here gave an address that it did not register." };
 
-  const long = Object.entries(lengths).find(([name, most]) => (values.get(name)?.length ?? 0) > most)?.[0];
+  const long = Object.entries(lengths).find(([name, most]) => bytesOf(values.get(name) ?? "") > most)?.[0];
   const state = long === "state" || doubled.includes("state") ? undefined : values.get("state");
   const refused = (error: string, description: string): ReadRequest => ({
     ok: false,

@@ -13,13 +13,14 @@ export async function authorize(app: App, asked: Asked): Promise<Answer> {
   if (!read.ok && "shown" in read) return problemPage(app, 400, read.shown);
   if (!read.ok) return answerClient(app, read, { error: read.error, error_description: read.description });
   const { request } = read;
+  // Forms of other sites come without our cookies: as a GET it has them, so that they stay few and a session is found.
+  if (asked.method === "POST") return seeOther(`/authorize?${given.toString()}`);
   const hint = await hintedUser(app, request);
   if (!hint.isValid)
     return answerClient(app, request, {
       error: "invalid_request",
       error_description: "id_token_hint is no token of ours",
     });
-  // What another site sends as a form comes without the session's cookie: then a sign-in is begun, as for anybody.
   const session = await currentSession(app, asked);
   if (session !== undefined && isEnough(session, request, hint.userId, app.now()))
     return grantCode(app, request, session);

@@ -3,11 +3,12 @@ import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
 import { type Answer, type Asked, json, Refused } from "../http/exchange.ts";
-import { tokenError } from "./client-authentication.ts";
+import { kindOfCode } from "./authorization-code.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
+import { tokenError } from "./client-authentication.ts";
 import { tokensOf } from "./tokens.ts";
 
-/** Codes live for a minute, and have 256 bits. */
+/** Codes live for a minute. */
 const codeLifeS = 60;
 const refreshWholeDays = 90;
 
@@ -84,22 +85,24 @@ interface UsedCode {
 export async function exchangeCode(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
   const code = form.get("code") ?? "";
   if (code === "") throw new Refused(tokenError("invalid_request", "code is missing"));
+  const invalid = () =>
+    new Refused(tokenError("invalid_grant", "the code is over, was used, or belongs to another request"));
   const verifier = form.get("code_verifier");
   if (verifier !== null && !/^[A-Za-z0-9._~-]{43,128}$/.test(verifier))
     throw new Refused(tokenError("invalid_request", "code_verifier is none"));
+  if (kindOfCode(code, app.keys) === "none") throw invalid();
   const challenge = verifier === null ? null : createHash("sha256").update(verifier).digest("base64url");
   const { clientId } = client;
   const hash = codeHash(code);
-  const [used] = await app.database.rows<UsedCode>(useCode, [
+  const [used] = await app.database.tokens.rows<UsedCode>(useCode, [
     hash,
     clientId,
     form.get("redirect_uri") ?? "",
     challenge,
     source,
   ]);
-  if (used === undefined) await app.database.rows(endReused, [hash, clientId, source]);
-  if (used?.fits !== true || !used.is_live)
-    throw new Refused(tokenError("invalid_grant", "the code is over, was used, or belongs to another request"));
+  if (used === undefined) await app.database.tokens.rows(endReused, [hash, clientId, source]);
+  if (used?.fits !== true || !used.is_live) throw invalid();
   const isOffline = used.scope.split(" ").includes("offline_access");
   return json(
     200,

@@ -66,10 +66,10 @@ export async function refresh(app: App, { form, source }: Asked, client: Client)
   const invalid = () => new Refused(tokenError("invalid_grant", "the refresh token is over, was used, or is none"));
   if (token === undefined) throw invalid();
   const which = [token.family, token.generation, clientId];
-  const [row] = await database.rows<Family>(rotate, which);
-  const [found] = row === undefined ? await database.rows<Family>(again, which) : [row];
+  const [row] = await database.tokens.rows<Family>(rotate, which);
+  const [found] = row === undefined ? await database.tokens.rows<Family>(again, which) : [row];
   if (found === undefined) {
-    await database.rows(endStolen, [token.family, clientId, token.generation, source]);
+    await database.tokens.rows(endStolen, [token.family, clientId, token.generation, source]);
     throw invalid();
   }
   const scope = narrowed(found.scope, form.get("scope"));

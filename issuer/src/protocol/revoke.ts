@@ -9,7 +9,7 @@ export async function revoke(app: App, asked: Asked): Promise<Answer> {
   const client = authenticatedClient(asked, (id) => clientOf(app, id));
   const token = readRefreshToken(asked.form.get("token") ?? "", app.keys);
   if (token !== undefined)
-    await app.database.rows(
+    await app.database.tokens.rows(
       `UPDATE ${s}.refresh_tokens SET ended_at = coalesce(ended_at, now()) WHERE family = $1 AND client_id = $2`,
       [token.family, client.clientId],
     );

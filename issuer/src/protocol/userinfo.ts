@@ -9,7 +9,7 @@ export async function userinfo({ tokens, database, config }: App, { authorizatio
   if (bearer === undefined) return refused("");
   const claims = await tokens.verify(bearer, "at+jwt");
   if (claims === undefined || claims.aud !== config.appId) return refused(', error="invalid_token"');
-  const [user] = await database.rows<{ email: string; email_verified: boolean }>(
+  const [user] = await database.tokens.rows<{ email: string; email_verified: boolean }>(
     `SELECT email, email_verified FROM ${s}.users JOIN ${s}.sessions AS session ON session.user_id = users.id
      WHERE users.id = $1 AND session.id = $2 AND session.revoked_at IS NULL`,
     [claims.sub, claims["sid"]],

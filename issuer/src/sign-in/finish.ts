@@ -1,18 +1,20 @@
-import { randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { randomUUID, timingSafeEqual } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import { passesSecondFactor } from "../account/second-factor.ts";
 import type { App } from "../app.ts";
 import { type Answer, type Asked, seeOther } from "../http/exchange.ts";
+import { newAuthorizationCode } from "../protocol/authorization-code.ts";
 import type { AuthorizeRequest } from "../protocol/authorize-request.ts";
 import { writeCode } from "../protocol/exchange-code.ts";
+import type { Rows } from "../store/database.ts";
+import { type Linked, linkUser, type UpstreamUser } from "../upstream/link-user.ts";
 import { forgetInteraction, type Interaction } from "./interaction.ts";
 import { interactionHash } from "./mail-limits.ts";
 import { mailSecretsOf } from "./mail-secrets.ts";
 import { openSession, type Session } from "./session.ts";
-import type { Rows } from "../store/database.ts";
-import { type Linked, linkUser, type UpstreamUser } from "../upstream/link-user.ts";
 
 const triesMax = 5;
+const mailLifeMs = 15 * 60_000;
 const secondWithinMs = 10 * 60_000;
 
 /** Back to the client (RFC 6749 section 4.1.2, RFC 9207). */
@@ -36,7 +38,7 @@ export async function grantCode(
   session: Pick<Session, "id" | "userId">,
   cookies: readonly string[] = [],
 ): Promise<Answer> {
-  const code = randomBytes(32).toString("base64url");
+  const code = newAuthorizationCode(app.keys);
   await writeCode(app, code, request, session);
   return answerClient(app, request, { code }, cookies);
 }
@@ -46,8 +48,8 @@ export type Proof = { readonly code: string } | { readonly linkToken: string };
 
 export type Finished =
   | { readonly kind: "done"; readonly answer: Answer }
-  /** Another try is left. */
-  | { readonly kind: "wrong" }
+  /** Another try may be left. */
+  | { readonly kind: "wrong"; readonly next: Interaction }
   /** The second factor is to be shown, for this interaction. */
   | { readonly kind: "second"; readonly next: Interaction }
   /** A new mail is needed. */
@@ -57,17 +59,19 @@ export type Finished =
 export async function finish(app: App, asked: Asked, interaction: Interaction, proof: Proof): Promise<Finished> {
   const { database, keys, config } = app;
   const { mail } = interaction;
-  if (mail === undefined) return { kind: "over" };
+  if (mail === undefined || (mail.tries ?? 0) >= triesMax || app.now() - (mail.at ?? app.now()) > mailLifeMs)
+    return { kind: "over" };
   const secrets = mailSecretsOf(mail.id, keys);
   const isRight = "code" in proof ? isSame(proof.code, secrets.code) : isSame(proof.linkToken, secrets.linkToken);
   const which = [mail.id, interactionHash(interaction.id)];
   const isOpen = `id = $1 AND interaction_hash = $2 AND ended_at IS NULL AND expires_at > now() AND tries < ${triesMax}`;
+  // What the browser hears depends on its own tries alone: a mail that was withheld has no row that counts them.
+  const tries = (mail.tries ?? 0) + 1;
+  const refused: Finished =
+    tries >= triesMax ? { kind: "over" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };
   if (!isRight) {
-    const [left] = await database.rows<{ tries: number }>(
-      `UPDATE ${s}.login_tokens SET tries = tries + 1 WHERE ${isOpen} RETURNING tries`,
-      which,
-    );
-    return { kind: left === undefined || left.tries >= triesMax ? "over" : "wrong" };
+    await database.rows(`UPDATE ${s}.login_tokens SET tries = tries + 1 WHERE ${isOpen}`, which);
+    return refused;
   }
   const reached = await database.transaction(async (rows) => {
     const [won] = await rows<{ email: string }>(
@@ -86,7 +90,7 @@ export async function finish(app: App, asked: Asked, interaction: Interaction, p
         ]);
     return user && firstPassed(rows, asked, interaction, user.id, byMail);
   });
-  if (reached === undefined) return { kind: "over" };
+  if (reached === undefined) return "code" in proof ? refused : { kind: "over" };
   return passedOn(app, interaction, reached, byMail);
 }
 
@@ -144,7 +148,7 @@ async function passedOn(
 export async function finishSecond(app: App, asked: Asked, interaction: Interaction, typed: string): Promise<Finished> {
   const { passed } = interaction;
   if (passed === undefined || app.now() - passed.at > secondWithinMs) return { kind: "over" };
-  if (!(await passesSecondFactor(app, passed.userId, typed))) return { kind: "wrong" };
+  if (!(await passesSecondFactor(app, passed.userId, typed))) return { kind: "wrong", next: interaction };
   const session = await app.database.transaction((rows) =>
     signedIn(rows, asked, interaction, passed.userId, [...new Set([...passed.amr, "otp", "mfa"])]),
   );

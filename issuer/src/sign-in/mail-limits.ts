@@ -1,62 +1,107 @@
 import { createHash, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
+import type { Asked } from "../http/exchange.ts";
 
-/** What came of asking for a mail. To who asks, `sent` and `withheld` look the same. */
-export type AskedMail = { readonly kind: "sent" | "withheld"; readonly id: string } | { readonly kind: "tooMany" };
+/** The outcome of a request for a mail. The page is the same for `sent` and `withheld`; nothing is written for what is withheld. */
+export type AskedMail =
+  | {
+      readonly kind: "sent" | "withheld";
+      readonly id: string;
+      /** Addresses without a user get no mail of this app for a while. It does not depend on this address. */
+      readonly isCrowded: boolean;
+    }
+  /** The app has sent all mails of this hour, to anybody. */
+  | { readonly kind: "tooMany" };
 
 const perAddress = { within: "30 seconds", most: 1 } as const;
 const perAddressHour = 5;
-const perSource = { unknown: 30, known: 300 } as const;
+const perSource = { within: "10 minutes", unknown: 30, known: 300 } as const;
+
+/** Of the mails of an hour, how many addresses without a user may have: the others are for users. */
+export function strangersShare(mailsPerHour: number): number {
+  return Math.ceil(mailsPerHour / 2);
+}
 
 interface Counts {
-  readonly address_moment: number;
-  readonly address_hour: number;
-  readonly source_unknown: number;
-  readonly source_known: number;
-  readonly app_hour: number;
+  readonly of_address: boolean;
+  readonly of_source: boolean;
+  readonly strangers: number;
+  readonly users: number;
   readonly is_user: boolean;
 }
 
+const ofHour = (who: string, limit: string) =>
+  `(SELECT count(*)::int FROM (SELECT FROM ${s}.login_tokens
+      WHERE is_owed AND ${who} AND created_at > now() - interval '1 hour' LIMIT ${limit}::int) AS found)`;
+const ofSource = (who: string, most: number) =>
+  `(SELECT count(*) FROM (SELECT FROM ${s}.login_tokens
+      WHERE source = $2 AND ${who} AND created_at > now() - interval '${perSource.within}' LIMIT ${most}) AS found) = ${most}`;
+const strangersOf = (limit: string) => ofHour("NOT is_known", limit);
+const usersOf = (limit: string) => ofHour("is_known", limit);
+const spare = 0.9;
+
+/** Counts end at the limit, and each finds its rows by an index: their time does not grow with the table. */
+export const countMails = `
+  WITH person AS (SELECT EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user)
+  SELECT is_user,
+    EXISTS (SELECT FROM ${s}.login_tokens WHERE email = $1 AND created_at > now() - interval '${perAddress.within}')
+      OR (SELECT count(*) FROM (SELECT FROM ${s}.login_tokens
+            WHERE email = $1 AND created_at > now() - interval '1 hour' LIMIT ${perAddressHour}) AS found) = ${perAddressHour}
+      AS of_address,
+    $2::text IS NOT NULL AND CASE WHEN is_user THEN ${ofSource("is_known", perSource.known)}
+      ELSE ${ofSource("NOT is_known", perSource.unknown)} END AS of_source,
+    ${strangersOf("$3")} AS strangers, ${usersOf("$4")} AS users
+  FROM person`;
+
 /**
- * Writes down a mail that is owed, and voids the one before for the same sign-in. Limits are counted from what is written, so
- * they are those of all replicas; askers of one app wait for each other a moment.
+ * Writes down a mail that is owed, and voids the one before for the same sign-in. Limits are counted from what is written, so they
+ * are those of all replicas: requests of one app for mails wait for each other a moment. Past a limit nothing is written.
  */
 export async function askForMail(
-  { database, config }: App,
-  { email, interactionId, source }: { readonly email: string; readonly interactionId: string; readonly source: string },
+  { database, config }: Pick<App, "database" | "config">,
+  {
+    email,
+    interactionId,
+    source,
+    isShared,
+  }: { readonly email: string; readonly interactionId: string } & Pick<Asked, "source" | "isShared">,
 ): Promise<AskedMail> {
+  const most = config.mailsPerHour;
+  const strangersMost = strangersShare(most);
   return database.transaction(async (rows) => {
     await rows("SELECT pg_advisory_xact_lock(hashtextextended('holdfast mails of sign-ins', 0))");
-    const [counts] = await rows<Counts>(
-      `SELECT
-         count(*) FILTER (WHERE email = $1 AND created_at > now() - interval '${perAddress.within}')::int AS address_moment,
-         count(*) FILTER (WHERE email = $1)::int AS address_hour,
-         count(*) FILTER (WHERE source = $2 AND NOT is_known AND created_at > now() - interval '10 minutes')::int AS source_unknown,
-         count(*) FILTER (WHERE source = $2 AND is_known AND created_at > now() - interval '10 minutes')::int AS source_known,
-         count(*) FILTER (WHERE is_owed)::int AS app_hour,
-         EXISTS (SELECT FROM ${s}.users WHERE users.email = $1) AS is_user
-       FROM ${s}.login_tokens WHERE created_at > now() - interval '1 hour'`,
-      [email, source],
-    );
+    const [counts] = await rows<Counts>(countMails, [email, isShared ? null : source, strangersMost, most]);
     if (counts === undefined) throw new Error("nothing was counted");
-    if (counts.address_moment >= perAddress.most || counts.address_hour >= perAddressHour) return { kind: "tooMany" };
-    if (counts.source_known >= perSource.known || counts.app_hour >= config.mailsPerHour) return { kind: "tooMany" };
-    const isOwed = counts.is_user || (config.signUpOpen && counts.source_unknown < perSource.unknown);
+    if (counts.strangers + counts.users >= most) return { kind: "tooMany" };
+    const isCrowded = counts.strangers >= strangersMost;
+    const mayHave = counts.is_user || (config.signUpOpen && !isCrowded);
     const id = randomUUID();
+    if (!mayHave || counts.of_address || counts.of_source) return { kind: "withheld", id, isCrowded };
     const interaction = interactionHash(interactionId);
     await rows(`UPDATE ${s}.login_tokens SET ended_at = now() WHERE interaction_hash = $1 AND ended_at IS NULL`, [
       interaction,
     ]);
     await rows(
       `INSERT INTO ${s}.login_tokens (id, email, interaction_hash, source, is_known, is_owed, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, now() + interval '15 minutes')`,
-      [id, email, interaction, source, counts.is_user, isOwed],
+       VALUES ($1, $2, $3, $4, $5, true, now() + interval '15 minutes')`,
+      [id, email, interaction, source, counts.is_user],
     );
-    return { kind: isOwed ? "sent" : "withheld", id };
+    return { kind: "sent", id, isCrowded };
   });
 }
 
 export function interactionHash(id: string): Buffer {
   return createHash("sha256").update(`interaction ${id}`).digest();
+}
+
+/** Has the app room for mails again, for anybody? With some to spare, so that it does not come and go with each mail. */
+export async function isBelowLimit({ database, config }: Pick<App, "database" | "config">): Promise<boolean> {
+  const most = config.mailsPerHour;
+  const [counts] = await database.tokens.rows<Pick<Counts, "strangers" | "users">>(
+    `SELECT ${strangersOf("$1")} AS strangers, ${usersOf("$2")} AS users`,
+    [strangersShare(most), most],
+  );
+  if (counts === undefined) return false;
+  return counts.strangers < strangersShare(most) * spare && counts.strangers + counts.users < most * spare;
 }

@@ -1,13 +1,20 @@
-import { MailServerFailure } from "@holdfast/egress/mail-server.ts";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { MailServerFailure } from "@holdfast/egress/mail-server.ts";
 import type { MailReportSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
 import { sendMail } from "./send-mail.ts";
 
 type Report = MessageInitShape<typeof MailReportSchema>;
 
-/** Sends mails, and tells controllers of mail servers that take none. */
+/** Who gets no mails of an app for a while: addresses without a user, or users too. */
+export interface MailLimited {
+  readonly forUsers: boolean;
+}
+
+/** Sends mails, and tells controllers of mail servers that take none, and of apps that may send no more. */
 export interface MailWatch {
+  limited(app: App, limit: MailLimited): void;
+  belowLimit(app: App): void;
   /** Sends one that is owed. One that failed stays owed; it throws only when the database is away. */
   send(app: App, mailId: string, signal: AbortSignal): Promise<void>;
 }
@@ -15,15 +22,26 @@ export interface MailWatch {
 export interface MailWatchDeps {
   readonly tell: (report: Report) => void;
   readonly counted: (outcome: "sent" | "failed") => void;
+  readonly monotonicMs: () => number;
 }
 
 /** One failure may be chance; what is owed is tried again soon. */
 const failuresTold = 2;
+/** Until controllers tell that they heard of it. */
+const limitToldAgainMs = 10_000;
 
-export function createMailWatch({ tell, counted }: MailWatchDeps): MailWatch {
+export function createMailWatch({ tell, counted, monotonicMs }: MailWatchDeps): MailWatch {
   /** Failures of an app in a row. */
   const failures = new Map<string, number>();
+  /** When an app's limit was told of. */
+  const toldAt = new Map<string, number>();
   return {
+    limited({ config: { appId, mailLimited } }, { forUsers }) {
+      if (mailLimited || monotonicMs() - (toldAt.get(appId) ?? -limitToldAgainMs) < limitToldAgainMs) return;
+      toldAt.set(appId, monotonicMs());
+      tell({ limits: [{ appId, forUsers }] });
+    },
+    belowLimit: ({ config: { appId } }) => tell({ belowLimit: [appId] }),
     async send(app, mailId, signal) {
       const { appId, mailTrouble } = app.config;
       try {

@@ -1,16 +1,18 @@
 import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
+import { inEvenTime } from "../http/even-time.ts";
 import { type Answer, type Asked, Refused, seeOther } from "../http/exchange.ts";
 import { html } from "../http/html.ts";
+import type { Providers } from "../upstream/provider.ts";
+import { providerName } from "../upstream/provider-name.ts";
 import { isAddress } from "./address.ts";
 import { finish, finishSecond, type Proof } from "./finish.ts";
 import { type Interaction, interactionOfMail, keepInteraction, readInteraction } from "./interaction.ts";
 import { askForMail } from "./mail-limits.ts";
 import { typedCode } from "./mail-secrets.ts";
+import type { MailLimited } from "./mail-watch.ts";
 import { requireOwnForm } from "./own-form.ts";
 import { page, problemPage } from "./page.ts";
-import type { Providers } from "../upstream/provider.ts";
-import { providerName } from "../upstream/provider-name.ts";
 
 export interface Step {
   readonly app: App;
@@ -18,6 +20,8 @@ export interface Step {
   readonly id: string;
   /** Sends a mail that is owed, after the answer. */
   readonly send: (mailId: string) => void;
+  /** Has the owner hear that the app is at its limit of mails. */
+  readonly limited: (limit: MailLimited) => void;
   readonly providers: Providers;
 }
 
@@ -60,17 +64,28 @@ ${
 
 /** POST /sign-in/{id}: a mail is owed. The answer is the same for every address. */
 export async function takeAddress(step: Step): Promise<Answer> {
-  const { app, asked, send } = step;
+  const { app, asked, send, limited } = step;
   requireOwnForm(app, asked);
   const interaction = stepInteraction(step);
   const email = normalizedAddress(asked.form.get("email") ?? "");
   if (!isAddress(email)) return addressPage(app, interaction, "This is no e-mail address.", 400);
-  const mail = await askForMail(app, { email, interactionId: interaction.id, source: asked.source });
-  if (mail.kind === "tooMany")
+  if (!app.mailPace.admits(email, asked.address))
     return addressPage(app, interaction, "Too many mails were asked for. Wait a while, then try again.", 429);
+  const mail = await inEvenTime(app.monotonicMs, () =>
+    askForMail(app, { email, interactionId: interaction.id, source: asked.source, isShared: asked.isShared }),
+  );
+  if (mail.kind === "tooMany") limited({ forUsers: true });
+  else if (mail.isCrowded) limited({ forUsers: false });
+  if (mail.kind === "tooMany")
+    return addressPage(app, interaction, "This app sends no more mails for a while. Try again later.", 429);
   if (mail.kind === "sent") send(mail.id);
-  const { elsewhere: _, ...here } = interaction;
-  const next: Interaction = { ...here, mail: { id: mail.id, email } };
+  const { isCrowded } = mail;
+  const before = interaction.mail?.email === email ? interaction.mail : undefined;
+  // One mail that was sent goes on to count where the next one is withheld.
+  const known = mail.kind === "withheld" && before !== undefined ? before : { id: mail.id, at: app.now() };
+  const { elsewhere: _, request, ...here } = interaction;
+  const { loginHint: __, ...without } = request;
+  const next: Interaction = { ...here, request: without, mail: { ...known, email, ...(isCrowded && { isCrowded }) } };
   return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": keepInteraction(app, asked, next) });
 }
 
@@ -85,7 +100,8 @@ function codePage(app: App, interaction: Interaction, problem = "", status = 200
     status,
     title: "Look at your mail",
     leadsTo: interaction.request.redirectUri,
-    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here.</p>
+    body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. An address gets one in 30 seconds, and five in an hour.</p>
+${interaction.mail?.isCrowded === true && html`<p>This app has many new users now: an address that never signed in here gets no mail for a while.</p>`}
 <form method="post" action="/sign-in/${interaction.id}/code">
 <label for="code">Code of 6 digits</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -137,11 +153,14 @@ async function finished(
   interaction: Interaction,
   proof: Proof,
 ): Promise<Answer> {
-  const outcome = await finish(app, asked, interaction, proof);
+  const outcome = await inEvenTime(app.monotonicMs, () => finish(app, asked, interaction, proof));
   if (outcome.kind === "done") return outcome.answer;
   if (outcome.kind === "second")
     return seeOther(`/sign-in/${interaction.id}/second`, { "set-cookie": keepInteraction(app, asked, outcome.next) });
-  if (outcome.kind === "wrong") return codePage(app, interaction, "This is not the code of the newest mail.", 400);
+  if (outcome.kind === "wrong") {
+    const wrong = codePage(app, outcome.next, "This is not the code of the newest mail, or it is over.", 400);
+    return { ...wrong, headers: { ...wrong.headers, "set-cookie": keepInteraction(app, asked, outcome.next) } };
+  }
   return addressPage(app, interaction, "The mail is over or was used. Have another one sent.", 400);
 }
 

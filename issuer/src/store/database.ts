@@ -2,12 +2,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Database as DatabaseAddress } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import pg from "pg";
 
-/** The database of one app: its owner's, and not to be trusted. */
-export interface Database {
+export interface Statements {
   /** One statement. Throws DatabaseAway when there is no connection within 5 s. */
   rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
   /** Statements in one transaction. */
   transaction<T>(work: (rows: Rows) => Promise<T>): Promise<T>;
+}
+
+/**
+ * The database of one app: its owner's, and not to be trusted. Its own statements are those of pages and forms, which have half of
+ * the connections at most: a flood of them leaves the others to tokens.
+ */
+export interface Database extends Statements {
+  /** Of clients that have a token or a code of ours, and of upkeep. */
+  readonly tokens: Statements;
   /** From now on it is there. */
   moveTo(address: DatabaseAddress, trust: string): void;
   close(): Promise<void>;
@@ -21,6 +29,9 @@ export class DatabaseAway extends Error {
 }
 
 const connectionsMax = 4;
+const formsAtOnce = 2;
+/** Statements of pages and forms, and those of tokens, that wait for their turn; past it they are refused at once. */
+const waitingMax = 200;
 const idleMs = 60_000;
 const connectMs = 2_000;
 const waitMs = 5_000;
@@ -45,6 +56,9 @@ const pinned = {
   row_security: "on",
   default_transaction_deferrable: "off",
   log_parameter_max_length_on_error: "0",
+  // Each statement finds few rows by an index; what the planner believes of a table that strangers fill does not change that.
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
 };
 
 /** Names of statements that connections prepare once: as many as this code has. */
@@ -76,7 +90,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     }
   }
 
-  async function use<T>(work: (rows: Rows) => Promise<T>): Promise<T> {
+  async function useNow<T>(work: (rows: Rows) => Promise<T>): Promise<T> {
     const client = await connect();
     let failure: unknown;
     try {
@@ -92,15 +106,23 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     }
   }
 
+  const statementsOf = (lane: Lane): Statements => {
+    const use = <T>(work: (rows: Rows) => Promise<T>) => lane(() => useNow(work));
+    return {
+      rows: (sql, values) => use((rows) => rows(sql, values)),
+      transaction: (work) =>
+        use(async (rows) => {
+          await rows("BEGIN");
+          const result = await work(rows);
+          await rows("COMMIT");
+          return result;
+        }),
+    };
+  };
+
   return {
-    rows: (sql, values) => use((rows) => rows(sql, values)),
-    transaction: (work) =>
-      use(async (rows) => {
-        await rows("BEGIN");
-        const result = await work(rows);
-        await rows("COMMIT");
-        return result;
-      }),
+    ...statementsOf(createLane(formsAtOnce)),
+    tokens: statementsOf(createLane(connectionsMax)),
     moveTo(address, trust) {
       const before = pool;
       pool = poolOf(address, trust);
@@ -110,6 +132,51 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
       isClosed = true;
       await pool.end().catch(() => undefined);
     },
+  };
+}
+
+type Lane = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** So much work at a time, the rest in its turn. Throws DatabaseAway for what has waited too long, and where too much waits. */
+function createLane(atOnce: number): Lane {
+  let free = atOnce;
+  const waiting = new Set<() => void>();
+
+  async function turn(): Promise<void> {
+    if (free > 0) {
+      free -= 1;
+      return;
+    }
+    if (waiting.size >= waitingMax) throw new DatabaseAway("too many statements wait");
+    await new Promise<void>((resolve, reject) => {
+      const late = setTimeout(() => {
+        waiting.delete(begin);
+        reject(new DatabaseAway("no turn in time"));
+      }, waitMs);
+      const begin = () => {
+        clearTimeout(late);
+        resolve();
+      };
+      waiting.add(begin);
+    });
+  }
+
+  function next(): void {
+    const [first] = waiting;
+    if (first === undefined) free += 1;
+    else {
+      waiting.delete(first);
+      first();
+    }
+  }
+
+  return async (work) => {
+    await turn();
+    try {
+      return await work();
+    } finally {
+      next();
+    }
   };
 }
 

@@ -9,8 +9,10 @@ import type { App } from "../../../issuer/src/app.ts";
 import { createDerivedKeys } from "../../../issuer/src/derived-keys.ts";
 import { type Answer, type Asked, Refused } from "../../../issuer/src/http/exchange.ts";
 import { authorize } from "../../../issuer/src/protocol/authorize.ts";
-import { token } from "../../../issuer/src/protocol/token.ts";
+import { presentedOf } from "../../../issuer/src/protocol/presented.ts";
+import { granted } from "../../../issuer/src/protocol/token.ts";
 import { createTokenKeys } from "../../../issuer/src/protocol/token-keys.ts";
+import type { Statements } from "../../../issuer/src/store/database.ts";
 
 export const clientId = "shop";
 export const confidentialId = "web";
@@ -53,7 +55,10 @@ export async function startOracle(): Promise<Oracle> {
     async token(form, authorization) {
       const headers = new Headers(authorization === undefined ? {} : { authorization });
       const [answer, theirs] = await Promise.all([
-        answered(() => token(app, asked({ method: "POST", form, authorization }))),
+        answered(async () => {
+          const request = asked({ method: "POST", form, authorization });
+          return granted(app, request, presentedOf(app, request));
+        }),
         fetch(`${issuer}/token`, { method: "POST", body: form, headers }),
       ]);
       const errorOf = (text: string) => (JSON.parse(text) as { error?: string }).error ?? "none";
@@ -112,19 +117,22 @@ function ourApp(): App {
   const nobody = async () => {
     throw new Error("nothing leaves");
   };
+  const nothing: Statements = { rows: async () => [], transaction: (work) => work(async () => []) };
   return {
     config,
     keys: createDerivedKeys(Buffer.alloc(32, 7).toString("base64url")),
     tokens: createTokenKeys(config.keys, issuerUrl, Date.now),
     // Nobody has a code yet, nor a session.
     database: {
-      rows: async () => [],
-      transaction: (work) => work(async () => []),
+      ...nothing,
+      tokens: nothing,
       moveTo: () => undefined,
       close: async () => undefined,
     },
     egress: { connect: nobody, request: nobody },
+    mailPace: { admits: () => true },
     now: Date.now,
+    monotonicMs: () => performance.now(),
     log: createLog("oracle"),
   };
 }
@@ -139,7 +147,9 @@ function asked(more: Partial<Asked>): Asked {
     authorization: undefined,
     origin: undefined,
     fetchSite: undefined,
+    address: "192.0.2.1",
     source: "192.0.2.1",
+    isShared: false,
     userAgent: "",
     ...more,
   };

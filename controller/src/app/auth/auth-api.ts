@@ -194,6 +194,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     schemaVersion: null,
     erasedOver: null,
     mailTrouble: null,
+    mailLimit: null,
     health: { reason: null, since: now },
   });
 

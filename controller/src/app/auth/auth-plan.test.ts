@@ -54,6 +54,7 @@ function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[
       failureReason: null,
       erasedOver: null,
       mailTrouble: null,
+      mailLimit: null,
       health: { reason: null, since: 0 },
       ...status,
     },
@@ -99,6 +100,16 @@ test("one that is Active stays so, tells of its trouble, and is migrated where t
   expect(planAuth(authOf(active), stopped)).toMatchObject({ kind: "health", reason: expect.any(String) });
   expect(planAuth(authOf(active), { ...there, service: undefined })).toMatchObject({ kind: "health" });
   expect(planAuth(authOf({ ...active, schemaVersion: 0 }), there)).toEqual({ kind: "step", step: "schema" });
+  const late = { ...there, now: 10 * minuteMs };
+  expect(planAuth(authOf({ ...active, schemaVersion: schemaVersion - 1 }), late)).toEqual({
+    kind: "step",
+    step: "schema",
+  });
+  // Its agent is of an older version, and brought it no further a moment ago.
+  expect(planAuth(authOf({ ...active, schemaVersion: schemaVersion - 1 }), there)).toEqual({
+    kind: "settled",
+    lookAgainMs: 10 * minuteMs,
+  });
   expect(planAuth(authOf(active), { ...there, hasName: false })).toEqual({ kind: "step", step: "name" });
 });
 
@@ -109,6 +120,10 @@ test("erasures are done again over other data, and trouble with mails is told", 
   expect(planAuth(authOf({ ...active, mailTrouble: "It is away." }), there)).toEqual({
     kind: "health",
     reason: "Mails are not sent: It is away.",
+  });
+  expect(planAuth(authOf({ ...active, mailLimit: "strangers" }), there)).toEqual({
+    kind: "health",
+    reason: "mails_per_hour is used up: addresses without a user get no mails for a while.",
   });
 });
 

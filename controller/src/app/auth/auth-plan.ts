@@ -24,6 +24,8 @@ export type AuthPlan =
 /** In the order in which they are done. */
 const steps: readonly AuthStep[] = ["access", "schema", "erasures", "mail", "name", "issuer"];
 const stuckAfterMs = 10 * 60_000;
+/** Agents of an older version bring a schema to theirs; after an upgrade of theirs it is tried again. */
+const schemaAgainMs = 10 * 60_000;
 
 /** Words for users: what is to be looked at when a step does not come to its end. */
 const mends: Readonly<Record<AuthStep, string>> = {
@@ -44,12 +46,16 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
   if (!isOn(auth))
     return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", lookAgainMs };
 
-  const step = nextStep(auth, service, hasName);
+  const step = nextStep(auth, service, hasName, now);
   if (status.state === "Active") {
-    const reason = healthOf(service, status.mailTrouble);
+    const reason = healthOf(service, status);
     if (reason !== status.health.reason) return { kind: "health", reason };
     if (step !== undefined && service?.isRunning === true) return { kind: "step", step };
-    return { kind: "settled", lookAgainMs };
+    const isOld = status.schemaVersion !== authSchemaVersions.length;
+    return {
+      kind: "settled",
+      lookAgainMs: isOld ? Math.min(schemaAgainMs, lookAgainMs ?? schemaAgainMs) : lookAgainMs,
+    };
   }
   if (step === undefined) return { kind: "provisioned" };
   if (service === undefined) return { kind: "fail", message: `${step}: the service with the database is gone` };
@@ -59,10 +65,19 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
 }
 
 /** One that is Active is held to what it needs, without asking its mail server and its issuers again. */
-function nextStep({ status }: AuthObject, service: ObservedAuth["service"], hasName: boolean): AuthStep | undefined {
+function nextStep(
+  { status }: AuthObject,
+  service: ObservedAuth["service"],
+  hasName: boolean,
+  now: number,
+): AuthStep | undefined {
+  const newest = authSchemaVersions.length;
+  // Issuers serve the version before too: an agent that has no newer one brings nothing to a stop.
+  const mayWait = status.state !== "Active" || now < status.progressAt + schemaAgainMs;
   const isDone = (step: AuthStep) => {
     if (step === "access") return service?.grantsAccess === true;
-    if (step === "schema") return status.done.includes(step) && status.schemaVersion === authSchemaVersions.length;
+    if (step === "schema")
+      return status.done.includes(step) && (status.schemaVersion ?? 0) >= (mayWait ? newest - 1 : newest);
     if (step === "erasures") return service !== undefined && status.erasedOver === service.data;
     if (step === "name") return hasName;
     return status.state === "Active" || status.done.includes(step);
@@ -70,8 +85,13 @@ function nextStep({ status }: AuthObject, service: ObservedAuth["service"], hasN
   return steps.find((step) => !isDone(step));
 }
 
-function healthOf(service: ObservedAuth["service"], mailTrouble: string | null): string | null {
+function healthOf(
+  service: ObservedAuth["service"],
+  { mailTrouble, mailLimit }: Pick<AuthObject["status"], "mailTrouble" | "mailLimit">,
+): string | null {
   if (service === undefined) return "The service with the users is gone.";
   if (!service.isRunning) return "The service with the users does not run.";
-  return mailTrouble === null ? null : `Mails are not sent: ${mailTrouble}`;
+  if (mailTrouble !== null) return `Mails are not sent: ${mailTrouble}`;
+  if (mailLimit === null) return null;
+  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "nobody gets" : "addresses without a user get no"} mails for a while.`;
 }

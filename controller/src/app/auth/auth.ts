@@ -118,8 +118,13 @@ export interface AuthStatus {
   readonly erasedOver: string | null;
   /** Why issuers cannot send mails; null while they can. */
   readonly mailTrouble: string | null;
+  /** Who gets no mails because the app has sent those of its hour; null while it has room. */
+  readonly mailLimit: MailLimit | null;
   readonly health: AuthHealthStatus;
 }
+
+/** Addresses without a user alone, or everybody. */
+export type MailLimit = "strangers" | "everybody";
 
 export interface AuthHealthStatus {
   /** Null while all is well. */
@@ -173,6 +178,11 @@ function parseAuth(value: string): AuthObject {
   return {
     ...auth,
     spec: { ...auth.spec, idps: spec.idps ?? [] },
-    status: { ...auth.status, erasedOver: status.erasedOver ?? null, mailTrouble: status.mailTrouble ?? null },
+    status: {
+      ...auth.status,
+      erasedOver: status.erasedOver ?? null,
+      mailTrouble: status.mailTrouble ?? null,
+      mailLimit: status.mailLimit ?? null,
+    },
   };
 }

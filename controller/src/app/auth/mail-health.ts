@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { MailReport } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { authKind, type AuthObject } from "./auth.ts";
+import { authKind, type AuthObject, type AuthStatus } from "./auth.ts";
 import { mailFailing } from "./auth-events.ts";
 
 /** Keeps what an issuer says of the mail servers of apps. What is lost here comes again with the next mail. */
@@ -15,29 +15,38 @@ interface Deps {
   readonly log: Log;
 }
 
+type MailStatus = Partial<Pick<AuthStatus, "mailTrouble" | "mailLimit">>;
+
 const reasonMax = 300;
 
 export function createHearOfMails({ auths, begin, log }: Deps): HearOfMails {
-  async function put(appId: string, reason: string | null): Promise<void> {
+  async function put(appId: string, change: MailStatus): Promise<void> {
     const stored = await auths.fresh(appId);
     if (stored === undefined || stored.object.status.state !== "Active") return;
     const { status } = stored.object;
-    if ((status.mailTrouble === null) === (reason === null)) return;
-    const after = { ...stored.object, status: { ...status, mailTrouble: reason } };
+    const { mailTrouble: reason = status.mailTrouble, mailLimit = status.mailLimit } = change;
+    const fails = reason !== null && status.mailTrouble === null;
+    if ((status.mailTrouble === null) === (reason === null) && status.mailLimit === mailLimit) return;
+    const after = { ...stored.object, status: { ...status, mailTrouble: reason, mailLimit } };
     const unit = begin();
     unit.update(authKind, stored, after);
-    if (reason !== null) unit.event(mailFailing(after, reason));
+    if (fails) unit.event(mailFailing(after, reason));
     await unit.commit();
-    log.info("mails of an app", { app: appId, failing: reason !== null });
+    log.info("mails of an app", { app: appId, failing: reason !== null, limit: mailLimit ?? "none" });
   }
 
-  return async ({ troubles, working }) => {
-    const said = [
-      ...troubles.map(({ appId, reason }) => [appId, reason.slice(0, reasonMax)] as const),
-      ...working.map((appId) => [appId, null] as const),
+  return async ({ troubles, working, limits, belowLimit }) => {
+    const changes: { readonly appId: string; readonly change: MailStatus }[] = [
+      ...troubles.map(({ appId, reason }) => ({ appId, change: { mailTrouble: reason.slice(0, reasonMax) } })),
+      ...working.map((appId) => ({ appId, change: { mailTrouble: null } })),
+      ...limits.map(({ appId, forUsers }) => ({
+        appId,
+        change: { mailLimit: forUsers ? ("everybody" as const) : ("strangers" as const) },
+      })),
+      ...belowLimit.map((appId) => ({ appId, change: { mailLimit: null } })),
     ];
-    for (const [appId, reason] of said)
-      await put(appId, reason).catch((error: unknown) => {
+    for (const { appId, change } of changes)
+      await put(appId, change).catch((error: unknown) => {
         if (!(error instanceof Conflict || error instanceof HoldfastError)) throw error;
       });
   };

@@ -81,6 +81,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
     smtp: { ...mailServerOf(metadata.id, spec.smtp, secrets), fromAddress, fromName },
     theme: themeOf(spec.theme),
     mailTrouble: stored.object.status.mailTrouble !== null,
+    mailLimited: stored.object.status.mailLimit !== null,
     signUpOpen: spec.signUp === "open",
     mailsPerHour: spec.mailsPerHour,
     secret: open(spec.sealedSecret),

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/issuer/v1/issuer.proto.
  */
 export const file_holdfast_issuer_v1_issuer: GenFile = /*@__PURE__*/
-  fileDesc("Ch9ob2xkZmFzdC9pc3N1ZXIvdjEvaXNzdWVyLnByb3RvEhJob2xkZmFzdC5pc3N1ZXIudjEiiQEKDUZvbGxvd1JlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDBItCgZzZXJ2ZWQYAiADKAsyHS5ob2xkZmFzdC5pc3N1ZXIudjEuU2VydmVkQXBwEiwKBG1haWwYAyABKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuTWFpbFJlcG9ydCJQCgpNYWlsUmVwb3J0EjEKCHRyb3VibGVzGAEgAygLMh8uaG9sZGZhc3QuaXNzdWVyLnYxLk1haWxUcm91YmxlEg8KB3dvcmtpbmcYAiADKAkiLQoLTWFpbFRyb3VibGUSDgoGYXBwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSIsCglTZXJ2ZWRBcHASDgoGYXBwX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMipwEKCEFwcEJhdGNoEg0KBXJlc2V0GAEgASgIEg4KBnN5bmNlZBgCIAEoCBIrCgRhcHBzGAMgAygLMh0uaG9sZGZhc3QuaXNzdWVyLnYxLkFwcFNpZ25JbhIMCgRnb25lGAQgAygJEhMKC2NvbnRyb2xsZXJzGAUgAygJEiwKA293bhgGIAEoCzIfLmhvbGRmYXN0Lmlzc3Vlci52MS5Pd25OZXR3b3JrcyJkCgtPd25OZXR3b3JrcxIRCglsaXN0ZW5lcnMYASADKAkSFgoObG9vcGJhY2tfYmxvY2sYAiABKAkSGQoRbWFjaGluZV9hZGRyZXNzZXMYAyADKAkSDwoHYWxsb3dlZBgEIAMoCSLZAwoJQXBwU2lnbkluEg4KBmFwcF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEhIKCmlzc3Vlcl91cmwYAyABKAkSDAoEaG9zdBgEIAEoCRITCgtjZXJ0aWZpY2F0ZRgFIAEoCRIuCghkYXRhYmFzZRgGIAEoCzIcLmhvbGRmYXN0Lmlzc3Vlci52MS5EYXRhYmFzZRImCgRzbXRwGAcgASgLMhguaG9sZGZhc3QuaXNzdWVyLnYxLlNtdHASKAoFdGhlbWUYCCABKAsyGS5ob2xkZmFzdC5pc3N1ZXIudjEuVGhlbWUSFAoMc2lnbl91cF9vcGVuGAkgASgIEhYKDm1haWxzX3Blcl9ob3VyGAogASgFEhYKBnNlY3JldBgLIAEoCUIGsrsYAggBEiwKBGtleXMYDCADKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuU2lnbmluZ0tleRIrCgdjbGllbnRzGA0gAygLMhouaG9sZGZhc3QuaXNzdWVyLnYxLkNsaWVudBI7Cg1pZHBfcHJvdmlkZXJzGA4gAygLMiQuaG9sZGZhc3QuaXNzdWVyLnYxLklkZW50aXR5UHJvdmlkZXISFAoMbWFpbF90cm91YmxlGA8gASgIInEKCERhdGFiYXNlEgwKBG5hbWUYASABKAkSDAoEcm9sZRgCIAEoCRIYCghwYXNzd29yZBgDIAEoCUIGsrsYAggBEg8KB2FkZHJlc3MYBCABKAkSDAoEcG9ydBgFIAEoBRIQCghob3N0bmFtZRgGIAEoCSKPAQoEU210cBIMCgRob3N0GAEgASgJEgwKBHBvcnQYAiABKAUSEAoIdXNlcm5hbWUYAyABKAkSGAoIcGFzc3dvcmQYBCABKAlCBrK7GAIIARIUCgxmcm9tX2FkZHJlc3MYBSABKAkSEQoJZnJvbV9uYW1lGAYgASgJEhYKDmNhX2NlcnRpZmljYXRlGAcgASgJIkQKBVRoZW1lEhQKDGRpc3BsYXlfbmFtZRgBIAEoCRITCgticmFuZF9jb2xvchgCIAEoCRIQCghsb2dvX3VybBgDIAEoCSJaCgpTaWduaW5nS2V5EgsKA2tpZBgBIAEoCRIOCgZzdGF0dXMYAiABKAkSGwoLcHJpdmF0ZV9rZXkYAyABKAlCBrK7GAIIARISCgpwdWJsaWNfandrGAQgASgJIsUBCgZDbGllbnQSEQoJY2xpZW50X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSFAoMY29uZmlkZW50aWFsGAMgASgIEhsKC3NlY3JldF9oYXNoGAQgASgJQgayuxgCCAESFQoNcmVkaXJlY3RfdXJpcxgFIAMoCRIhChlwb3N0X2xvZ291dF9yZWRpcmVjdF91cmlzGAYgAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgHIAMoCRIUCgxyZXF1aXJlX3BrY2UYCCABKAgikgEKEElkZW50aXR5UHJvdmlkZXISEAoIcHJvdmlkZXIYASABKAkSEgoKaXNzdWVyX3VybBgCIAEoCRIRCgljbGllbnRfaWQYAyABKAkSHQoNY2xpZW50X3NlY3JldBgEIAEoCUIGsrsYAggBEg4KBnNjb3BlcxgFIAMoCRIWCg5jYV9jZXJ0aWZpY2F0ZRgGIAEoCTJeCg1Jc3N1ZXJTZXJ2aWNlEk0KBkZvbGxvdxIhLmhvbGRmYXN0Lmlzc3Vlci52MS5Gb2xsb3dSZXF1ZXN0GhwuaG9sZGZhc3QuaXNzdWVyLnYxLkFwcEJhdGNoKAEwAWIGcHJvdG8z", [file_holdfast_v1_options]);
+  fileDesc("Ch9ob2xkZmFzdC9pc3N1ZXIvdjEvaXNzdWVyLnByb3RvEhJob2xkZmFzdC5pc3N1ZXIudjEiiQEKDUZvbGxvd1JlcXVlc3QSGwoTY2VydGlmaWNhdGVfcmVxdWVzdBgBIAEoDBItCgZzZXJ2ZWQYAiADKAsyHS5ob2xkZmFzdC5pc3N1ZXIudjEuU2VydmVkQXBwEiwKBG1haWwYAyABKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuTWFpbFJlcG9ydCKUAQoKTWFpbFJlcG9ydBIxCgh0cm91YmxlcxgBIAMoCzIfLmhvbGRmYXN0Lmlzc3Vlci52MS5NYWlsVHJvdWJsZRIPCgd3b3JraW5nGAIgAygJEi0KBmxpbWl0cxgDIAMoCzIdLmhvbGRmYXN0Lmlzc3Vlci52MS5NYWlsTGltaXQSEwoLYmVsb3dfbGltaXQYBCADKAkiLgoJTWFpbExpbWl0Eg4KBmFwcF9pZBgBIAEoCRIRCglmb3JfdXNlcnMYAiABKAgiLQoLTWFpbFRyb3VibGUSDgoGYXBwX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSIsCglTZXJ2ZWRBcHASDgoGYXBwX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMipwEKCEFwcEJhdGNoEg0KBXJlc2V0GAEgASgIEg4KBnN5bmNlZBgCIAEoCBIrCgRhcHBzGAMgAygLMh0uaG9sZGZhc3QuaXNzdWVyLnYxLkFwcFNpZ25JbhIMCgRnb25lGAQgAygJEhMKC2NvbnRyb2xsZXJzGAUgAygJEiwKA293bhgGIAEoCzIfLmhvbGRmYXN0Lmlzc3Vlci52MS5Pd25OZXR3b3JrcyJkCgtPd25OZXR3b3JrcxIRCglsaXN0ZW5lcnMYASADKAkSFgoObG9vcGJhY2tfYmxvY2sYAiABKAkSGQoRbWFjaGluZV9hZGRyZXNzZXMYAyADKAkSDwoHYWxsb3dlZBgEIAMoCSLvAwoJQXBwU2lnbkluEg4KBmFwcF9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEhIKCmlzc3Vlcl91cmwYAyABKAkSDAoEaG9zdBgEIAEoCRITCgtjZXJ0aWZpY2F0ZRgFIAEoCRIuCghkYXRhYmFzZRgGIAEoCzIcLmhvbGRmYXN0Lmlzc3Vlci52MS5EYXRhYmFzZRImCgRzbXRwGAcgASgLMhguaG9sZGZhc3QuaXNzdWVyLnYxLlNtdHASKAoFdGhlbWUYCCABKAsyGS5ob2xkZmFzdC5pc3N1ZXIudjEuVGhlbWUSFAoMc2lnbl91cF9vcGVuGAkgASgIEhYKDm1haWxzX3Blcl9ob3VyGAogASgFEhYKBnNlY3JldBgLIAEoCUIGsrsYAggBEiwKBGtleXMYDCADKAsyHi5ob2xkZmFzdC5pc3N1ZXIudjEuU2lnbmluZ0tleRIrCgdjbGllbnRzGA0gAygLMhouaG9sZGZhc3QuaXNzdWVyLnYxLkNsaWVudBI7Cg1pZHBfcHJvdmlkZXJzGA4gAygLMiQuaG9sZGZhc3QuaXNzdWVyLnYxLklkZW50aXR5UHJvdmlkZXISFAoMbWFpbF90cm91YmxlGA8gASgIEhQKDG1haWxfbGltaXRlZBgQIAEoCCJxCghEYXRhYmFzZRIMCgRuYW1lGAEgASgJEgwKBHJvbGUYAiABKAkSGAoIcGFzc3dvcmQYAyABKAlCBrK7GAIIARIPCgdhZGRyZXNzGAQgASgJEgwKBHBvcnQYBSABKAUSEAoIaG9zdG5hbWUYBiABKAkijwEKBFNtdHASDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgFEhAKCHVzZXJuYW1lGAMgASgJEhgKCHBhc3N3b3JkGAQgASgJQgayuxgCCAESFAoMZnJvbV9hZGRyZXNzGAUgASgJEhEKCWZyb21fbmFtZRgGIAEoCRIWCg5jYV9jZXJ0aWZpY2F0ZRgHIAEoCSJECgVUaGVtZRIUCgxkaXNwbGF5X25hbWUYASABKAkSEwoLYnJhbmRfY29sb3IYAiABKAkSEAoIbG9nb191cmwYAyABKAkiWgoKU2lnbmluZ0tleRILCgNraWQYASABKAkSDgoGc3RhdHVzGAIgASgJEhsKC3ByaXZhdGVfa2V5GAMgASgJQgayuxgCCAESEgoKcHVibGljX2p3axgEIAEoCSLFAQoGQ2xpZW50EhEKCWNsaWVudF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEhQKDGNvbmZpZGVudGlhbBgDIAEoCBIbCgtzZWNyZXRfaGFzaBgEIAEoCUIGsrsYAggBEhUKDXJlZGlyZWN0X3VyaXMYBSADKAkSIQoZcG9zdF9sb2dvdXRfcmVkaXJlY3RfdXJpcxgGIAMoCRIXCg9hbGxvd2VkX29yaWdpbnMYByADKAkSFAoMcmVxdWlyZV9wa2NlGAggASgIIpIBChBJZGVudGl0eVByb3ZpZGVyEhAKCHByb3ZpZGVyGAEgASgJEhIKCmlzc3Vlcl91cmwYAiABKAkSEQoJY2xpZW50X2lkGAMgASgJEh0KDWNsaWVudF9zZWNyZXQYBCABKAlCBrK7GAIIARIOCgZzY29wZXMYBSADKAkSFgoOY2FfY2VydGlmaWNhdGUYBiABKAkyXgoNSXNzdWVyU2VydmljZRJNCgZGb2xsb3cSIS5ob2xkZmFzdC5pc3N1ZXIudjEuRm9sbG93UmVxdWVzdBocLmhvbGRmYXN0Lmlzc3Vlci52MS5BcHBCYXRjaCgBMAFiBnByb3RvMw", [file_holdfast_v1_options]);
 
 /**
  * @generated from message holdfast.issuer.v1.FollowRequest
@@ -89,6 +89,20 @@ export type MailReport = Message<"holdfast.issuer.v1.MailReport"> & {
    * @generated from field: repeated string working = 2;
    */
   working: string[];
+
+  /**
+   * Apps that have sent what they may, to all or to addresses without a user.
+   *
+   * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
+   */
+  limits: MailLimit[];
+
+  /**
+   * Apps that were at their limit, and are not any more.
+   *
+   * @generated from field: repeated string below_limit = 4;
+   */
+  belowLimit: string[];
 };
 
 /**
@@ -106,6 +120,20 @@ export type MailReportJson = {
    * @generated from field: repeated string working = 2;
    */
   working?: string[];
+
+  /**
+   * Apps that have sent what they may, to all or to addresses without a user.
+   *
+   * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
+   */
+  limits?: MailLimitJson[];
+
+  /**
+   * Apps that were at their limit, and are not any more.
+   *
+   * @generated from field: repeated string below_limit = 4;
+   */
+  belowLimit?: string[];
 };
 
 /**
@@ -114,6 +142,51 @@ export type MailReportJson = {
  */
 export const MailReportSchema: GenMessage<MailReport, {jsonType: MailReportJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_issuer_v1_issuer, 1);
+
+/**
+ * An app sends no more mails for a while.
+ *
+ * @generated from message holdfast.issuer.v1.MailLimit
+ */
+export type MailLimit = Message<"holdfast.issuer.v1.MailLimit"> & {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId: string;
+
+  /**
+   * Addresses of users get none either.
+   *
+   * @generated from field: bool for_users = 2;
+   */
+  forUsers: boolean;
+};
+
+/**
+ * An app sends no more mails for a while.
+ *
+ * @generated from message holdfast.issuer.v1.MailLimit
+ */
+export type MailLimitJson = {
+  /**
+   * @generated from field: string app_id = 1;
+   */
+  appId?: string;
+
+  /**
+   * Addresses of users get none either.
+   *
+   * @generated from field: bool for_users = 2;
+   */
+  forUsers?: boolean;
+};
+
+/**
+ * Describes the message holdfast.issuer.v1.MailLimit.
+ * Use `create(MailLimitSchema)` to create a new message.
+ */
+export const MailLimitSchema: GenMessage<MailLimit, {jsonType: MailLimitJson}> = /*@__PURE__*/
+  messageDesc(file_holdfast_issuer_v1_issuer, 2);
 
 /**
  * The mail server of an app takes no mails.
@@ -158,7 +231,7 @@ export type MailTroubleJson = {
  * Use `create(MailTroubleSchema)` to create a new message.
  */
 export const MailTroubleSchema: GenMessage<MailTrouble, {jsonType: MailTroubleJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 2);
+  messageDesc(file_holdfast_issuer_v1_issuer, 3);
 
 /**
  * @generated from message holdfast.issuer.v1.ServedApp
@@ -195,7 +268,7 @@ export type ServedAppJson = {
  * Use `create(ServedAppSchema)` to create a new message.
  */
 export const ServedAppSchema: GenMessage<ServedApp, {jsonType: ServedAppJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 3);
+  messageDesc(file_holdfast_issuer_v1_issuer, 4);
 
 /**
  * @generated from message holdfast.issuer.v1.AppBatch
@@ -288,7 +361,7 @@ export type AppBatchJson = {
  * Use `create(AppBatchSchema)` to create a new message.
  */
 export const AppBatchSchema: GenMessage<AppBatch, {jsonType: AppBatchJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 4);
+  messageDesc(file_holdfast_issuer_v1_issuer, 5);
 
 /**
  * @generated from message holdfast.issuer.v1.OwnNetworks
@@ -353,7 +426,7 @@ export type OwnNetworksJson = {
  * Use `create(OwnNetworksSchema)` to create a new message.
  */
 export const OwnNetworksSchema: GenMessage<OwnNetworks, {jsonType: OwnNetworksJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 5);
+  messageDesc(file_holdfast_issuer_v1_issuer, 6);
 
 /**
  * All that an issuer needs to sign the users of one app in.
@@ -445,6 +518,13 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble: boolean;
+
+  /**
+   * Controllers know that the app is at its limit of mails.
+   *
+   * @generated from field: bool mail_limited = 16;
+   */
+  mailLimited: boolean;
 };
 
 /**
@@ -537,6 +617,13 @@ export type AppSignInJson = {
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble?: boolean;
+
+  /**
+   * Controllers know that the app is at its limit of mails.
+   *
+   * @generated from field: bool mail_limited = 16;
+   */
+  mailLimited?: boolean;
 };
 
 /**
@@ -544,7 +631,7 @@ export type AppSignInJson = {
  * Use `create(AppSignInSchema)` to create a new message.
  */
 export const AppSignInSchema: GenMessage<AppSignIn, {jsonType: AppSignInJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 6);
+  messageDesc(file_holdfast_issuer_v1_issuer, 7);
 
 /**
  * @generated from message holdfast.issuer.v1.Database
@@ -625,7 +712,7 @@ export type DatabaseJson = {
  * Use `create(DatabaseSchema)` to create a new message.
  */
 export const DatabaseSchema: GenMessage<Database, {jsonType: DatabaseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 7);
+  messageDesc(file_holdfast_issuer_v1_issuer, 8);
 
 /**
  * @generated from message holdfast.issuer.v1.Smtp
@@ -712,7 +799,7 @@ export type SmtpJson = {
  * Use `create(SmtpSchema)` to create a new message.
  */
 export const SmtpSchema: GenMessage<Smtp, {jsonType: SmtpJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 8);
+  messageDesc(file_holdfast_issuer_v1_issuer, 9);
 
 /**
  * @generated from message holdfast.issuer.v1.Theme
@@ -759,7 +846,7 @@ export type ThemeJson = {
  * Use `create(ThemeSchema)` to create a new message.
  */
 export const ThemeSchema: GenMessage<Theme, {jsonType: ThemeJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 9);
+  messageDesc(file_holdfast_issuer_v1_issuer, 10);
 
 /**
  * In the order in which they are published; the first active one signs.
@@ -832,7 +919,7 @@ export type SigningKeyJson = {
  * Use `create(SigningKeySchema)` to create a new message.
  */
 export const SigningKeySchema: GenMessage<SigningKey, {jsonType: SigningKeyJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 10);
+  messageDesc(file_holdfast_issuer_v1_issuer, 11);
 
 /**
  * @generated from message holdfast.issuer.v1.Client
@@ -933,7 +1020,7 @@ export type ClientJson = {
  * Use `create(ClientSchema)` to create a new message.
  */
 export const ClientSchema: GenMessage<Client, {jsonType: ClientJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 11);
+  messageDesc(file_holdfast_issuer_v1_issuer, 12);
 
 /**
  * @generated from message holdfast.issuer.v1.IdentityProvider
@@ -1014,7 +1101,7 @@ export type IdentityProviderJson = {
  * Use `create(IdentityProviderSchema)` to create a new message.
  */
 export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: IdentityProviderJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_issuer_v1_issuer, 12);
+  messageDesc(file_holdfast_issuer_v1_issuer, 13);
 
 /**
  * @generated from service holdfast.issuer.v1.IssuerService

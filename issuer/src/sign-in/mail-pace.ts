@@ -1,0 +1,32 @@
+import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
+import type { SourceGroups } from "@holdfast/common/source-groups.ts";
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+
+/**
+ * Requests for mails of one app, in the memory of this process: those that are refused cost no statement. They are counted alike for
+ * every address, whether it is a user's or not, so a refusal may say so.
+ */
+export interface MailPace {
+  /** False where the address, or the source, has had all that it may have. */
+  admits(email: string, address: string): boolean;
+}
+
+const perSource = { perSecond: 300 / 600, burst: 300 };
+const perMoment = { perSecond: 1 / 30, burst: 1 };
+const perHour = { perSecond: 5 / 3_600, burst: 5 };
+const addressesMax = 20_000;
+
+export function createMailPace(monotonicMs: () => number, sources: SourceGroups): MailPace {
+  const bySource = createSourceBuckets({ ...perSource, sources }, monotonicMs);
+  const ofMoment = createTokenBuckets(perMoment, monotonicMs, addressesMax);
+  const ofHour = createTokenBuckets(perHour, monotonicMs, addressesMax);
+  return {
+    admits(email, address) {
+      if (bySource.take(address).waitS > 0) return false;
+      if (!ofMoment.admits(email, 1)) return false;
+      if (ofHour.admits(email, 1)) return true;
+      ofMoment.giveBack(email, 1);
+      return false;
+    },
+  };
+}
