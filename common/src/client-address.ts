@@ -20,20 +20,20 @@ export interface ProxySettings {
   readonly balancers: readonly string[];
 }
 
-/** What is needed of a request to say from where it came. */
+/** A request with the headers that proxies write. */
 interface Forwarded {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** From where requests come, as far as proxies that are trusted tell. */
+/** The clients of requests, as trusted proxies name them. */
 export interface ClientAddresses {
   /** The groups that an address is limited in; none for proxies and balancers, whose address many share. */
   readonly sources: SourceGroups;
-  /** Is what this peer says of its clients believed? */
+  /** Is this the address of a trusted proxy? */
   isTrusted(address: string): boolean;
   /**
    * The address of the client: the peer's, or the right-most one of X-Forwarded-For that is no trusted proxy's, where the peer is one.
-   * What a client itself puts into the header is to the left of that, and never read.
+   * Entries that a client itself puts into the header are to the left of that, and never read.
    */
   of(peer: string, request: Forwarded): string;
 }
@@ -41,7 +41,7 @@ export interface ClientAddresses {
 /** A chain of proxies is no longer than this. */
 const hopsMax = 16;
 
-/** Throws for what is no network. */
+/** Throws for an entry that is no network. */
 export function createClientAddresses({ trustedProxies, balancers }: ProxySettings): ClientAddresses {
   const isTrusted = createNetworks(trustedProxies);
   return {
@@ -54,7 +54,7 @@ export function createClientAddresses({ trustedProxies, balancers }: ProxySettin
       const hops = (Array.isArray(header) ? header.join(",") : header).split(",").slice(-hopsMax);
       for (const hop of hops.toReversed()) {
         const address = addressOfHop(hop.trim());
-        // What no proxy writes is not looked behind.
+        // No proxy writes this, so entries to its left are not read.
         if (address === undefined) return peer;
         peer = address;
         if (!isTrusted(peer)) return peer;

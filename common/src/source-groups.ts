@@ -16,7 +16,7 @@ const prefixes = [
   { bits: 48, factor: 16 },
 ] as const;
 
-/** `shared` are networks (CIDRs). Throws for what is no network. */
+/** `shared` are networks (CIDRs). Throws for an entry that is no network. */
 export function createSourceGroups(shared: readonly string[] = []): SourceGroups {
   const isShared = createNetworks(shared);
   return (text) => {
@@ -28,7 +28,7 @@ export function createSourceGroups(shared: readonly string[] = []): SourceGroups
   };
 }
 
-/** Is an address in one of the networks (CIDRs)? Throws for what is no network. */
+/** Is an address in one of the networks (CIDRs)? Throws for an entry that is no network. */
 export function createNetworks(cidrs: readonly string[]): (address: string) => boolean {
   const networks = new BlockList();
   for (const cidr of cidrs) {

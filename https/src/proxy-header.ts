@@ -14,7 +14,7 @@ const fixedBytes = 16;
 const restMax = 2_048;
 
 /**
- * Reads a header of the PROXY protocol (version 1 or 2) off a connection of a proxy that is trusted, and leaves what follows it to the
+ * Reads a header of the PROXY protocol (version 1 or 2) off a connection of a proxy that is trusted, and leaves the bytes after it to the
  * next reader. Undefined where the connection has none, or the header names no address. Throws for one that is broken or late.
  */
 export function takeProxyHeader(socket: Socket, withinMs: number): Promise<string | undefined> {

@@ -217,7 +217,7 @@ test("a handler that fails ends its request with 500 and the id that the log has
   session.destroy();
 });
 
-test("a trusted proxy names the client of a connection, and nobody else does", async () => {
+test("a trusted proxy, and no other peer, names the client of a connection", async () => {
   const { key, cert: ca } = await createTestCertificate();
   const clients = createClientAddresses({ trustedProxies: ["127.0.0.7"], balancers: [] });
   server = createApiServer({

@@ -29,7 +29,7 @@ export interface ServerOptions extends KeyPair {
   readonly certificates?: Certificates;
   /** Past it the longest idle connection of the source that has most is closed. */
   readonly maxConnections?: number;
-  /** Who counts as one source, and whose PROXY headers are believed; by default each address, and nobody's. */
+  /** Sources, and proxies whose PROXY headers are believed; by default each address is a source, and no header is believed. */
   readonly clients?: Pick<ClientAddresses, "sources" | "isTrusted">;
   /** An answer of which nothing is read for so long is cut. */
   readonly unreadMs?: number;

@@ -19,7 +19,7 @@ import { answer, routeName } from "./routes.ts";
 import { createMailPace } from "./sign-in/mail-pace.ts";
 import { createMailWatch, type MailWatchDeps } from "./sign-in/mail-watch.ts";
 import { problemPage } from "./sign-in/page.ts";
-import { createDatabase, DatabaseAway } from "./store/database.ts";
+import { createDatabase, DatabaseAway, DatabaseBusy } from "./store/database.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { createProviders } from "./upstream/provider.ts";
 
@@ -129,7 +129,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     } catch (error) {
       if (error instanceof Refused) return error.answer;
       if (error instanceof DatabaseAway) {
-        log.warn("database away", { app: app.config.appId, reason: error.message });
+        // A flood would fill the log too.
+        if (!(error instanceof DatabaseBusy))
+          log.warn("database away", { app: app.config.appId, reason: error.message });
         const refused = problemPage(app, 503, "Signing in is not possible now. Try again in a moment.");
         return { ...refused, headers: { ...refused.headers, "retry-after": "2" } };
       }

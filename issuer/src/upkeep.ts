@@ -10,7 +10,7 @@ const mailsAtOnce = 20;
 /** Apps at a time: one whose database hangs delays few others. */
 const appsAtOnce = 16;
 const sweptAtOnce = 1_000;
-/** More than is written in a round; what is beyond goes in the next. */
+/** More than is written in a round; the remainder goes in the next. */
 const sweptInRound = 100;
 
 /** Rows that nothing reads any more. Each condition has an index of its own, and each statement takes a bounded number. */

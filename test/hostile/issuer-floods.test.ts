@@ -34,7 +34,7 @@ function rowsRead(plan: Plan): number {
   return (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), own);
 }
 
-/** All of it at once, so many at a time. */
+/** Runs work many times, a bounded number of it at once. */
 async function flood<T>(times: number, work: (at: number) => Promise<T>, atOnce = 30): Promise<T[]> {
   const done: T[] = [];
   let at = 0;
@@ -129,11 +129,11 @@ test("a flood of addresses gets the page of any address, and leaves no rows but 
   const answers = await flood(400, (at) => its.post(path, { email: `stranger${at}@example.com` }, options));
   const statuses = [...new Set(answers.map(({ status }) => status))].toSorted();
   expect(statuses).toEqual([303, 429]);
-  // What a source may have sent to strangers in ten minutes.
+  // A source may have 30 mails sent to strangers in ten minutes.
   expect((await count("login_tokens")) - before).toBeLessThanOrEqual(30);
 });
 
-test("strangers of any number use up no mail of somebody who is a user", async () => {
+test("strangers of any number use up no mail of a user", async () => {
   await flood(60, async (at) => {
     const from = `127.0.43.${at}`;
     const browser = its.browser(from);
@@ -155,7 +155,7 @@ test("refreshes go on while every form of a database that was filled is flooded"
      SELECT gen_random_uuid(), 'filled' || n || '@example.com', sha256(n::text::bytea), '10.0.0.1', false, n % 2 = 0,
        now() + interval '15 minutes' FROM generate_series(1, 600000) AS n`,
   );
-  // Whoever holds what askers for mails wait for holds nobody else up.
+  // Requests for mails wait for this lock, and refreshes do not.
   const holder = await connectPostgresql(its.machine, { user: "app_user", password: "secret" });
   await holder.query("BEGIN");
   await holder.query("SELECT pg_advisory_xact_lock(hashtextextended('holdfast mails of sign-ins', 0))");
@@ -198,13 +198,13 @@ test("refreshes go on while every form of a database that was filled is flooded"
   await its.rows("DELETE FROM _mdb_auth.login_tokens WHERE email LIKE 'filled%'");
 });
 
-test("behind a trusted proxy clients are told apart, and nobody else's word counts", async () => {
+test("clients behind a trusted proxy are limited apart, and headers of other peers are ignored", async () => {
   const guess = { client_id: its.appId, grant_type: "refresh_token", refresh_token: "guess" };
   const guessAs = (from: string, client: string) =>
     its.post("/token", guess, { dispatcher: its.agent(from), headers: { "x-forwarded-for": client } });
   await flood(50, () => guessAs("127.0.46.1", "1.1.1.1, 203.0.113.7"));
   expect((await guessAs("127.0.46.1", "203.0.113.7")).status).toBe(429);
-  // What a client writes itself is to the left of what the proxy writes.
+  // Entries of the client itself are to the left of the proxy's.
   expect((await guessAs("127.0.46.2", "1.1.1.1, 203.0.113.7, 127.0.46.1")).status).toBe(429);
   expect((await guessAs("127.0.46.1", "203.0.113.8")).status).toBe(400);
   await flood(60, (at) => guessAs("127.0.47.1", `203.0.114.${at}`));
@@ -221,7 +221,7 @@ test("the owner of the database ends no session of an issuer", async () => {
   await owner.end();
 });
 
-test("what fails at the token endpoint leaves a bounded number of rows, and holds no proved client up", async () => {
+test("failures at the token endpoint leave a bounded number of rows, and delay no client that proves its secret", async () => {
   const guess = { client_id: its.appId, grant_type: "refresh_token", refresh_token: "guess" };
   const before = await count("events", "type = 'token.refused'");
   const answers = await flood(400, async (at) => {
@@ -239,7 +239,7 @@ test("what fails at the token endpoint leaves a bounded number of rows, and hold
   await its.post("/revoke", { ...web, token: tokens.refresh_token }, { dispatcher });
   const failed = await flood(80, () => its.post("/token", dead, { dispatcher }));
   expect(failed.some(({ status }) => status === 400)).toBe(true);
-  // A source that guesses is held up, and a client that proves its secret there is not.
+  // A source that guesses is delayed, and a client that proves its secret there is not.
   await flood(60, () => its.post("/token", guess, { dispatcher }));
   expect((await its.post("/token", guess, { dispatcher })).status).toBe(429);
   const browser = its.browser(from);

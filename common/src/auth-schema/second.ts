@@ -1,8 +1,8 @@
 import { authSchema as s } from "./names.ts";
 
 /**
- * Version 2: indexes alone, so issuers that serve either version run the same statements. What a caller without a credential has
- * counted or looked up, and what upkeep removes, is found without a look at other rows.
+ * Version 2: indexes alone, so issuers that serve either version run the same statements. Rows that limits count, and rows that
+ * upkeep removes, are found without a look at others.
  */
 export const second: readonly string[] = [
   `CREATE INDEX login_tokens_of_users ON ${s}.login_tokens (created_at) WHERE is_owed AND is_known`,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { DerivedKeys } from "../derived-keys.ts";
 
-/** 256 random bits with their HMAC: what this app never handed out is told without a look at the database. */
+/** 256 random bits with their HMAC: a code that this app never handed out is refused without a look at the database. */
 const form = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 /** Of issuers of the version before, whose codes live for a minute after they are replaced. */
 const formBefore = /^[A-Za-z0-9_-]{43}$/;

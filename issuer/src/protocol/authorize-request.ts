@@ -28,7 +28,7 @@ export type ReadRequest =
       readonly description: string;
     };
 
-/** Most bytes of values that are kept in a cookie meanwhile, as JSON writes them. */
+/** Most bytes of values that a cookie carries meanwhile, as JSON writes them. */
 const lengths = {
   state: 1_024,
   nonce: 512,
@@ -37,9 +37,18 @@ const lengths = {
   redirect_uri: 512,
   client_id: 64,
   id_token_hint: 4_096,
+  prompt: 64,
 };
 const knownScopes = new Set(["openid", "email", "offline_access"]);
 const challengeForm = /^[A-Za-z0-9_-]{43}$/;
+
+const bounded = ["response_type", "response_mode", "code_challenge", "code_challenge_method", "prompt", "max_age"];
+
+/** The parameters of a request that is read, without any others: they fit a URL. */
+export function knownParameters(given: URLSearchParams): URLSearchParams {
+  const names = new Set([...Object.keys(lengths), ...bounded]);
+  return new URLSearchParams([...given].filter(([name]) => names.has(name)));
+}
 
 /** Without its quotes. */
 function bytesOf(value: string): number {

@@ -4,7 +4,7 @@ import { answerClient, grantCode } from "../sign-in/finish.ts";
 import { keepInteraction, newInteraction } from "../sign-in/interaction.ts";
 import { problemPage } from "../sign-in/page.ts";
 import { currentSession, type Session } from "../sign-in/session.ts";
-import { type AuthorizeRequest, readAuthorize } from "./authorize-request.ts";
+import { type AuthorizeRequest, knownParameters, readAuthorize } from "./authorize-request.ts";
 
 /** GET or POST /authorize (OpenID Connect Core section 3.1.2). */
 export async function authorize(app: App, asked: Asked): Promise<Answer> {
@@ -14,7 +14,7 @@ export async function authorize(app: App, asked: Asked): Promise<Answer> {
   if (!read.ok) return answerClient(app, read, { error: read.error, error_description: read.description });
   const { request } = read;
   // Forms of other sites come without our cookies: as a GET it has them, so that they stay few and a session is found.
-  if (asked.method === "POST") return seeOther(`/authorize?${given.toString()}`);
+  if (asked.method === "POST") return seeOther(`/authorize?${knownParameters(given).toString()}`);
   const hint = await hintedUser(app, request);
   if (!hint.isValid)
     return answerClient(app, request, {

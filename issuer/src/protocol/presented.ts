@@ -5,7 +5,7 @@ import { kindOfCode } from "./authorization-code.ts";
 import { authenticatedClient, tokenError } from "./client-authentication.ts";
 import { readRefreshToken } from "./refresh-token.ts";
 
-/** What a request to the token endpoint shows, as far as that is told without a look at the database. */
+/** The client and the proof of a request to the token endpoint, as far as they are found without the database. */
 export interface Presented {
   /** As it was given; cut to what an id may have. */
   readonly clientId: string;

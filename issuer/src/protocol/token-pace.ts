@@ -26,12 +26,12 @@ const writeFailure = `
     ceil(extract(epoch FROM min(occurred_at) + interval '1 minute' - now()))::int AS wait_s FROM before`;
 
 /**
- * Answers token requests, and delays the next of those that fail too often. Who guesses is told by what is presented: a secret, a
- * code or a token that this app never handed out counts for its source and client. One that it did hand out, and that is over, counts
- * for itself alone: neither its client nor others at its address wait for that.
+ * Answers token requests, and delays the next of those that fail too often. A secret, code or token that
+ * this app never handed out is a guess, and counts for its source and client. A code or token that was handed out and is over counts for
+ * itself alone: neither its client nor others at its address wait for that.
  */
 export interface TokenPace {
-  /** `proved`: by a secret, code or token of the app; what is proved does not count as a request without a credential. */
+  /** `isProved`: the request has a secret, code or token of the app, and does not count as one without a credential. */
   answer(app: App, asked: Asked): Promise<{ readonly answer: Answer; readonly isProved: boolean }>;
 }
 

@@ -65,7 +65,7 @@ export async function finish(app: App, asked: Asked, interaction: Interaction, p
   const isRight = "code" in proof ? isSame(proof.code, secrets.code) : isSame(proof.linkToken, secrets.linkToken);
   const which = [mail.id, interactionHash(interaction.id)];
   const isOpen = `id = $1 AND interaction_hash = $2 AND ended_at IS NULL AND expires_at > now() AND tries < ${triesMax}`;
-  // What the browser hears depends on its own tries alone: a mail that was withheld has no row that counts them.
+  // The answer depends on the tries of this browser alone: a mail that was withheld has no row that counts them.
   const tries = (mail.tries ?? 0) + 1;
   const refused: Finished =
     tries >= triesMax ? { kind: "over" } : { kind: "wrong", next: { ...interaction, mail: { ...mail, tries } } };

@@ -3,7 +3,7 @@ import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
 import type { Asked } from "../http/exchange.ts";
 
-/** The outcome of a request for a mail. The page is the same for `sent` and `withheld`; nothing is written for what is withheld. */
+/** The outcome of a request for a mail. The page is the same for `sent` and `withheld`; a mail that is withheld leaves no row. */
 export type AskedMail =
   | {
       readonly kind: "sent" | "withheld";
@@ -55,7 +55,7 @@ export const countMails = `
   FROM person`;
 
 /**
- * Writes down a mail that is owed, and voids the one before for the same sign-in. Limits are counted from what is written, so they
+ * Writes down a mail that is owed, and voids the one before for the same sign-in. Limits are counted from rows, so they
  * are those of all replicas: requests of one app for mails wait for each other a moment. Past a limit nothing is written.
  */
 export async function askForMail(

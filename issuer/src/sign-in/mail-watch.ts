@@ -6,12 +6,12 @@ import { sendMail } from "./send-mail.ts";
 
 type Report = MessageInitShape<typeof MailReportSchema>;
 
-/** Who gets no mails of an app for a while: addresses without a user, or users too. */
+/** The limit that an app is at: that of addresses without a user, or that of all. */
 export interface MailLimited {
   readonly forUsers: boolean;
 }
 
-/** Sends mails, and tells controllers of mail servers that take none, and of apps that may send no more. */
+/** Sends mails, and reports mail servers that take none, and apps at their limit, to controllers. */
 export interface MailWatch {
   limited(app: App, limit: MailLimited): void;
   belowLimit(app: App): void;
@@ -27,18 +27,19 @@ export interface MailWatchDeps {
 
 /** One failure may be chance; what is owed is tried again soon. */
 const failuresTold = 2;
-/** Until controllers tell that they heard of it. */
-const limitToldAgainMs = 10_000;
+/** A report is repeated until the app's configuration has it. */
+const limitReportedAgainMs = 10_000;
 
 export function createMailWatch({ tell, counted, monotonicMs }: MailWatchDeps): MailWatch {
   /** Failures of an app in a row. */
   const failures = new Map<string, number>();
-  /** When an app's limit was told of. */
-  const toldAt = new Map<string, number>();
+  /** When an app's limit was reported last. */
+  const reportedAt = new Map<string, number>();
   return {
     limited({ config: { appId, mailLimited } }, { forUsers }) {
-      if (mailLimited || monotonicMs() - (toldAt.get(appId) ?? -limitToldAgainMs) < limitToldAgainMs) return;
-      toldAt.set(appId, monotonicMs());
+      if (mailLimited || monotonicMs() - (reportedAt.get(appId) ?? -limitReportedAgainMs) < limitReportedAgainMs)
+        return;
+      reportedAt.set(appId, monotonicMs());
       tell({ limits: [{ appId, forUsers }] });
     },
     belowLimit: ({ config: { appId } }) => tell({ belowLimit: [appId] }),

@@ -20,7 +20,7 @@ export interface Step {
   readonly id: string;
   /** Sends a mail that is owed, after the answer. */
   readonly send: (mailId: string) => void;
-  /** Has the owner hear that the app is at its limit of mails. */
+  /** Reports that the app is at its limit of mails. */
   readonly limited: (limit: MailLimited) => void;
   readonly providers: Providers;
 }

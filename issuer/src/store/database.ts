@@ -28,6 +28,9 @@ export class DatabaseAway extends Error {
   override readonly name = "DatabaseAway";
 }
 
+/** More is asked of it than it does in time; the requests that wait say no more than that. */
+export class DatabaseBusy extends DatabaseAway {}
+
 const connectionsMax = 4;
 const formsAtOnce = 2;
 /** Statements of pages and forms, and those of tokens, that wait for their turn; past it they are refused at once. */
@@ -56,7 +59,7 @@ const pinned = {
   row_security: "on",
   default_transaction_deferrable: "off",
   log_parameter_max_length_on_error: "0",
-  // Each statement finds few rows by an index; what the planner believes of a table that strangers fill does not change that.
+  // Each statement finds few rows by an index, and stops at its limit, whatever statistics say of a table that strangers fill.
   enable_seqscan: "off",
   enable_bitmapscan: "off",
 };
@@ -77,8 +80,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   let isClosed = false;
 
   /** While the primary changes, one that is asked for comes when the new one is known. */
-  async function connect(): Promise<pg.PoolClient> {
-    const until = performance.now() + waitMs;
+  async function connect(until: number): Promise<pg.PoolClient> {
     for (;;) {
       try {
         return await pool.connect();
@@ -90,8 +92,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     }
   }
 
-  async function useNow<T>(work: (rows: Rows) => Promise<T>): Promise<T> {
-    const client = await connect();
+  async function useNow<T>(work: (rows: Rows) => Promise<T>, until: number): Promise<T> {
+    const client = await connect(until);
     let failure: unknown;
     try {
       const rows: Rows = async <R>(sql: string, values?: readonly unknown[]) =>
@@ -107,7 +109,11 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   }
 
   const statementsOf = (lane: Lane): Statements => {
-    const use = <T>(work: (rows: Rows) => Promise<T>) => lane(() => useNow(work));
+    const use = <T>(work: (rows: Rows) => Promise<T>) => {
+      // The wait for a turn and that for a connection are one.
+      const until = performance.now() + waitMs;
+      return lane(() => useNow(work, until));
+    };
     return {
       rows: (sql, values) => use((rows) => rows(sql, values)),
       transaction: (work) =>
@@ -137,7 +143,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
 
 type Lane = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** So much work at a time, the rest in its turn. Throws DatabaseAway for what has waited too long, and where too much waits. */
+/** Bounds work that runs at a time; the rest waits, first come first served. Throws DatabaseAway past the longest wait or line. */
 function createLane(atOnce: number): Lane {
   let free = atOnce;
   const waiting = new Set<() => void>();
@@ -147,11 +153,11 @@ function createLane(atOnce: number): Lane {
       free -= 1;
       return;
     }
-    if (waiting.size >= waitingMax) throw new DatabaseAway("too many statements wait");
+    if (waiting.size >= waitingMax) throw new DatabaseBusy("too many statements wait");
     await new Promise<void>((resolve, reject) => {
       const late = setTimeout(() => {
         waiting.delete(begin);
-        reject(new DatabaseAway("no turn in time"));
+        reject(new DatabaseBusy("no turn in time"));
       }, waitMs);
       const begin = () => {
         clearTimeout(late);

@@ -42,7 +42,7 @@ export interface IssuerProcess {
   begin(browser: Browser, more?: Readonly<Record<string, string>>): Promise<Page>;
   /** Sends a form with these cookies; redirects are not followed. */
   post(path: string, form: Readonly<Record<string, string>>, options?: PostOptions): Promise<Answered>;
-  /** The newest mail to an address, once there are so many. */
+  /** The newest mail to an address, once `count` of them arrived. */
   mailTo(address: string, count?: number): Promise<{ readonly code: string; readonly link: string }>;
   /** Ends the process and starts it again, with another state of the app. */
   restart(change?: AppChange): Promise<void>;
@@ -50,7 +50,7 @@ export interface IssuerProcess {
   remove(): Promise<void>;
 }
 
-/** Of the app, what tests have otherwise. */
+/** The settings of the app that tests change. */
 type AppChange = Partial<Pick<AppSignIn, "mailsPerHour" | "signUpOpen">>;
 
 export interface PostOptions {
@@ -71,7 +71,7 @@ export const issuerRole = "holdfast_auth_0123456789abcdef";
 export const verifier = "v".repeat(43);
 export const challenge = createHash("sha256").update(verifier).digest("base64url");
 
-/** `environment` is that of the process, besides what it needs. */
+/** `environment` adds variables to those that the process needs. */
 export async function startIssuerProcess(
   app: AppChange = {},
   environment: Readonly<Record<string, string>> = {},

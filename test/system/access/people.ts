@@ -51,7 +51,7 @@ export function peopleCases(its: AccessUnderTest): void {
       const right = { current_password: "a first password", new_password: "a second password" };
       expect(await status(ben.post("/users/me/password", right))).toBe(204);
       expect(await status(ben.get("/me"))).toBe(401);
-      // Whoever had the password may have made tokens.
+      // Another holder of the old password may have made tokens.
       expect(await status(holder.get("/managed-services"))).toBe(401);
       const renewed = its.platform.rest.as(basic("ben", "a second password"));
       const made = await renewed.post<Created>("/tokens", { scopes: ["services:read"], ttl_seconds: 3_600 });

@@ -81,7 +81,7 @@ export interface UserSpec {
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
 }
 
-/** The person's own tokens are over with this: whoever had the password may have made some. */
+/** Ends the tokens that the person made: another holder of the password may have made some. */
 export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
   return { tokenGeneration: tokenGeneration + 1 };
 }

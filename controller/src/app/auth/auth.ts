@@ -118,7 +118,7 @@ export interface AuthStatus {
   readonly erasedOver: string | null;
   /** Why issuers cannot send mails; null while they can. */
   readonly mailTrouble: string | null;
-  /** Who gets no mails because the app has sent those of its hour; null while it has room. */
+  /** Addresses that get no mails because the app has sent those of its hour; null while it has room. */
   readonly mailLimit: MailLimit | null;
   readonly health: AuthHealthStatus;
 }
