@@ -19,7 +19,7 @@ const perAddressHour = 5;
 const perSource = { within: "10 minutes", unknown: 30, known: 300 } as const;
 
 /** Of the mails of an hour, how many addresses without a user may have: the others are for users. */
-export function strangersShare(mailsPerHour: number): number {
+function strangersShare(mailsPerHour: number): number {
   return Math.ceil(mailsPerHour / 2);
 }
 

@@ -69,7 +69,7 @@ const host = "login.test";
 const callback = "https://shop.example/cb";
 export const issuerRole = "holdfast_auth_0123456789abcdef";
 export const verifier = "v".repeat(43);
-export const challenge = createHash("sha256").update(verifier).digest("base64url");
+const challenge = createHash("sha256").update(verifier).digest("base64url");
 
 /** `environment` adds variables to those that the process needs. */
 export async function startIssuerProcess(
