@@ -380,6 +380,7 @@ export interface Database {
   readonly size_bytes: number;
   /** The operation that creates or drops it, until it is over. */
   readonly operation: Operation | null;
+  readonly state: "ready" | "creating" | "closed" | "dropping" | "invalid";
 }
 
 /** A database that goes: all that is left to tell while it takes time. */
@@ -479,6 +480,7 @@ export interface DrillCheck {
   /**
    * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
    * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
+   * "databases": names databases that are invalid, as they are in the source; it passes.
    */
   readonly name: string;
   /** The source of this restore: "backup" or "target". */
@@ -737,6 +739,8 @@ export interface Operation {
   readonly error: Fault | null;
   /** Of maintenance that changes the image: the outcome of the snapshot of the data before the change. */
   readonly snapshot: DataSnapshot | null;
+  /** What it found and left as it is, such as databases that are invalid; sentences for a person. */
+  readonly warnings: readonly string[];
 }
 
 /** The owner of services, keys and memberships. */
@@ -1402,7 +1406,7 @@ export interface UpgradeFinding {
   /**
    * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
    * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
-   * "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
    */
   readonly code: string;
   /** The upgrade is refused because of it. */

@@ -88,6 +88,7 @@ const whole: Readonly<Record<string, string>> = {
   "holdfast.v1.MetricSeries.points":                 "what a period has at the finest resolution that is allowed for it",
   "holdfast.v1.Metrics.absent":                      "metrics and nodes of one service",
   "holdfast.v1.Metrics.series":                      "metrics and nodes of one service",
+  "holdfast.v1.Operation.warnings":                  "one of each kind and node",
   "holdfast.v1.Replication.standby_names":            "4 replicas",
   "holdfast.v1.Drill.checks":                       "checks of two restores",
   "holdfast.v1.ServiceBackups.gaps":                 "20",

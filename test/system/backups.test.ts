@@ -4,6 +4,7 @@ import { provisioningSteps } from "../support/api/provisioning-steps.ts";
 import type { ServiceJson } from "../support/api/service-json.ts";
 import type { Platform } from "../support/platform/platform.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { leaveInvalid } from "../support/engines/invalid-database.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { writeRowsUntilEnd } from "../support/platform/writes-until-end.ts";
 import { type BackupJson, createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
@@ -34,6 +35,9 @@ describe("backups of a service", () => {
     "a manual backup is completed, and sealed",
     async () => {
       await its.fill();
+      const client = await openPostgresql(platform, source.connection, { password: source.password });
+      await leaveInvalid(client, "halfway");
+      await client.end();
       first = await taken();
       expect(first).toMatchObject({ status: "completed", error_message: null, key_version: 1 });
       expect(first.size_bytes).toBeGreaterThan(100_000);
@@ -74,11 +78,27 @@ describe("backups of a service", () => {
         expect((await sql(one, "SHOW work_mem"))[0]).toEqual({ work_mem: "5MB" });
         expect(one.password).not.toBe(source.password);
         await expect(sql(one, "SELECT 1", source.password)).rejects.toThrow(/authentication failed/);
+        const creation = (await services.operations(one.service.id)).find(({ type }) => type === "create");
+        expect(creation).toMatchObject({
+          status: "completed",
+          warnings: [expect.stringContaining("halfway is invalid")],
+        });
         const reader = { ...one.connection, user: "made_in_sql" };
         await expect(openPostgresql(platform, reader, { password: "known to the source" })).rejects.toThrow(
           /authentication failed/,
         );
       }
+      const databases = `/managed-services/${copy.service.id}/databases`;
+      const listed = expectStatus(await platform.rest.get<{ databases: object[] }>(databases), 200).json.databases;
+      expect(listed).toContainEqual(expect.objectContaining({ name: "halfway", state: "invalid" }));
+      const ofDatabases = async () => {
+        const path = `/managed-services/${copy.service.id}/health`;
+        const health = expectStatus(await platform.rest.get<{ checks: { name: string; status: string }[] }>(path), 200);
+        return health.json.checks.find(({ name }) => name === "databases")?.status;
+      };
+      expect(await ofDatabases()).toBe("degraded");
+      expectStatus(await platform.rest.delete(`${databases}/halfway`), 204);
+      await waitUntil("the copy is healthy", async () => (await ofDatabases()) === "healthy");
       const gone = await platform.rest.delete(`/managed-services/${fork.service.id}?skip_final_backup=true`);
       expectStatus(gone, 202);
       await services.gone(fork.service.id);

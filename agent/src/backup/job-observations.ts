@@ -58,6 +58,7 @@ export function restoreObservation(told: Told): RestoreObservation {
   const { text, big, time, since } = fieldsOf(told);
   const locked = told.report["lockedUsers"];
   const findings = told.report["findings"];
+  const warnings = told.report["warnings"];
   return create(RestoreObservationSchema, {
     restoreId: text("restoreId"),
     state: text("state"),
@@ -70,6 +71,7 @@ export function restoreObservation(told: Told): RestoreObservation {
     errorCode: text("errorCode"),
     lockedUsers: Array.isArray(locked) ? locked.map(String) : [],
     findings: Array.isArray(findings) ? findings.map((finding: string) => JSON.parse(finding) as Finding) : [],
+    warnings: Array.isArray(warnings) ? warnings.map(String) : [],
     ...time("reachedTime"),
   });
 }

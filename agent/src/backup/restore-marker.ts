@@ -15,6 +15,8 @@ export interface RestoreMarker {
   readonly finished: boolean;
   /** What the examination of finished data found, JSON each. */
   readonly findings?: readonly string[];
+  /** Sentences for users on what is in finished data and was left as it is. */
+  readonly warnings?: readonly string[];
 }
 
 export const restoreMarker = "restore.json";

@@ -77,8 +77,8 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
       const { source } = instance.spec;
       if (!(await isPending(instance.spec, instance.paths.data)) || source === undefined) {
         if (source !== undefined && current?.restoreId !== source.restoreId) {
-          const { findings = [] } = (await readMarker(instance.paths.data)) ?? {};
-          const report = { state: "finished", findings };
+          const { findings = [], warnings = [] } = (await readMarker(instance.paths.data)) ?? {};
+          const report = { state: "finished", findings, warnings };
           current = { restoreId: source.restoreId, told: { report, sinceMs: now() } };
           onChange(true);
         }

@@ -19,7 +19,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
   const tell = (change: ReportFields) => link.report((report = { ...report, ...change }));
   const marker = await readMarker(data);
   if (marker?.restoreId === restoreId && marker.finished)
-    return { ...report, state: "finished", findings: marker.findings ?? [] };
+    return { ...report, state: "finished", findings: marker.findings ?? [], warnings: marker.warnings ?? [] };
   tell({});
   const chain = await openChain([...job.earlier, job].map((stored) => readerOf(stored, deps)));
   const streams = chain.flatMap((reader) => reader.manifest.streams.map((stream) => ({ reader, stream })));
@@ -61,6 +61,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
     },
     signal,
   );
+  const { warnings = [] } = end;
   let findings: readonly string[] = [];
   if (job.examine) {
     tell({ state: "examining" });
@@ -74,6 +75,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
     target: job.target,
     finished: true,
     findings,
+    warnings,
   });
   return {
     ...report,
@@ -82,6 +84,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
     ...(end.reachedTime && { reachedTime: end.reachedTime.getTime() }),
     lockedUsers: end.lockedUsers,
     findings,
+    warnings,
   };
 }
 

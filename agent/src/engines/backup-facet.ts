@@ -57,8 +57,11 @@ export interface Examination {
 
 /** What one look at restored data found. */
 export interface Finding {
-  /** `structure`: tables and indexes are sound; `heartbeat`: commits reach the target; `contents`: all that the backup has. */
-  readonly name: "structure" | "heartbeat" | "contents";
+  /**
+   * `structure`: tables and indexes are sound; `heartbeat`: commits reach the target; `contents`: all that the backup has;
+   * `databases`: names those that are invalid, as they were in the source.
+   */
+  readonly name: "structure" | "heartbeat" | "contents" | "databases";
   readonly passed: boolean;
   readonly detail: string;
 }
@@ -101,6 +104,8 @@ export interface RecoveryEnd {
   readonly reachedTime: Date | undefined;
   /** Users who are not in the settings and were left without a password. */
   readonly lockedUsers: readonly string[];
+  /** Sentences for users on what is in the data and was left as it is; absent: none. */
+  readonly warnings?: readonly string[];
 }
 
 /** What is in the log does not lead to the target: no repetition heals it. */

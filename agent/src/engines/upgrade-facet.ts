@@ -29,6 +29,7 @@ export type UpgradeObstacleCode =
   | "prepared_transactions"
   | "replication_slots"
   | "closed_databases"
+  | "invalid_databases"
   | "column_types"
   | "not_null_constraints"
   | "extensions"

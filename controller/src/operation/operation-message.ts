@@ -42,6 +42,7 @@ export function operationMessage(operation: OperationObject): Operation {
     ...(status.deadline === null ? {} : { deadline: timestampFromMs(status.deadline) }),
     ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
     ...(status.error === null ? {} : { error: status.error }),
+    warnings: [...(status.warnings ?? [])],
     ...(snapshot === undefined ? {} : { snapshot: snapshotMessage(snapshot) }),
   });
 }

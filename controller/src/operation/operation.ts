@@ -79,6 +79,8 @@ export interface OperationStatus {
   readonly error: { readonly code: string; readonly message: string } | null;
   /** A measure of progress: a new text is progress. */
   readonly mark: string;
+  /** Sentences for users on what it found and left as it is; absent: none. */
+  readonly warnings?: readonly string[];
   /** Why its change is being rolled back; absent while it is not. */
   readonly rollback?: { readonly code: string; readonly message: string };
   /** The outcome of its type's work so far; read by `outcomeOf`. */
@@ -161,6 +163,12 @@ function stepsOf({ steps, step, progressPct, rollback }: OperationStatus): StepR
   // The way back has steps of its own.
   if (steps !== undefined || step === null || rollback !== undefined) return steps;
   return { step, progressPct, passed: [] };
+}
+
+/** The operation with these warnings beside those that it has, each once. */
+export function warned(operation: OperationObject, warnings: readonly string[]): OperationObject {
+  const all = new Set([...(operation.status.warnings ?? []), ...warnings]);
+  return all.size === 0 ? operation : { ...operation, status: { ...operation.status, warnings: [...all] } };
 }
 
 /** The operation, done. */

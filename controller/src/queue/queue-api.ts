@@ -61,7 +61,10 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { object } = access.running(serviceId, call);
     const value = create(ListEngineDatabasesSchema);
     const { databases } = await deps.tasks.run(object, { case: "listEngineDatabases", value }, call.signal);
-    if (databases.some(({ name }) => name === database)) return;
+    const found = databases.find(({ name }) => name === database);
+    if (found?.state === "invalid")
+      throw new HoldfastError("NOT_POSSIBLE", `Database ${database} is invalid: its drop did not end. Drop it.`);
+    if (found !== undefined) return;
     throw new HoldfastError("NOT_POSSIBLE", `The engine has no database ${database}.`);
   }
 

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type EngineDatabase,
   type EngineQueue,
   EngineQueueSchema,
   ListEngineDatabasesSchema,
@@ -98,8 +99,10 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       const value = create(ListEngineDatabasesSchema);
       const outcome = await run(service, { case: "listEngineDatabases", value }, signal);
       if (outcome.kind !== "done") return outcome;
-      const { databases } = outcome.value.value as { databases: { name: string }[] };
-      return { kind: "done", value: databases.map(({ name }) => name) };
+      const { databases } = outcome.value.value as { databases: EngineDatabase[] };
+      // What is left of a drop that did not end is no database any more.
+      const whole = databases.filter(({ state }) => state !== "invalid");
+      return { kind: "done", value: whole.map(({ name }) => name) };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { connectionsCheck } from "../connections-check.ts";
 import type { EngineCheck } from "../engine-driver.ts";
+import { isValidSql } from "./database-list.ts";
 import { issuerSlots, platformRoles } from "./layout.ts";
 import type { Session } from "./session.ts";
 
@@ -41,7 +42,8 @@ const activitySql = `
   transactions AS (
     SELECT pid, NULL AS gid, "user", xact_start AS began FROM sessions WHERE xact_start IS NOT NULL
     UNION ALL SELECT NULL, gid, owner, prepared FROM pg_prepared_xacts),
-  ages AS (SELECT datname, greatest(age(datfrozenxid), mxid_age(datminmxid)) AS age FROM pg_database)
+  ages AS (SELECT datname, greatest(age(datfrozenxid), mxid_age(datminmxid)) AS age FROM pg_database
+    WHERE ${isValidSql})
   SELECT (SELECT count(*)::int FROM sessions) AS connections,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true), '0')::int AS most,

@@ -1,5 +1,6 @@
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import type { Instance } from "../engine-driver.ts";
+import { isAboutDatabase } from "./database-list.ts";
 import { consoleRole, groups } from "./layout.ts";
 import { codeOf, type Session, withSession } from "./session.ts";
 
@@ -58,6 +59,6 @@ async function inDefaultDatabase(instance: Instance, signal: AbortSignal): Promi
     await withSession(instance, signal, work, { database: defaultDatabase, statementMs: 10_000 });
   } catch (error) {
     // Users may have dropped their database or its schema, or have objects of these names: it is theirs.
-    if (!["3D000", "3F000", "42723", "42P07", "42704"].includes(codeOf(error))) throw error;
+    if (!isAboutDatabase(error) && !["3F000", "42723", "42P07", "42704"].includes(codeOf(error))) throw error;
   }
 }

@@ -1,6 +1,7 @@
 import type { Instance } from "../engine-driver.ts";
 import type { CollationsFacet, CollationUse } from "../contents-facets.ts";
-import { withSession } from "./session.ts";
+import { inEachDatabase, isReadySql, listDatabases } from "./database-list.ts";
+import { type Session, withSession } from "./session.ts";
 
 const statementMs = 3_000;
 
@@ -9,7 +10,7 @@ const defaultsOfDatabases = `
   SELECT datname AS database, datcollate AS collation, datlocprovider AS provider,
     datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual
   FROM pg_database
-  WHERE datallowconn AND datlocprovider IN ('c', 'i') AND datcollversion IS NOT NULL`;
+  WHERE ${isReadySql} AND datlocprovider IN ('c', 'i') AND datcollversion IS NOT NULL`;
 
 /** Of what users made inside a database: columns of tables and of indexes that name a collation. */
 const namedInDatabase = `
@@ -31,18 +32,13 @@ interface Row {
 /** Which orders of text the data depends on, by the version of the library that made them and of the one that is here. */
 export const collations: CollationsFacet = {
   async uses(instance, signal) {
-    const { databases, defaults } = await withSession(
-      instance,
-      signal,
-      async (session) => ({
-        databases: await session.rows<{ name: string }>("SELECT datname AS name FROM pg_database WHERE datallowconn"),
-        defaults: await session.rows<Row>(defaultsOfDatabases),
-      }),
-      { statementMs },
+    const read = <T>(work: (session: Session) => Promise<T>) => withSession(instance, signal, work, { statementMs });
+    const defaults = await read((session) => session.rows<Row>(defaultsOfDatabases));
+    const named = await inEachDatabase(
+      () => read(listDatabases),
+      (database) => namedIn(instance, database, signal),
     );
-    const found = [...defaults];
-    for (const { name } of databases) found.push(...(await namedIn(instance, name, signal)));
-    return found.map(useOf);
+    return [...defaults, ...named.flat()].map(useOf);
   },
 };
 

@@ -4,6 +4,7 @@ import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.t
 import { EngineDatabaseSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { DatabasesFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
+import { type DatabaseState, databaseStateSql } from "./database-list.ts";
 import { isReserved } from "./layout.ts";
 import { withTurn } from "./change.ts";
 import { codeOf, identifier, type Session, withSession } from "./session.ts";
@@ -11,13 +12,15 @@ import { codeOf, identifier, type Session, withSession } from "./session.ts";
 export const databases: DatabasesFacet = {
   list: (instance, signal) =>
     withSession(instance, signal, async (session) => {
-      const rows = await session.rows<{ name: string; owner: string; size: string }>(
-        `SELECT datname AS name, pg_get_userbyid(datdba) AS owner, pg_database_size(oid) AS size
+      const rows = await session.rows<{ name: string; owner: string; size: string; state: DatabaseState }>(
+        // The size of a database without files is null.
+        `SELECT datname AS name, pg_get_userbyid(datdba) AS owner, coalesce(pg_database_size(oid), 0) AS size,
+           ${databaseStateSql} AS state
          FROM pg_database WHERE NOT datistemplate ORDER BY datname`,
       );
       return rows
         .filter(({ name }) => !isReserved(name))
-        .map(({ name, owner, size }) => create(EngineDatabaseSchema, { name, owner, sizeBytes: BigInt(size) }));
+        .map(({ size, ...row }) => create(EngineDatabaseSchema, { ...row, sizeBytes: BigInt(size) }));
     }),
 
   create: (instance, { name, owner, mark }, signal, options) =>

@@ -1,5 +1,6 @@
 import type { EngineFigures, MetricsFacet } from "../insight-facets.ts";
 import { idsBeforeWraparound } from "./activity-checks.ts";
+import { isValidSql } from "./database-list.ts";
 import { platformRoles } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 
@@ -26,7 +27,7 @@ const figuresSql = `
     (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - least(
         (SELECT min(xact_start) FROM sessions), (SELECT min(prepared) FROM pg_prepared_xacts))), 0), 0)::float8)
       AS oldest_transaction_seconds,
-    (SELECT max(greatest(age(datfrozenxid), mxid_age(datminmxid)))::float8 FROM pg_database) AS id_age,
+    (SELECT max(greatest(age(datfrozenxid), mxid_age(datminmxid)))::float8 FROM pg_database WHERE ${isValidSql}) AS id_age,
     (SELECT sum(xact_commit + xact_rollback)::float8 FROM databases) AS transactions,
     (SELECT sum(deadlocks)::float8 FROM databases) AS deadlocks,
     (SELECT sum(blks_hit)::float8 FROM databases) AS blocks_hit,

@@ -6,6 +6,7 @@ import { activityChecks, readActivity } from "./activity-checks.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import { keepUnarchived } from "./backup/archive-note.ts";
 import type { DataSize } from "./data-size.ts";
+import { invalidReason, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { followingState, readStatus } from "./replication/status.ts";
@@ -74,6 +75,8 @@ async function look(
       { name: "liveness", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
       ...activityChecks(await readActivity(session), instance.spec.platformAccess.length > 0),
+      // A replica sees a DROP DATABASE that is under way as one that ended halfway.
+      ...(following ? [] : [databasesCheck((await listDatabases(session)).invalid)]),
     ],
     pendingRestart: row.pending,
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedHere(instance)]),
@@ -89,6 +92,12 @@ const resumeReplay = `SELECT CASE WHEN pg_is_in_recovery() AND pg_get_wal_replay
  */
 const logicalSlots = `SELECT slot_name AS name, database, plugin FROM pg_replication_slots
   WHERE slot_type = 'logical' AND NOT temporary ORDER BY slot_name`;
+
+function databasesCheck(invalid: readonly string[]): EngineCheck {
+  const name = "databases";
+  if (invalid.length === 0) return { name, status: "healthy", reason: "" };
+  return { name, status: "degraded", reason: invalidReason(invalid) };
+}
 
 /** By what the engine is, whatever it is to be. */
 async function lookAtReplication(session: Session): Promise<{

@@ -13,6 +13,7 @@ import { createQueueWaiters } from "./queue/queue-waiters.ts";
 import { sampleQueues } from "./queue/sample-queues.ts";
 import { adoptQueue, createQueue, listQueues, updateQueue } from "./queue/registry.ts";
 import { readTask } from "./queue/task.ts";
+import { inEachDatabase, isAboutDatabase, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
 import { refusalOf } from "./refusal.ts";
 import { codeOf, withSession } from "./session.ts";
@@ -44,6 +45,9 @@ export function createQueues(): QueuesFacet {
     );
     upkeep.note(instance, database);
   }
+
+  const databasesOf = (instance: Instance, signal: AbortSignal) =>
+    sessions.alone(() => withSession(instance, signal, listDatabases));
 
   /** Claims again until there is something, the time is over or the caller has gone. */
   async function call(
@@ -85,23 +89,27 @@ export function createQueues(): QueuesFacet {
           ),
         );
       } catch (error) {
-        if (codeOf(causeOf(error)) === noSuchDatabase) return { gone: true, purged: 0 };
+        const isLost = async () => (await databasesOf(instance, signal)).invalid.includes(database);
+        const cause = causeOf(error);
+        if (codeOf(cause) === noSuchDatabase || (isAboutDatabase(cause) && (await isLost())))
+          return { gone: true, purged: 0 };
         throw error;
       }
     },
 
     list: (instance, signal) =>
       told(async () => {
-        const found: EngineQueue[] = [];
-        for (const database of await upkeep.databases(instance, signal, { anew: true })) {
-          for (const queue of await sessions.use(instance, database, signal, listQueues)) {
+        const having = await upkeep.databases(instance, signal, { anew: true });
+        const queuesOf = async (database: string) => {
+          const queues = await sessions.use(instance, database, signal, listQueues);
+          return queues.map((queue) => {
             const { id, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled, deletedAt, purgedAt } = queue;
             const settings = { visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
             const ends = { deleted: deletedAt !== undefined, purged: purgedAt !== undefined };
-            found.push(create(EngineQueueSchema, { database, id, name, ...settings, ...ends }));
-          }
-        }
-        return found;
+            return create(EngineQueueSchema, { database, id, name, ...settings, ...ends });
+          });
+        };
+        return (await inEachDatabase(() => databasesOf(instance, signal), queuesOf, having)).flat();
       }),
 
     async call(instance, database, request, signal) {

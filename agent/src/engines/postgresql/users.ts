@@ -9,6 +9,7 @@ import type { Instance } from "../engine-driver.ts";
 import type { ChangeOptions, PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { boundsOf, withTurn } from "./change.ts";
+import { type DatabaseList, inEachDatabase, inShort, listDatabases } from "./database-list.ts";
 import { groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
 import { identifier, literal, type Session, withSession } from "./session.ts";
@@ -118,18 +119,24 @@ function dropUser(
           [username],
         );
     if (role === undefined) return { existed: false };
+    const { closed, invalid } = await databasesWith(session, name);
+    if (closed.length > 0) {
+      const message = `${username} owns objects in databases that allow no connections: ${inShort(closed)}. Allow them, or drop the databases.`;
+      throw new EngineRefused(message, { code: "not_possible" });
+    }
+    if (invalid.length > 0) {
+      const message = `${username} owns objects in databases that are invalid: ${inShort(invalid)}. Drop the databases first.`;
+      throw new EngineRefused(message, { code: "not_possible" });
+    }
     // Nobody comes back in while it is taken apart. It stays one of the users until it is gone.
     await session.rows(
       `ALTER ROLE ${name} CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
     );
     try {
-      const rows = await session.rows<{ datname: string }>(
-        `SELECT datname FROM pg_database WHERE datallowconn AND oid IN
-           (SELECT dbid FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = $1::text::regrole)`,
-        [name],
+      await inEachDatabase(
+        () => databasesWith(session, name),
+        (database) => withSession(instance, signal, (there) => disown(there, name), { ...boundsOf(options), database }),
       );
-      for (const { datname: database } of rows)
-        await withSession(instance, signal, (there) => disown(there, name), { ...boundsOf(options), database });
       await disown(session, name);
       await session.rows(`DROP ROLE ${name}`);
     } catch (error) {
@@ -139,6 +146,19 @@ function dropUser(
     }
     return { existed: true };
   });
+}
+
+/** The databases in which a role, by its quoted name, has objects or rights. */
+async function databasesWith(session: Session, role: string): Promise<DatabaseList> {
+  const rows = await session.rows<{ name: string }>(
+    `SELECT datname AS name FROM pg_database WHERE oid IN
+       (SELECT dbid FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = $1::text::regrole)`,
+    [role],
+  );
+  const having = new Set(rows.map(({ name }) => name));
+  const { ready, templates, closed, invalid } = await listDatabases(session);
+  const those = (names: readonly string[]) => names.filter((name) => having.has(name));
+  return { ready: those(ready), templates: those(templates), closed: those(closed), invalid: those(invalid) };
 }
 
 async function disown(session: Session, name: string): Promise<void> {

@@ -8,6 +8,7 @@ import {
   DatabaseDeletionSchema,
   DatabaseSchema,
   DatabaseService,
+  DatabaseState,
 } from "@holdfast/proto/holdfast/v1/database_pb.ts";
 import type { EngineChanges } from "./change/engine-changes.ts";
 import type { EngineTasks } from "../service/engine-task.ts";
@@ -17,6 +18,16 @@ import type { ServiceAccess } from "../service/service-access.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
+
+/** As agents name them; one of an older version names none. */
+// biome-ignore format: a table, aligned so that it reads as one
+const states: Readonly<Record<string, DatabaseState>> = {
+  ready:    DatabaseState.READY,
+  creating: DatabaseState.CREATING,
+  closed:   DatabaseState.CLOSED,
+  dropping: DatabaseState.DROPPING,
+  invalid:  DatabaseState.INVALID,
+};
 
 export interface DatabaseApiDeps {
   readonly access: ServiceAccess;
@@ -40,15 +51,24 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
       if (spec.change.type !== "create_database") return [];
       const { name, owner } = spec.change;
       const isThere = databases.some((database) => database.name === name);
-      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n }];
+      const state = "creating";
+      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n, state }];
     });
     return [...databases, ...coming];
   }
 
-  function message({ metadata }: ManagedServiceObject, { name, owner, sizeBytes }: EngineDatabase): Database {
+  function message({ metadata }: ManagedServiceObject, { state, ...engine }: EngineDatabase): Database {
+    const { name, owner, sizeBytes } = engine;
     const underWay = changes.find(metadata.id, { kind: "database", name });
     const operation = underWay && operationMessage(underWay.operation);
-    return create(DatabaseSchema, { serviceId: metadata.id, name, owner, sizeBytes, ...(operation && { operation }) });
+    return create(DatabaseSchema, {
+      serviceId: metadata.id,
+      name,
+      owner,
+      sizeBytes,
+      state: states[state] ?? DatabaseState.READY,
+      ...(operation && { operation }),
+    });
   }
 
   const handlers: Handlers<typeof DatabaseService> = {
@@ -65,7 +85,8 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
           serviceId,
           change: { type: "create_database", name, owner: defaultUser },
           audit: { action: "database.create", objectKind: "managed-service", objectId: serviceId },
-          underWay: (operation) => create(DatabaseSchema, { serviceId, name, owner: defaultUser, operation }),
+          underWay: (operation) =>
+            create(DatabaseSchema, { serviceId, name, owner: defaultUser, state: DatabaseState.CREATING, operation }),
           async done() {
             const { object } = access.requireRunning(serviceId, call);
             const made = (await engineDatabases(object, call)).find((database) => database.name === name);

@@ -235,10 +235,19 @@ describe("pending updates", () => {
     expect(update?.description).toContain("max_connections, shared_buffers");
   });
 
+  const degraded = (...names: string[]) => ({
+    status: "degraded" as const,
+    since: 0,
+    reason: "",
+    checks: names.map((name) => ({ name, status: "degraded" as const, nodeId: "n", since: 0, reason: "" })),
+  });
+
   // biome-ignore format: a table, aligned so that it reads as one
   it.each([
     ["stopped",        { spec: { power: "off" as const }, status: { state: "Stopped" as const } }, {}, /stopped.*Start it/],
     ["in Error",       { status: { state: "Error" as const } }, {}, /must be Running/],
+    ["with an invalid database", { status: { health: degraded("databases") } }, {}, undefined],
+    ["not healthy beside it",    { status: { health: degraded("databases", "storage") } }, {}, /It must be healthy/],
     ["not healthy",    { status: { health: { status: "degraded" as const, since: 0, reason: "The disk is 90% full.", checks: [] } } }, {}, /90% full/],
     ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],
     ["only just up",   {}, { freeBytes: 0n, dataBytes: 0n }, undefined],

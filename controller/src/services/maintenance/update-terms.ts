@@ -1,6 +1,6 @@
 import { isSilent } from "#fleet/host/host.ts";
 import { defaultWindow, startInWindow } from "../service/maintenance-window.ts";
-import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { HealthCheck, ManagedServiceObject, ServiceHealth } from "../service/managed-service.ts";
 import type { ImageUrgency } from "./node-image.ts";
 import type { MaintenanceWorld } from "./pending-update.ts";
 
@@ -33,12 +33,19 @@ export function endOfNotice({ markedAt, noticeHours }: ImageUrgency): number {
 export function obstacleOf({ spec, status }: ManagedServiceObject, { instance }: MaintenanceWorld): string | undefined {
   if (status.state === "Stopped" || spec.power === "off") return "The service is stopped. Start it first.";
   if (status.state !== "Running") return `The service is ${status.state}. It must be Running.`;
-  if (status.health.status !== "healthy")
+  if (!isHealthy(status.health))
     return `The service is ${status.health.status}: ${status.health.reason} It must be healthy, so that an update that does it harm is noticed.`;
   const measured = instance !== undefined && instance.freeBytes + instance.dataBytes > 0n;
   if (measured && instance.freeBytes < freeBytesMin)
     return `Its disk has less than ${freeBytesMin >> 20} MiB free. Make room first.`;
   return undefined;
+}
+
+/** An invalid database is as it is under every image, and what else is wrong is noticed beside it. */
+function isHealthy({ status, checks }: ServiceHealth): boolean {
+  const isAboutDatabases = ({ name }: HealthCheck) => name === "databases";
+  const found = checks.filter((check) => check.status !== "healthy");
+  return status === "healthy" || (found.length > 0 && found.every(isAboutDatabases));
 }
 
 /** Pure: why no image can come under its data now; undefined when it can. Its engine may run on all the while. */

@@ -1468,6 +1468,7 @@ export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
   /**
    * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
    * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
+   * "databases": names databases that are invalid, as they are in the source; it passes.
    *
    * @generated from field: string name = 1;
    */
@@ -1498,6 +1499,7 @@ export type DrillCheckJson = {
   /**
    * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
    * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
+   * "databases": names databases that are invalid, as they are in the source; it passes.
    *
    * @generated from field: string name = 1;
    */

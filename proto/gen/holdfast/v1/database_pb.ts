@@ -4,20 +4,21 @@
 
 // Databases inside a service, read from the engine.
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../buf/validate/validate_pb.ts";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
+import { file_google_protobuf_json_enumvalue_options } from "@bufbuild/protobuf/wkt/google/protobuf/json_enumvalue_options_pb.js";
 import type { Operation, OperationJson } from "./operation_pb.ts";
 import { file_holdfast_v1_operation } from "./operation_pb.ts";
 import { file_holdfast_v1_options } from "./options_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file holdfast/v1/database.proto.
  */
 export const file_holdfast_v1_database: GenFile = /*@__PURE__*/
-  fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEijQEKCERhdGFiYXNlEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgDEi4KCW9wZXJhdGlvbhgFIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBQgwKCl9vcGVyYXRpb24icgoQRGF0YWJhc2VEZWxldGlvbhISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBG5hbWUYAiABKAkSLgoJb3BlcmF0aW9uGAMgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQFCDAoKX29wZXJhdGlvbiKJAQoUTGlzdERhdGFiYXNlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImsKFUxpc3REYXRhYmFzZXNSZXNwb25zZRIoCglkYXRhYmFzZXMYASADKAsyFS5ob2xkZmFzdC52MS5EYXRhYmFzZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciJjChVDcmVhdGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBItCgRuYW1lGAIgASgJQh+6SBxyGjIYXlthLXpfXVthLXowLTlfLV17MCw2Mn0kIksKFURlbGV0ZURhdGFiYXNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhUKBG5hbWUYAiABKAlCB7pIBHICGD8yqAUKD0RhdGFiYXNlU2VydmljZRKdAQoNTGlzdERhdGFiYXNlcxIhLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXF1ZXN0GiIuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlc1Jlc3BvbnNlIkWquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAioSKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMSiAIKDkNyZWF0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0GhUuaG9sZGZhc3QudjEuRGF0YWJhc2UiugGquxiCAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXOC0+STAi06ASoiKC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZXMS6QEKDkRlbGV0ZURhdGFiYXNlEiIuaG9sZGZhc3QudjEuRGVsZXRlRGF0YWJhc2VSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VEZWxldGlvbiKTAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwIxKi8vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzL3tuYW1lfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_holdfast_v1_operation, file_holdfast_v1_options]);
+  fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEiuAEKCERhdGFiYXNlEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgDEi4KCW9wZXJhdGlvbhgFIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBEikKBXN0YXRlGAYgASgOMhouaG9sZGZhc3QudjEuRGF0YWJhc2VTdGF0ZUIMCgpfb3BlcmF0aW9uInIKEERhdGFiYXNlRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEi4KCW9wZXJhdGlvbhgDIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBQgwKCl9vcGVyYXRpb24iiQEKFExpc3REYXRhYmFzZXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJrChVMaXN0RGF0YWJhc2VzUmVzcG9uc2USKAoJZGF0YWJhc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuRGF0YWJhc2USGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiYwoVQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASLQoEbmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JCJLChVEZWxldGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIVCgRuYW1lGAIgASgJQge6SARyAhg/Kv8BCg1EYXRhYmFzZVN0YXRlEh4KGkRBVEFCQVNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASJAoUREFUQUJBU0VfU1RBVEVfUkVBRFkQARoKsj4HCgVyZWFkeRIqChdEQVRBQkFTRV9TVEFURV9DUkVBVElORxACGg2yPgoKCGNyZWF0aW5nEiYKFURBVEFCQVNFX1NUQVRFX0NMT1NFRBADGguyPggKBmNsb3NlZBIqChdEQVRBQkFTRV9TVEFURV9EUk9QUElORxAEGg2yPgoKCGRyb3BwaW5nEigKFkRBVEFCQVNFX1NUQVRFX0lOVkFMSUQQBRoMsj4JCgdpbnZhbGlkMqgFCg9EYXRhYmFzZVNlcnZpY2USnQEKDUxpc3REYXRhYmFzZXMSIS5ob2xkZmFzdC52MS5MaXN0RGF0YWJhc2VzUmVxdWVzdBoiLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXNwb25zZSJFqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIqEigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzEogCCg5DcmVhdGVEYXRhYmFzZRIiLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkRhdGFiYXNlIroBqrsYggEIyQESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9MigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzgtPkkwItOgEqIigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzEukBCg5EZWxldGVEYXRhYmFzZRIiLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlRGVsZXRpb24ikwGquxhYCMwBEg5zZXJ2aWNlczp3cml0ZSpDChBvcGVyYXRpb24uc3RhdHVzEgdwZW5kaW5nEgdydW5uaW5nGMoBIhovb3BlcmF0aW9ucy97b3BlcmF0aW9uLmlkfYLT5JMCMSovL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlcy97bmFtZX1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
  * A database inside a service.
@@ -51,6 +52,11 @@ export type Database = Message<"holdfast.v1.Database"> & {
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
   operation?: Operation | undefined;
+
+  /**
+   * @generated from field: holdfast.v1.DatabaseState state = 6;
+   */
+  state: DatabaseState;
 };
 
 /**
@@ -85,6 +91,11 @@ export type DatabaseJson = {
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
   operation?: OperationJson;
+
+  /**
+   * @generated from field: holdfast.v1.DatabaseState state = 6;
+   */
+  state?: DatabaseStateJson;
 };
 
 /**
@@ -306,6 +317,65 @@ export type DeleteDatabaseRequestJson = {
  */
 export const DeleteDatabaseRequestSchema: GenMessage<DeleteDatabaseRequest, {jsonType: DeleteDatabaseRequestJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_database, 5);
+
+/**
+ * @generated from enum holdfast.v1.DatabaseState
+ */
+export const DatabaseState = {
+  /**
+   * @generated from enum value: DATABASE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: DATABASE_STATE_READY = 1;
+   */
+  READY: 1,
+
+  /**
+   * It is about to be there.
+   *
+   * @generated from enum value: DATABASE_STATE_CREATING = 2;
+   */
+  CREATING: 2,
+
+  /**
+   * It allows no connections: ALTER DATABASE ... ALLOW_CONNECTIONS.
+   *
+   * @generated from enum value: DATABASE_STATE_CLOSED = 3;
+   */
+  CLOSED: 3,
+
+  /**
+   * Its drop is under way.
+   *
+   * @generated from enum value: DATABASE_STATE_DROPPING = 4;
+   */
+  DROPPING: 4,
+
+  /**
+   * Its drop began and did not end: data are missing, and nothing is possible but to drop it.
+   *
+   * @generated from enum value: DATABASE_STATE_INVALID = 5;
+   */
+  INVALID: 5,
+} as const;
+
+/**
+ * @generated from enum holdfast.v1.DatabaseState
+ */
+export type DatabaseState = (typeof DatabaseState)[keyof typeof DatabaseState] | UnknownEnum;
+
+/**
+ * @generated from enum holdfast.v1.DatabaseState
+ */
+export type DatabaseStateJson = "DATABASE_STATE_UNSPECIFIED" | "ready" | "creating" | "closed" | "dropping" | "invalid";
+
+/**
+ * Describes the enum holdfast.v1.DatabaseState.
+ */
+export const DatabaseStateSchema: GenEnum<DatabaseState, DatabaseStateJson> = /*@__PURE__*/
+  enumDesc(file_holdfast_v1_database, 0);
 
 /**
  * @generated from service holdfast.v1.DatabaseService

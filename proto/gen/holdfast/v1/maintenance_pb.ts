@@ -723,7 +723,7 @@ export type UpgradeFinding = Message<"holdfast.v1.UpgradeFinding"> & {
   /**
    * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
    * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
-   * "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
    *
    * @generated from field: string code = 1;
    */
@@ -751,7 +751,7 @@ export type UpgradeFindingJson = {
   /**
    * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
    * "connections"; of PostgreSQL's data "no_room", "prepared_transactions", "replication_slots", "closed_databases",
-   * "column_types", "not_null_constraints", "extensions" or "statistics_views".
+   * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
    *
    * @generated from field: string code = 1;
    */

@@ -3,7 +3,7 @@ import { take } from "../flag-values.ts";
 import { settle } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
-const columns = ["name", "owner", "size_bytes"];
+const columns = ["name", "owner", "size_bytes", "state"];
 
 export function addDatabases(databases: CliCommand): void {
   databases

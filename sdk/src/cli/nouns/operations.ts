@@ -2,7 +2,7 @@ import type { CliCommand } from "../command.ts";
 import { wholeNumber } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 
-const fields = ["id", "type", "status", "step", "created_at", "finished_at", "error"];
+const fields = ["id", "type", "status", "step", "created_at", "finished_at", "error", "warnings"];
 
 export function addOperations(operations: CliCommand): void {
   operations

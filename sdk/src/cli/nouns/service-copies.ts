@@ -1,4 +1,4 @@
-import type { ManagedService } from "../../answers.ts";
+import type { ManagedService, Operation } from "../../answers.ts";
 import { InvalidArgumentError } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
@@ -62,4 +62,8 @@ export function addServiceCopies(services: CliCommand): void {
 async function showMade(context: Context, made: ManagedService, flags: WaitFlags): Promise<void> {
   const shown = flags.wait === true ? await waitForService(context, made, "Running", flags.timeout) : made;
   context.output.show(shown ?? made, serviceFields);
+  if (flags.wait !== true || made.operation === null) return;
+  // An installation that is older than this program answers no warnings.
+  const { warnings }: Partial<Operation> = await context.client.operations.get(made.operation.id);
+  for (const warning of warnings ?? []) context.output.say(warning);
 }

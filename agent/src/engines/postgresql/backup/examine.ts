@@ -3,6 +3,7 @@ import { ProgramFailed } from "../../../os/program.ts";
 import type { Examination, Finding, RecoveryTarget } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../instance.ts";
+import { invalidReason, listDatabases } from "../database-list.ts";
 import { platform, program } from "../layout.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
 
@@ -22,9 +23,10 @@ export async function examine(
   try {
     // Also waits until it is up.
     const heartbeat = await lastHeartbeat(server);
+    const { invalid } = await listDatabases(server);
     const structure = await amcheck(deps, instance, server, signal);
     await server.stop();
-    return [structure, ...heartbeatFinding(heartbeat, target)];
+    return [structure, ...databasesFinding(invalid), ...heartbeatFinding(heartbeat, target)];
   } finally {
     await server.kill();
     await rm(scratch, { recursive: true, force: true });
@@ -51,6 +53,11 @@ async function amcheck(
     if (!(error instanceof ProgramFailed)) throw error;
     return { name: "structure", passed: false, detail: error.message };
   }
+}
+
+/** The restore brought them as they are in the source: it passes. */
+function databasesFinding(invalid: readonly string[]): Finding[] {
+  return invalid.length === 0 ? [] : [{ name: "databases", passed: true, detail: invalidReason(invalid) }];
 }
 
 function heartbeatFinding(last: Date | undefined, target: RecoveryTarget): Finding[] {

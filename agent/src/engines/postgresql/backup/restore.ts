@@ -12,6 +12,7 @@ import {
 } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { invalidReason, listDatabases } from "../database-list.ts";
 import { dataDirectory } from "../layout.ts";
 import { createLogStaging } from "./log-staging.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
@@ -70,9 +71,10 @@ async function finish(
     const reached = await Promise.race([recover(server, plan, signal), unreadable]);
     plan.report({ ...reached, step: "severing" });
     const lockedUsers = plan.isSameService ? await resume(server, instance) : await sever(server, instance);
+    const { invalid } = await listDatabases(server);
     await server.stop();
     await syncPath(data);
-    return { ...reached, lockedUsers };
+    return { ...reached, lockedUsers, warnings: invalid.length === 0 ? [] : [invalidReason(invalid)] };
   } catch (error) {
     await server.kill();
     // Why the log could not be read says more than how the engine ended.

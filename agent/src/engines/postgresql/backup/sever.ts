@@ -1,7 +1,8 @@
 import type { Instance } from "../../engine-driver.ts";
+import { inEachDatabase, listDatabases } from "../database-list.ts";
 import { platform } from "../layout.ts";
 import { putUserSql } from "../put-user.ts";
-import { identifier } from "../session.ts";
+import { identifier, type Session } from "../session.ts";
 import type { PrivateServer } from "./private-server.ts";
 
 /** Gives the users of the settings their passwords, which may be newer than the data; all else stays. */
@@ -15,8 +16,9 @@ export async function resume(server: PrivateServer, { spec }: Instance): Promise
 
 /**
  * Cuts the copy off from its source: the users of the settings get their passwords, every other role that can log in loses its
- * own; subscriptions stop and let go of their slots; user mappings of foreign servers forget passwords. Answers the roles that
- * were left without one. Slots are never part of a base backup.
+ * own; subscriptions stop and let go of their slots; user mappings of foreign servers forget passwords, in databases that allow
+ * no connections too. Invalid databases stay as they are: nobody can connect to them. Answers the roles that were left without a
+ * password. Slots are never part of a base backup.
  */
 export async function sever(server: PrivateServer, { spec }: Instance): Promise<string[]> {
   const named = spec.users.map(({ username }) => username);
@@ -31,28 +33,35 @@ export async function sever(server: PrivateServer, { spec }: Instance): Promise<
     ...spec.users.map((user) => putUserSql(user, known.has(user.username), spec.version)),
   ];
   if (statements.length > 0) await server.rows(["BEGIN", ...statements, "COMMIT"].join("; "));
-  const databases = await server.rows<{ name: string }>("SELECT datname AS name FROM pg_database WHERE datallowconn");
-  for (const { name } of databases) {
-    await server.inDatabase(name, async (session) => {
-      const subscriptions = await session.rows<{ name: string }>(
-        "SELECT subname AS name FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())",
-      );
-      for (const each of subscriptions) {
-        const subscription = identifier(each.name);
-        await session.rows(`ALTER SUBSCRIPTION ${subscription} DISABLE`);
-        await session.rows(`ALTER SUBSCRIPTION ${subscription} SET (slot_name = NONE)`);
-      }
-      const mappings = await session.rows<{ server: string; username: string | null; option: string }>(
-        `SELECT m.srvname AS server, nullif(m.usename, 'public') AS username, split_part(o.option, '=', 1) AS option
-         FROM pg_user_mappings m, unnest(m.umoptions) AS o(option) WHERE split_part(o.option, '=', 1) ~ 'passw|passcode|secret'`,
-      );
-      for (const { server: foreign, username, option } of mappings) {
-        const whose = username === null ? "PUBLIC" : identifier(username);
-        await session.rows(
-          `ALTER USER MAPPING FOR ${whose} SERVER ${identifier(foreign)} OPTIONS (DROP ${identifier(option)})`,
-        );
-      }
-    });
+  const list = () => listDatabases(server);
+  await inEachDatabase(list, (database) => server.inDatabase(database, severDatabase));
+  // Connections may be allowed there again later, and what is in it would go on.
+  for (const database of (await list()).closed) {
+    const allow = (how: boolean) => server.rows(`ALTER DATABASE ${identifier(database)} ALLOW_CONNECTIONS ${how}`);
+    await allow(true);
+    await server.inDatabase(database, severDatabase);
+    await allow(false);
   }
   return others.filter(({ login }) => login).map(({ name }) => name);
+}
+
+async function severDatabase(session: Session): Promise<void> {
+  const subscriptions = await session.rows<{ name: string }>(
+    "SELECT subname AS name FROM pg_subscription WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())",
+  );
+  for (const each of subscriptions) {
+    const subscription = identifier(each.name);
+    await session.rows(`ALTER SUBSCRIPTION ${subscription} DISABLE`);
+    await session.rows(`ALTER SUBSCRIPTION ${subscription} SET (slot_name = NONE)`);
+  }
+  const mappings = await session.rows<{ server: string; username: string | null; option: string }>(
+    `SELECT m.srvname AS server, nullif(m.usename, 'public') AS username, split_part(o.option, '=', 1) AS option
+     FROM pg_user_mappings m, unnest(m.umoptions) AS o(option) WHERE split_part(o.option, '=', 1) ~ 'passw|passcode|secret'`,
+  );
+  for (const { server: foreign, username, option } of mappings) {
+    const whose = username === null ? "PUBLIC" : identifier(username);
+    await session.rows(
+      `ALTER USER MAPPING FOR ${whose} SERVER ${identifier(foreign)} OPTIONS (DROP ${identifier(option)})`,
+    );
+  }
 }

@@ -1,6 +1,8 @@
 import { createLane } from "@holdfast/common/lane.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { EngineBusy } from "../../engine-errors.ts";
+import { listDatabases } from "../database-list.ts";
+import { platform } from "../layout.ts";
 import { withSession } from "../session.ts";
 import { migrate, versionOf } from "./migrate.ts";
 import type { QueueSessions } from "./queue-sessions.ts";
@@ -33,15 +35,9 @@ export function createQueueUpkeep(sessions: QueueSessions): QueueUpkeep {
   const engineOf = ({ spec, paths }: Instance) => `${spec.serviceId} ${paths.run}`;
 
   async function lookThrough(instance: Instance, signal: AbortSignal): Promise<Set<string>> {
-    const all = await sessions.alone(() =>
-      withSession(instance, signal, (session) =>
-        session.rows<{ name: string }>(
-          "SELECT datname AS name FROM pg_database WHERE NOT datistemplate AND datallowconn AND datname <> 'holdfast'",
-        ),
-      ),
-    );
+    const { ready, templates } = await sessions.alone(() => withSession(instance, signal, listDatabases));
     const names = new Set<string>();
-    for (const { name } of all) {
+    for (const name of ready.filter((each) => each !== platform && !templates.includes(each))) {
       // A database that takes no sessions, or is dropped meanwhile, does not hold the others up.
       const has = await sessions.alone(() => bringUp(instance, name, signal)).catch(() => false);
       signal.throwIfAborted();

@@ -1,4 +1,6 @@
 import type { Instance } from "../../engine-driver.ts";
+import { inEachDatabase, listDatabases } from "../database-list.ts";
+import { withSession } from "../session.ts";
 import type { QueueSessions } from "./queue-sessions.ts";
 import { sample } from "./stats.ts";
 
@@ -11,8 +13,9 @@ export async function sampleQueues(
 ): Promise<Readonly<Record<string, number>>> {
   if (databases.length === 0) return {};
   const sum = { ready: 0, inflight: 0, dead: 0, oldest: 0 };
-  for (const database of databases) {
-    const figures = await sessions.use(instance, database, signal, sample);
+  const list = () => sessions.alone(() => withSession(instance, signal, listDatabases));
+  const found = await inEachDatabase(list, (database) => sessions.use(instance, database, signal, sample), databases);
+  for (const figures of found) {
     sum.ready += figures.readyMessages;
     sum.inflight += figures.inflightMessages;
     sum.dead += figures.deadMessages;

@@ -3,10 +3,9 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import type { UpgradeObstacle, UpgradeObstacleCode } from "../../upgrade-facet.ts";
 import { statisticsExtension } from "../additions.ts";
+import { type DatabaseState, databaseStateSql, inEachDatabase, inShort, listDatabases } from "../database-list.ts";
 import { type Session, withSession } from "../session.ts";
 import { lackOf, roomFor } from "./room.ts";
-
-const namedMax = 5;
 
 interface Rule {
   readonly code: UpgradeObstacleCode;
@@ -31,11 +30,20 @@ const shared: readonly Rule[] = [
   },
   {
     code: "closed_databases",
-    sql: "SELECT datname AS name FROM pg_database WHERE NOT datallowconn AND datname <> 'template0' ORDER BY datname",
+    sql: inState("closed"),
     message: (names) =>
       `Databases that allow no connections cannot be read: ${names}. Allow them, or drop the databases.`,
   },
+  {
+    code: "invalid_databases",
+    sql: inState("invalid"),
+    message: (names) => `Databases are invalid, as their DROP DATABASE did not end: ${names}. Drop them.`,
+  },
 ];
+
+function inState(state: DatabaseState): string {
+  return `SELECT datname AS name FROM pg_database WHERE ${databaseStateSql} = '${state}' AND datname <> 'template0' ORDER BY 1`;
+}
 
 /** Types that hold numbers of catalog rows which are others afterwards. */
 const unstableTypes = [
@@ -104,27 +112,27 @@ export async function check(
 ): Promise<readonly UpgradeObstacle[]> {
   const found = new Map<Rule, string[]>();
   const note = (rule: Rule, names: readonly string[]) => found.set(rule, [...(found.get(rule) ?? []), ...names]);
-  const databases = await withSession(instance, signal, async (session) => {
+  await withSession(instance, signal, async (session) => {
     for (const rule of shared) note(rule, await namesOf(session, rule));
-    return session.rows<{ name: string }>(
-      "SELECT datname AS name FROM pg_database WHERE datallowconn ORDER BY datname",
-    );
   });
-  for (const { name: database } of databases)
-    await withSession(
-      instance,
-      signal,
-      async (session) => {
-        for (const rule of [...ofDatabase, statisticsInUse]) {
-          const names = await namesOf(session, rule);
-          note(
-            rule,
-            names.map((name) => `${name} in ${database}`),
-          );
-        }
-      },
-      { database },
-    );
+  await inEachDatabase(
+    () => withSession(instance, signal, listDatabases),
+    (database) =>
+      withSession(
+        instance,
+        signal,
+        async (session) => {
+          for (const rule of [...ofDatabase, statisticsInUse]) {
+            const names = await namesOf(session, rule);
+            note(
+              rule,
+              names.map((name) => `${name} in ${database}`),
+            );
+          }
+        },
+        { database },
+      ),
+  );
   const lack = lackOf(await roomFor(deps, instance, signal));
   const obstacles = [...found].flatMap(([{ code, message }, names]): UpgradeObstacle[] =>
     names.length === 0 ? [] : [{ code, message: message(inShort(names)) }],
@@ -134,9 +142,4 @@ export async function check(
 
 async function namesOf(session: Session, { sql, values = [] }: Rule): Promise<string[]> {
   return (await session.rows<{ name: string }>(sql, values)).map(({ name }) => name);
-}
-
-function inShort(names: readonly string[]): string {
-  const more = names.length - namedMax;
-  return names.slice(0, namedMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -1,4 +1,5 @@
 import type { RunProgram } from "../../../os/program.ts";
+import { isReadySql } from "../database-list.ts";
 import { type ClosedData, runSingle, singleInput } from "../single-user.ts";
 
 /** What is in each database, by name, in words that are equal before and after an upgrade. */
@@ -11,8 +12,7 @@ const countedSql = `SELECT 'counted ' || (SELECT count(*) FROM pg_class c JOIN p
       WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema')
     || ' functions, ' || (SELECT count(*) FROM pg_event_trigger) || ' event triggers' AS words`;
 
-const namesSql =
-  "SELECT 'database ' || encode(convert_to(datname, 'UTF8'), 'hex') AS name FROM pg_database WHERE datallowconn";
+const namesSql = `SELECT 'database ' || encode(convert_to(datname, 'UTF8'), 'hex') AS name FROM pg_database WHERE ${isReadySql}`;
 
 /** Names of the databases that can be entered. */
 export async function databasesIn(run: RunProgram, data: ClosedData, signal: AbortSignal): Promise<string[]> {

@@ -1,5 +1,6 @@
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { inEachDatabase, listDatabases } from "../database-list.ts";
 import { platform, program } from "../layout.ts";
 import { identifier, withSession } from "../session.ts";
 
@@ -12,18 +13,20 @@ const analyzeMs = 60_000;
  * statistics that pg_upgrade does not carry over. An extension that cannot be updated stays as it is: it works as before.
  */
 export async function finish({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
-  const databases = await withSession(
+  await withSession(
     instance,
     signal,
     async (session) => {
       // A database of this name that a user made has a higher oid, and stays.
       const [own] = await session.rows("SELECT FROM pg_database WHERE datname = 'postgres' AND oid < 16384");
       if (own !== undefined) await session.rows("DROP DATABASE postgres");
-      return session.rows<{ name: string }>("SELECT datname AS name FROM pg_database WHERE datallowconn");
     },
     { statementMs },
   );
-  for (const { name: database } of databases) await updateExtensions(instance, database, signal);
+  await inEachDatabase(
+    () => withSession(instance, signal, listDatabases),
+    (database) => updateExtensions(instance, database, signal),
+  );
   const { spec, paths } = instance;
   const session = [
     `--host=${paths.run}`,

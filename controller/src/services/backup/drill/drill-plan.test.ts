@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { RestoreFindingSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
@@ -75,6 +76,18 @@ test("both restores are made and examined one after the other, then the machine 
   expect(done.drill.status).toMatchObject({ state: "completed", machineId: "m-1", error: null });
   expect(done.drill.status.checks.map(({ of }) => of)).toEqual(["backup", "backup", "target", "target"]);
   expect([done.operation.status.state, done.events]).toEqual(["completed", []]);
+});
+
+test("a database that is invalid passes, and the operation warns of it once", () => {
+  const finding = { name: "databases", passed: true, detail: "Database a is invalid." };
+  const found = (restoreId: string, generation: bigint) => {
+    const instance = told(restoreId, generation);
+    instance.restore?.findings.push(create(RestoreFindingSchema, finding));
+    return { instance };
+  };
+  const done = looks({ machine: undefined }, found("r-1", 1n), found("r-2", 2n));
+  expect(done.drill.status.checks).toContainEqual({ ...finding, of: "target" });
+  expect(done.operation.status).toMatchObject({ state: "completed", warnings: [finding.detail] });
 });
 
 // biome-ignore format: a table, aligned so that it reads as one

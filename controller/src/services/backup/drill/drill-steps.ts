@@ -1,5 +1,5 @@
 import { next } from "@holdfast/common/machine.ts";
-import { completed, failed, type OperationObject, progressed } from "#operation/operation.ts";
+import { completed, failed, type OperationObject, progressed, warned } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { DrillEvent } from "./drill-lifecycle.ts";
 import { drillLifecycle } from "./drill-lifecycle.ts";
@@ -71,7 +71,8 @@ function moved(
 
 function ended(operation: OperationObject | undefined, { status }: DrillObject, now: number) {
   if (operation === undefined || operation.status.finishedAt !== null) return operation;
-  if (status.state === "completed") return completed(operation, now);
+  const found = status.checks.filter(({ name }) => name === "databases").map(({ detail }) => detail);
+  if (status.state === "completed") return completed(warned(operation, found), now);
   if (status.state === "failed" && status.error !== null) return failed(operation, status.error, now);
   return undefined;
 }

@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { silentLog } from "@holdfast/common/log.ts";
+import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { expect, test } from "vitest";
 import { newServiceObject } from "../../../../../test/support/controller/service-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
@@ -49,4 +51,15 @@ test.each([
   expect(operation?.status).toMatchObject({ state: "failed", error: { code } });
   expect(operation?.status.error?.message).toContain("remove the node");
   expect(after.status).toMatchObject({ state: "Running", operationId: null });
+});
+
+test("a creation keeps the warnings of its restore, each once", () => {
+  const reason = "Database a is invalid.";
+  const restored = create(InstanceObservationSchema, { restore: { warnings: [reason] } });
+  const world = observed("starting");
+  const nodes = world.nodes.map((node) => ({ ...node, instance: restored }));
+  const warned = advance(running, { ...world, nodes }, made.operation, 1, silentLog);
+  expect(warned.operation?.status.warnings).toEqual([reason]);
+  const later = advance(running, world, warned.operation, 2, silentLog);
+  expect(later.operation?.status.warnings).toEqual([reason]);
 });

@@ -1,4 +1,4 @@
-import { type OperationObject, rolledBackError, stuckFault, workOf } from "#operation/operation.ts";
+import { type OperationObject, rolledBackError, stuckFault, warned, workOf } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { moveFault, rollBackMove } from "../member/move-node.ts";
 import type { ObservedService } from "../observed-service.ts";
@@ -21,6 +21,11 @@ export const creation: Procedure = {
     const isStuck = stuckFault(operation, now) !== undefined;
     return isStuck ? { code: "stuck", message: `No progress for 10 minutes. ${advice}` } : undefined;
   },
+  note: (operation, { nodes }) =>
+    warned(
+      operation,
+      nodes.flatMap(({ instance }) => instance?.restore?.warnings ?? []),
+    ),
 };
 
 /** A replica comes: it is there once it receives what the primary writes, and has its name. */

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { leaveInvalid } from "../../../../test/support/engines/invalid-database.ts";
+import { readActivity } from "./activity-checks.ts";
+import { type DatabaseList, inEachDatabase, listDatabases } from "./database-list.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { platform } from "./layout.ts";
+import { createQueueSessions } from "./queue/queue-sessions.ts";
+import { createQueueUpkeep } from "./queue/queue-upkeep.ts";
+import { openSession, type OpenSession, withSession } from "./session.ts";
+
+/** Files that read pg_database and open no session by what they read, with what they read there. */
+// biome-ignore format: a table, aligned so that it reads as one
+const readers: Readonly<Record<string, string>> = {
+  "activity-checks.ts":    "the age of transaction ids",
+  "backup/source.ts":      "the size of all data",
+  "collations.ts":         "versions of collations; sessions go by the list",
+  "data-size.ts":          "the size of all data",
+  "database-list.ts":      "the list itself",
+  "databases.ts":          "databases as users see them",
+  "metrics.ts":            "the age of transaction ids",
+  "query-stats.ts":        "names of databases by their numbers",
+  "queue/delete-queue.ts": "the number of the session's own database",
+  "backup/sever.ts":       "the number of the session's own database",
+  "upgrade/check.ts":      "databases that stand against an upgrade",
+  "upgrade/contents.ts":   "the list of data without a server, by the condition of the list",
+  "upgrade/finish.ts":     "the database that initdb makes",
+  "users.ts":              "databases that a role has objects in; sessions go by the list",
+};
+
+describe("sources of the agent", () => {
+  const root = join(import.meta.dirname, "..");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
+    (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
+  );
+
+  it("read pg_database in the files that say what for, and nowhere else", () => {
+    const reading = files.filter((path) => /\b(FROM|JOIN|UPDATE)\s+(pg_catalog\.)?pg_database\b/i.test(textOf(path)));
+    const expected = Object.keys(readers).map((path) => `postgresql/${path}`);
+    expect(reading.toSorted()).toEqual(expected.toSorted());
+  });
+
+  it("judge by no condition of their own whether a session can be opened", () => {
+    const judging = files.filter((path) => /\bdatallowconn\b|\bdatconnlimit\b/.test(textOf(path)));
+    expect(judging).toEqual(["postgresql/database-list.ts"]);
+  });
+
+  function textOf(path: string): string {
+    return readFileSync(join(root, path), "utf8");
+  }
+});
+
+const empty: DatabaseList = { ready: [], templates: [], closed: [], invalid: [] };
+
+describe("work in each database", () => {
+  const refused = (code: string) => Object.assign(new Error("no"), { code });
+
+  it.each(["3D000", "55000"])("leaves out one that is not ready any more (%s)", async (code) => {
+    const lists = [
+      ["a", "b", "c"],
+      ["a", "c"],
+    ].map((ready) => ({ ...empty, ready }));
+    const work = async (name: string) => (name === "b" ? Promise.reject(refused(code)) : name);
+    expect(await inEachDatabase(async () => lists.shift() ?? empty, work)).toEqual(["a", "c"]);
+    expect(await inEachDatabase(async () => empty, work, ["c", "b"])).toEqual(["c"]);
+  });
+
+  it.each([
+    ["one that is still ready", "55000"],
+    ["another failure", "42501"],
+  ])("ends with %s", async (_, code) => {
+    const work = async () => Promise.reject(refused(code));
+    await expect(inEachDatabase(async () => ({ ...empty, ready: ["a"] }), work)).rejects.toThrow("no");
+  });
+});
+
+describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that cannot be entered", () => {
+  let machine: EngineMachine;
+  let session: OpenSession;
+  beforeAll(async () => {
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17");
+    await machine.bringUp();
+    session = await openSession(machine.instance, {}, AbortSignal.timeout(120_000));
+    for (const statement of [
+      "CREATE DATABASE shut",
+      "ALTER DATABASE shut ALLOW_CONNECTIONS false",
+      "CREATE DATABASE pattern IS_TEMPLATE true",
+      `CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C.UTF-8'`,
+    ])
+      await session.rows(statement);
+    const { users } = machine.driver;
+    const user = { username: "leaver", role: "readwrite", verifier: scramVerifier("p") };
+    await users?.put(machine.instance, { $typeName: "holdfast.agent.v1.EngineUser", ...user }, machine.signal);
+    const own = "CREATE TABLE public.own (); ALTER TABLE public.own OWNER TO leaver";
+    await leaveInvalid(
+      { query: async (statement) => ({ rows: await session.rows<object>(statement) }) },
+      "halfway",
+      () => withSession(machine.instance, machine.signal, (there) => there.rows(own), { database: "halfway" }),
+    );
+  }, 60_000);
+  afterAll(async () => {
+    session?.close();
+    await machine?.remove();
+  });
+
+  const { signal } = new AbortController();
+  const check = async () => {
+    const { checks } = await machine.driver.observe(machine.instance, machine.signal);
+    return checks.find(({ name }) => name === "databases");
+  };
+
+  it("has each of them listed as what it is", async () => {
+    expect(await listDatabases(session)).toEqual({
+      ready: ["defaultdb", platform, "pattern", "sorted", "template1"],
+      templates: ["pattern", "template1"],
+      closed: ["shut"],
+      invalid: ["halfway"],
+    });
+    const listed = await machine.driver.databases?.list(machine.instance, signal);
+    expect(listed?.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      "defaultdb ready",
+      "halfway invalid",
+      "shut closed",
+      "sorted ready",
+    ]);
+  });
+
+  it("is looked through for collations, queues, obstacles of an upgrade and transaction ids all the same", async () => {
+    const { driver, instance } = machine;
+    expect((await driver.collations?.uses(instance, machine.signal))?.map(({ database }) => database)).toEqual([
+      "sorted",
+    ]);
+    expect(await createQueueUpkeep(createQueueSessions()).databases(instance, machine.signal)).toEqual([]);
+    const removed = (database: string) => driver.queues?.remove(instance, { database, id: "q" }, machine.signal);
+    expect(await removed("halfway")).toEqual({ gone: true, purged: 0 });
+    await expect(removed("shut")).rejects.toThrow("not currently accepting connections");
+    const obstacles = await driver.upgrade?.check(instance, "18", machine.signal);
+    expect(obstacles?.filter(({ code }) => code !== "no_room")).toEqual([
+      { code: "closed_databases", message: expect.stringContaining("shut") as string },
+      { code: "invalid_databases", message: expect.stringContaining("halfway") as string },
+    ]);
+    expect((await readActivity(session)).idDatabase).not.toBe("halfway");
+    expect((await driver.metrics?.read(instance, machine.signal))?.gauges).toHaveProperty("pg_xid_age_percent");
+  });
+
+  it("is degraded, says which, and is healthy once that is dropped; a user of objects in it cannot go before", async () => {
+    const { driver, instance } = machine;
+    expect(await check()).toMatchObject({
+      status: "degraded",
+      reason: "Database halfway is invalid: its DROP DATABASE began and did not end, and data are missing. Drop it.",
+    });
+    await expect(driver.users?.drop(instance, "leaver", machine.signal)).rejects.toThrow(
+      "leaver owns objects in databases that are invalid: halfway. Drop the databases first.",
+    );
+    expect(await driver.databases?.drop(instance, "halfway", machine.signal)).toEqual({ existed: true });
+    expect(await check()).toEqual({ name: "databases", status: "healthy", reason: "" });
+    expect(await driver.users?.drop(instance, "leaver", machine.signal)).toEqual({ existed: true });
+  });
+});
