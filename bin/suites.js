@@ -18,6 +18,7 @@ const longSuites = [
   ["long",  "agent/src/agent-backup-faults.test.ts"],
   ["long",  "agent/src/agent-backup.test.ts"],
   ["long",  "agent/src/agent-increments.test.ts"],
+  ["long",  "agent/src/engines/postgresql/backup/dropped-databases.test.ts"],
   ["long",  "compute/src/incus/incus-daemon.test.ts"],
   ["long",  "compute/src/incus/incus-provider.test.ts"],
   ["long",  "compute/src/incus/virtual-machines.test.ts"],

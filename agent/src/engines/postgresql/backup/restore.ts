@@ -15,9 +15,11 @@ import type { Instance } from "../../engine-driver.ts";
 import { invalidReason, listDatabases } from "../database-list.ts";
 import { dataDirectory } from "../layout.ts";
 import { createLogStaging } from "./log-staging.ts";
+import { positionText } from "./position.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
 import { resume, sever } from "./sever.ts";
 import { baseStream } from "./source.ts";
+import { backupStartOf, stopPoint } from "./stop-point.ts";
 
 const lookEveryMs = 100;
 
@@ -59,13 +61,14 @@ async function finish(
   // What a user could have written there is not to be in force in an engine of ours; it is data that users see, so it stays.
   await appendFile(join(data, "postgresql.auto.conf"), "");
   const staging = await createLogStaging(join(scratch, "log"), plan.log);
+  const stop = target.kind === "time" ? await stopPoint(plan.log, target.time, await backupStartOf(data)) : undefined;
   await writeFile(join(data, "recovery.signal"), "");
   const serving = new AbortController();
   const until = AbortSignal.any([signal, serving.signal]);
   const served = staging.serve(until);
   const unreadable = served.then(() => new Promise<never>(() => undefined));
   unreadable.catch(() => undefined);
-  const recovery = { restore_command: staging.command, ...targetSettings(target, staging.timeline) };
+  const recovery = { restore_command: staging.command, ...targetSettings(target, staging.timeline, stop) };
   const server = await startPrivateServer(deps, instance, { scratch, recovery }, signal);
   try {
     const reached = await Promise.race([recover(server, plan, signal), unreadable]);
@@ -87,12 +90,25 @@ async function finish(
   }
 }
 
-function targetSettings(target: RecoveryTarget, ends: string | undefined): Record<string, string> {
+/** `stop`: the last record that is replayed for a target by time, where it is found. */
+function targetSettings(
+  target: RecoveryTarget,
+  ends: string | undefined,
+  stop: bigint | undefined,
+): Record<string, string> {
   const timeline = { recovery_target_timeline: ends ?? "current" };
   switch (target.kind) {
     case "backup_end":
       return { ...timeline, recovery_target: "immediate", recovery_target_action: "pause" };
     case "time":
+      if (stop !== undefined)
+        return {
+          ...timeline,
+          // Before whatever begins behind it. An engine that stops at the record itself does not count its time.
+          recovery_target_lsn: positionText(stop + 1n),
+          recovery_target_inclusive: "off",
+          recovery_target_action: "pause",
+        };
       return {
         ...timeline,
         // Without a zone it would be read in the server's.

@@ -1,0 +1,80 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
+import type { LogReader } from "../../backup-facet.ts";
+import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
+import { parsePosition } from "./position.ts";
+
+/** PostgreSQL counts from 2000-01-01. */
+const epochMs = 946_684_800_000;
+
+/**
+ * The record at which replay ends for the data of a moment: the last transaction that was committed, aborted or prepared until
+ * then. An engine that stops by the time itself replays all records up to the first later commit, and a DROP DATABASE has
+ * marked its database and removed the files in records before its own. Undefined where the log has no such pair of
+ * transactions: then the engine stops by the time.
+ *
+ * `backupStart`: of the base backup, whose end is replayed in any case.
+ */
+export async function stopPoint(
+  log: LogReader | undefined,
+  time: Date,
+  backupStart: bigint | undefined,
+): Promise<bigint | undefined> {
+  if (log === undefined || log.count === 0) return undefined;
+  const targetUs = BigInt(time.getTime() - epochMs) * 1_000n;
+  const isLater = (record: LogRecord) => record.kind === "transaction" && record.timeUs > targetUs;
+  const isStop = (record: LogRecord) =>
+    record.kind === "transaction" ? record.timeUs <= targetUs : record.start === backupStart;
+  let hasLater = false;
+  let readFrom: bigint | undefined;
+  for (let index = await firstBehind(log, time); index >= 0; index -= 1) {
+    let stop: bigint | undefined;
+    let first: bigint | undefined;
+    for await (const record of readRecords(bytesOf(log, index))) {
+      first ??= record.position;
+      if (readFrom !== undefined && record.position >= readFrom) break;
+      if (isLater(record)) {
+        hasLater = true;
+        break;
+      }
+      if (isStop(record)) stop = record.position;
+    }
+    // Without a later transaction in the log the engine refuses the target.
+    if (stop !== undefined) return hasLater ? stop : undefined;
+    readFrom = first ?? readFrom;
+  }
+  return undefined;
+}
+
+/** Where the base backup in a data directory began; undefined for data that recovered from it already. */
+export async function backupStartOf(data: string): Promise<bigint | undefined> {
+  try {
+    const label = await readFile(join(data, "backup_label"), "utf8");
+    const start = /^START WAL LOCATION: (\S+)/m.exec(label)?.[1];
+    return start === undefined ? undefined : parsePosition(start);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+async function* bytesOf(log: LogReader, first: number): AsyncGenerator<LogBytes> {
+  for (let index = first; index < log.count; index += 1) {
+    const { header, log: bytes } = await log.at(index);
+    yield { from: parsePosition(header.from), bytes };
+  }
+}
+
+/** The first object whose header names a later commit; the last object where no header does. */
+async function firstBehind(log: LogReader, time: Date): Promise<number> {
+  let low = 0;
+  let high = log.count - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const { header } = await log.at(middle);
+    if (header.time !== "" && Date.parse(header.time) > time.getTime()) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
