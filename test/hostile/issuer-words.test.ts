@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type IssuerServer, startIssuerServer } from "../../issuer/src/issuer-server.ts";
@@ -37,6 +38,8 @@ beforeAll(async () => {
     certificate: cert,
     hostKey: key,
     trust: cert,
+    clients: createClientAddresses({ trustedProxies: [], balancers: [] }),
+    rateSource: 10_000,
     tell() {},
     metrics: createMetrics({ apps: () => 1, isConnected: () => true }),
     clock: systemClock,
