@@ -84,9 +84,10 @@ async function followStored(
       throw error;
     }
     if (!(await isOurs(header))) return state;
-    const { branch, to: durablePosition, time } = header;
+    const { branch, to: durablePosition, time, settings = state.settings } = header;
     const durableTimeMs = time === "" ? state.durableTimeMs : Date.parse(time);
     const storedBytes = state.storedBytes + bytes.length;
-    state = { ...state, branch, lastSequence: sequence, durablePosition, durableTimeMs, storedBytes };
+    const reached = { branch, lastSequence: sequence, durablePosition, durableTimeMs, storedBytes };
+    state = { ...state, ...reached, ...(settings && { settings }) };
   }
 }

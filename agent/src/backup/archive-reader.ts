@@ -4,6 +4,7 @@ import { type OpenedLog, openLog } from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
 import type { LogReader } from "../engines/backup-facet.ts";
 import type { RestoreJob } from "./job.ts";
+import { settingsFrom } from "./log-settings.ts";
 import type { JobSurroundings } from "./surroundings.ts";
 
 const kept = 8;
@@ -15,7 +16,7 @@ const urlsAhead = 64;
  */
 export function createArchiveReader(
   { place, logs }: RestoreJob,
-  { store, purse, signal }: Pick<JobSurroundings, "store" | "purse" | "signal">,
+  { facet, store, purse, signal }: Pick<JobSurroundings, "facet" | "store" | "purse" | "signal">,
   onObject: () => void,
 ): LogReader | undefined {
   const runs = logs.filter(({ firstSequence, lastSequence }) => lastSequence >= firstSequence);
@@ -77,16 +78,30 @@ export function createArchiveReader(
     ranges.set(index, { from, to });
   }
 
-  return {
-    count,
-    at(index) {
-      const known = opened.get(index);
-      if (known !== undefined) return known;
-      const opening = fetch(index);
-      opening.catch(() => opened.delete(index));
-      opened.set(index, opening);
-      for (const old of [...opened.keys()].slice(0, -kept)) opened.delete(old);
-      return opening;
-    },
-  };
+  function at(index: number): Promise<OpenedLog> {
+    const known = opened.get(index);
+    if (known !== undefined) return known;
+    const opening = fetch(index);
+    opening.catch(() => opened.delete(index));
+    opened.set(index, opening);
+    for (const old of [...opened.keys()].slice(0, -kept)) opened.delete(old);
+    return opening;
+  }
+
+  /** By the header of each run's last object, which has those of all before it. */
+  async function settings(): Promise<Readonly<Record<string, number>>> {
+    const { from } = (await at(0)).header;
+    const greatest = new Map<string, number>();
+    let end = -1;
+    for (const { firstSequence, lastSequence } of runs) {
+      end += lastSequence - firstSequence + 1;
+      const { header } = await at(end);
+      for (const { values } of settingsFrom(header.settings ?? [], from, facet.log))
+        for (const [name, value] of Object.entries(values))
+          greatest.set(name, Math.max(greatest.get(name) ?? 0, value));
+    }
+    return Object.fromEntries(greatest);
+  }
+
+  return { count, at, settings };
 }

@@ -1,5 +1,6 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { LogSettings } from "@holdfast/common/backup/log-object.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { readEngineFile } from "../os/engine-file.ts";
@@ -20,6 +21,8 @@ export interface ArchiveState {
   readonly storedBytes: number;
   /** What it has of earlier terms, in order; absent in what an older version wrote. */
   readonly earlier?: readonly ArchiveRun[];
+  /** Settings that the log was written under; absent in what an older version wrote. */
+  readonly settings?: readonly LogSettings[];
 }
 
 /** Log of one term, without a hole. */

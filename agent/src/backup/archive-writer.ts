@@ -1,10 +1,17 @@
 import { buffer } from "node:stream/consumers";
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
-import { newLogSecrets, openLog, sealLog } from "@holdfast/common/backup/log-object.ts";
+import {
+  type LogHeader,
+  type LogSettings,
+  newLogSecrets,
+  openLog,
+  sealLog,
+} from "@holdfast/common/backup/log-object.ts";
 import { logObject } from "@holdfast/common/backup/object-names.ts";
 import { type LogFacet, LogGone, type LogPiece, type LogPosition } from "../engines/backup-facet.ts";
 import { type ArchiveState, writeArchiveState } from "./archive-state.ts";
 import type { ArchiveJob, JobKey, Report, ReportFields } from "./job.ts";
+import { settingsWith } from "./log-settings.ts";
 import { ObjectDiffers } from "./store-client.ts";
 import type { JobSurroundings } from "./surroundings.ts";
 
@@ -20,6 +27,8 @@ export interface ArchiveWriter {
   store(pieces: readonly LogPiece[], signal: AbortSignal): Promise<string>;
   /** Has the engine commit, and resolves with a position that what comes now reaches; undefined for an engine that answers nobody. */
   noteCommit(signal: AbortSignal): Promise<string | undefined>;
+  /** Asks the engine for the settings that what comes now is written under. Resolves with false when it does not answer. */
+  noteSettings(signal: AbortSignal): Promise<boolean>;
   waitingBytes(end: string): number;
   /** What the engine keeps at most of what is not durable. */
   setLimit(bytes: number): void;
@@ -45,6 +54,8 @@ export function createArchiveWriter(
   let state = continued(before);
   /** Moments that the log reaches at positions that are not durable yet. */
   let commits: { readonly time: Date; readonly position: string }[] = [];
+  /** Of the engine that is followed; undefined before it answered. */
+  let running: LogSettings["values"] | undefined;
   let recent: number[] = [];
   let waitingLimitBytes = 0;
 
@@ -104,7 +115,7 @@ export function createArchiveWriter(
     next: number,
     isFirst: boolean,
     bytes: Buffer,
-    range: { branch: string; from: string; to: string },
+    range: Pick<LogHeader, "branch" | "from" | "to" | "settings">,
     signal: AbortSignal,
   ): Promise<{ readonly sequence: number; readonly to: string; readonly size: number }> {
     const time = commits.findLast(({ position }) => log.distance(position, range.to) >= 0)?.time.toISOString() ?? "";
@@ -127,7 +138,7 @@ export function createArchiveWriter(
 
   function fields(): ReportFields {
     if (state === undefined) return { archiveId, term };
-    const { fromTimeMs, durableTimeMs, earlier = [], ...rest } = state;
+    const { fromTimeMs, durableTimeMs, earlier = [], settings: _, ...rest } = state;
     return {
       ...rest,
       fromTime: fromTimeMs,
@@ -156,12 +167,14 @@ export function createArchiveWriter(
       if (first === undefined || last === undefined) throw new Error("there is nothing to store");
       const current = state ?? begun(first);
       let { firstSequence, lastSequence, storedBytes, durablePosition } = current;
+      const settings = running ? settingsWith(current.settings ?? [], durablePosition, running) : current.settings;
+      const noted = settings && { settings };
       let bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
       // One object mostly; another one when the first was there already with less in it.
       while (log.distance(durablePosition, last.to) > 0) {
         const skip = log.distance(first.from, durablePosition);
         bytes = skip > 0 ? Buffer.concat(pieces.map((piece) => piece.bytes)).subarray(skip) : bytes;
-        const range = { branch: first.branch, from: durablePosition, to: last.to };
+        const range = { branch: first.branch, from: durablePosition, to: last.to, ...noted };
         const isFirst = state === undefined && lastSequence < firstSequence;
         const stored = await put(lastSequence + 1, isFirst, bytes, range, signal);
         if (isFirst) firstSequence = stored.sequence;
@@ -169,11 +182,12 @@ export function createArchiveWriter(
         durablePosition = stored.to;
         storedBytes += stored.size;
       }
-      const reached = commits.findLast(({ position }) => log.distance(position, durablePosition) >= 0);
-      if (reached !== undefined) commits = commits.slice(commits.indexOf(reached));
-      const durableTimeMs = reached?.time.getTime() ?? current.durableTimeMs;
+      const commit = commits.findLast(({ position }) => log.distance(position, durablePosition) >= 0);
+      if (commit !== undefined) commits = commits.slice(commits.indexOf(commit));
+      const durableTimeMs = commit?.time.getTime() ?? current.durableTimeMs;
       const { branch } = first;
-      state = { ...current, branch, firstSequence, lastSequence, durablePosition, storedBytes, durableTimeMs };
+      const reached = { branch, firstSequence, lastSequence, durablePosition, storedBytes, durableTimeMs };
+      state = { ...current, ...reached, ...noted };
       await writeArchiveState(data, state);
       // An engine that answers nobody has it noted with the next object.
       await log.note(instance, durablePosition, JSON.stringify(state), signal).catch(() => undefined);
@@ -185,6 +199,11 @@ export function createArchiveWriter(
       const commit = await log.commit(instance, signal).catch(() => undefined);
       if (commit !== undefined) commits = [...commits.slice(-100), commit];
       return commit?.position;
+    },
+    async noteSettings(signal) {
+      const settings = await log.settings(instance, signal).catch(() => undefined);
+      running = settings ?? running;
+      return settings !== undefined;
     },
     waitingBytes: (end) =>
       state === undefined || end === "" ? 0 : Math.max(0, log.distance(state.durablePosition, end)),

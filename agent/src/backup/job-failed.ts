@@ -1,5 +1,5 @@
 import { BackupDamaged } from "@holdfast/common/backup/backup-reader.ts";
-import { TargetNotReached } from "../engines/backup-facet.ts";
+import { PlanTooSmall, TargetNotReached } from "../engines/backup-facet.ts";
 import { StoreRefused } from "./store-client.ts";
 
 export type JobFailure =
@@ -10,6 +10,7 @@ export type JobFailure =
   | "damaged"
   | "absent"
   | "target_not_reached"
+  | "plan_too_small"
   | "failed";
 
 /** Why a job came to nothing. */
@@ -28,6 +29,7 @@ export class JobFailed extends Error {
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof BackupDamaged) return new JobFailed("damaged", message, { cause: error });
     if (error instanceof TargetNotReached) return new JobFailed("target_not_reached", message, { cause: error });
+    if (error instanceof PlanTooSmall) return new JobFailed("plan_too_small", message, { cause: error });
     if (error instanceof StoreRefused) return new JobFailed("store_failed", message, { cause: error });
     if (/ENOSPC|No space left on device/.test(message)) return new JobFailed("no_room", message, { cause: error });
     return new JobFailed(code, message, { cause: error });

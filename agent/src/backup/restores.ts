@@ -30,7 +30,8 @@ export interface RestoresDeps {
 }
 
 /** A repetition would end the same way. */
-const isFinal = (code: unknown) => code === "damaged" || code === "absent" || code === "target_not_reached";
+const isFinal = (code: unknown) =>
+  code === "damaged" || code === "absent" || code === "target_not_reached" || code === "plan_too_small";
 
 export function createRestores({ component, now, onChange }: RestoresDeps): Restores {
   let current: { readonly restoreId: string; readonly told: Told } | undefined;

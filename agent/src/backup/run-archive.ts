@@ -150,6 +150,8 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
     return takenBytes >= fullBytes || (takenBytes > 0 && now() - oldestMs >= waitsMs);
   };
 
+  // An engine that was started again ends the stream: all that comes by one is written under the same settings.
+  let hasSettings = false;
   try {
     while (!isOver && !signal.aborted) {
       tell();
@@ -157,6 +159,7 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
         await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
         continue;
       }
+      hasSettings ||= await writer.noteSettings(signal);
       // What is stored now reaches a commit of now: the newest restorable moment is behind all that was written before.
       await untilTaken(await writer.noteCommit(signal), signal);
       pace.stores(takenBytes);

@@ -10,7 +10,7 @@ import { startTestStore, type TestStore } from "../../../test/support/controller
 import { createArchiveReader } from "./archive-reader.ts";
 import type { ObjectUseText, RestoreJob } from "./job.ts";
 import { createStoreClient } from "./store-client.ts";
-import { readerOf } from "./surroundings.ts";
+import { type JobSurroundings, readerOf } from "./surroundings.ts";
 import { createUrlPurse } from "./url-purse.ts";
 
 // Controllers are asked for many URLs at a time: a round trip for each object would be most of a restore's time.
@@ -48,6 +48,8 @@ async function* one(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
+const noFacet = {} as JobSurroundings["facet"];
+
 test("an archive of 150 objects is read with three batches of URLs", async () => {
   const count = 150;
   for (let sequence = 1; sequence <= count; sequence += 1) {
@@ -57,7 +59,11 @@ test("an archive of 150 objects is read with three batches of URLs", async () =>
     await store.objects.put(logObject({ service: "s-1", term: 1 }, sequence), one(sealed));
   }
   const logs = [{ term: 1, firstSequence: 1, lastSequence: count, keys: [key] }];
-  const reader = createArchiveReader({ place, logs } as unknown as RestoreJob, client(), () => undefined);
+  const reader = createArchiveReader(
+    { place, logs } as unknown as RestoreJob,
+    { ...client(), facet: noFacet },
+    () => undefined,
+  );
   for (let index = 0; index < count; index += 1)
     expect((await reader?.at(index))?.header).toMatchObject({ sequence: index + 1 });
   expect(asked).toEqual([64, 64, 22]);

@@ -113,11 +113,18 @@ export class TargetNotReached extends Error {
   override readonly name = "TargetNotReached";
 }
 
+/** Replay takes more memory than the plan has: no repetition heals it. */
+export class PlanTooSmall extends Error {
+  override readonly name = "PlanTooSmall";
+}
+
 /** The archived log, checked object by object: contiguous from the first to the last. */
 export interface LogReader {
   readonly count: number;
   /** From 0 on. Throws what the store failed with, or BackupDamaged. */
   at(index: number): Promise<OpenedLog>;
+  /** The greatest value of each setting that the log was written under; empty for a log of an older version. */
+  settings(): Promise<Readonly<Record<string, number>>>;
 }
 
 export interface LogFacet {
@@ -131,6 +138,8 @@ export interface LogFacet {
    * was acknowledged before the moment is before the position.
    */
   commit(instance: Instance, signal: AbortSignal): Promise<{ readonly time: Date; readonly position: string }>;
+  /** Settings of a running engine that replay of its log takes at least as much of. */
+  settings(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** End of the engine's log, and how much of it the engine keeps for who follows; 0 for all. */
   kept(instance: Instance, signal: AbortSignal): Promise<{ readonly end: string; readonly limitBytes: number }>;
   /** Bytes from one position to another; negative when the second one is first. */

@@ -6,7 +6,7 @@ export interface Instance {
   readonly paths: InstancePaths;
   /** Its disk is nearly full: the engine is to refuse what clients write. */
   readonly writesBlocked?: boolean;
-  /** Parameters, whole numbers, of which a replica has so much at least, whatever is asked for. */
+  /** Parameters, whole numbers, of which the engine has so much at least, whatever the settings say. */
   readonly atLeast?: Readonly<Record<string, number>>;
 }
 

@@ -26,8 +26,8 @@ export interface ReplicationFacet {
   /** Has an engine that is to stop write down what it can before, so that the stop itself is short. Never throws. */
   prepareStop(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Parameters of which a replica with these data needs so much at least, as its primary had: with less it does not start. Absent
-   * for an engine without any.
+   * Parameters of which an engine needs so much at least to start with these data: a replica as much as its primary had. Absent for
+   * an engine without any.
    */
   needs?(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
   /** Where the last record of a stopped engine's log begins; undefined when it was not stopped in order. */

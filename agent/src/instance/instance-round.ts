@@ -21,7 +21,7 @@ import type { MemoryWatch } from "./memory-watch.ts";
 import type { NewStarts } from "./new-starts.ts";
 import { createReadiness } from "./readiness.ts";
 import { createReadyEngine } from "./ready-engine.ts";
-import { untilNoneNeeded, withNeeds } from "./replica-needs.ts";
+import { needsMore, untilNoneNeeded, withNeeds } from "./replica-needs.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
 import { whyStop } from "./stop-reasons.ts";
 import { failureWords } from "./verdict.ts";
@@ -183,6 +183,9 @@ export function createInstanceRound(deps: RoundDeps): InstanceRound {
       await ready.become({ driver, instance }, { isNew }, signals.changed);
     } catch (error) {
       if (!process.isEmpty || signals.urgent.aborted) throw error;
+      // Replay came to log of a primary with more of them: no parameter is to blame.
+      const needed = await withNeeds(driver, bare, signals.urgent);
+      if (needsMore(needed, instance)) return await launch(driver, spec, signals);
       const words = await wordsSince(mark);
       const failure: EngineFailure = (await memory.endedSince(memoryMark))
         ? { cause: "memory", message: "", parameter: undefined }

@@ -6,11 +6,16 @@ import { roleOf } from "../engines/members.ts";
 const looks = 25;
 const lookMs = 200;
 
-/** A replica with less than its primary had of some parameters does not start: it gets as much of them. */
+/** An engine with less of some parameters than its data need does not start: it gets as much of them. */
 export async function withNeeds(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<Instance> {
-  const facet = roleOf(instance.spec) === "replica" ? driver.replication : undefined;
-  const atLeast = await facet?.needs?.(instance, signal);
+  const atLeast = await driver.replication?.needs?.(instance, signal);
   return atLeast === undefined ? instance : { ...instance, atLeast };
+}
+
+/** Do the data need more of a parameter by now than the engine was started with? */
+export function needsMore({ atLeast = {} }: Instance, started: Instance): boolean {
+  const had = effectiveParameters(started);
+  return Object.entries(atLeast).some(([name, least]) => Number(had.get(name)) < least);
 }
 
 /**
@@ -18,6 +23,7 @@ export async function withNeeds(driver: EngineDriver, instance: Instance, signal
  * it. It waits for 5 s at most, as others may never fall.
  */
 export async function untilNoneNeeded(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<void> {
+  if (roleOf(instance.spec) !== "replica") return;
   const wanted = effectiveParameters(instance);
   for (let look = 0; look < looks; look += 1) {
     const { atLeast = {} } = await withNeeds(driver, instance, signal);

@@ -20,6 +20,14 @@ export interface LogHeader {
   readonly to: string;
   /** A commit of this time or a later one is before `to`, RFC 3339; empty when none is known. */
   readonly time: string;
+  /** Settings that the engine wrote its log under, oldest first; absent in what an older version stored. */
+  readonly settings?: readonly LogSettings[];
+}
+
+/** Settings that replay takes at least as much of, from a position of the log on. */
+export interface LogSettings {
+  readonly from: string;
+  readonly values: Readonly<Record<string, number>>;
 }
 
 interface StoredHeader extends LogHeader {
@@ -105,8 +113,8 @@ export function openLog(
   const compressed = Buffer.concat([decipher.update(sealed.subarray(headEnd)), decipher.final()]);
   const log = zstdDecompressSync(compressed, { maxOutputLength: mostLogBytes });
   if (log.length !== head.bytes) refuse("it has another length");
-  const { service, term, sequence, branch, from, to, time } = head;
-  return { header: { service, term, sequence, branch, from, to, time }, log };
+  const { service, term, sequence, branch, from, to, time, settings } = head;
+  return { header: { service, term, sequence, branch, from, to, time, ...(settings && { settings }) }, log };
 }
 
 type Refuse = (why: string) => never;

@@ -78,7 +78,7 @@ async function look(
       // A replica sees a DROP DATABASE that is under way as one that ended halfway.
       ...(following ? [] : [databasesCheck((await listDatabases(session)).invalid)]),
     ],
-    pendingRestart: row.pending,
+    pendingRestart: following ? row.pending : [...row.pending, ...raised(instance)],
     effectiveParameters: Object.fromEntries([...row.settings, ...pinnedHere(instance)]),
     ...(replication && { replication: replication.told }),
   };
@@ -114,6 +114,12 @@ async function lookAtReplication(session: Session): Promise<{
 function replicationCheck(state: ReturnType<typeof followingState>): EngineCheck {
   if (state !== "disconnected") return { name: "replication", status: "healthy", reason: "" };
   return { name: "replication", status: "unhealthy", reason: "The replica is not connected to its primary." };
+}
+
+/** Parameters that the data of the last start needed more of than the settings say: they fall with a later restart. */
+function raised({ spec, atLeast = {} }: Instance): string[] {
+  const wanted = effectiveParameters({ spec });
+  return Object.entries(atLeast).flatMap(([name, least]) => (Number(wanted.get(name)) < least ? [name] : []));
 }
 
 /** What this session cannot see of the engine, as it was rendered. */

@@ -4,7 +4,7 @@ import { dataDirectory } from "../layout.ts";
 import { note, noted } from "./archive-note.ts";
 import { examine } from "./examine.ts";
 import { branchEnd } from "./lineage.ts";
-import { commit, distance, followLog, kept } from "./log-stream.ts";
+import { commit, distance, followLog, kept, settings } from "./log-stream.ts";
 import { createRestore } from "./restore.ts";
 import { untilNoClients } from "../allow-list.ts";
 import { baseStream, openBase } from "./source.ts";
@@ -18,6 +18,6 @@ export function createBackup(deps: EngineDeps): BackupFacet {
     pages: { stream: baseStream, pageBytes: 8_192, root: dataDirectory },
     restore: createRestore(deps),
     examine: (instance, work, signal) => examine(deps, instance, work, signal),
-    log: { follow: followLog, commit, kept, distance, note, noted, branchEnd },
+    log: { follow: followLog, commit, settings, kept, distance, note, noted, branchEnd },
   };
 }

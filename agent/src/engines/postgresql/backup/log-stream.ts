@@ -1,6 +1,7 @@
 import { LogGone, type LogPiece, type LogPosition, type LogStream } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
+import { type RequiredSettings, requiredNames } from "../required-settings.ts";
 import { messageOf, type Session, withSession } from "../session.ts";
 import { archiveSlot } from "./archive-note.ts";
 import { spansOf } from "./lineage.ts";
@@ -215,6 +216,17 @@ export async function commit(instance: Instance, signal: AbortSignal): Promise<{
   };
   // The log of this primary is what counts, whichever replicas have it.
   return withSession(instance, signal, work, { statementMs: commitMs, isLocal: true });
+}
+
+/** Settings of the engine that replay of its log takes at least as much of. */
+export async function settings(instance: Instance, signal: AbortSignal): Promise<RequiredSettings> {
+  const rows = await withSession(instance, signal, (session) =>
+    session.rows<{ name: string; value: number }>(
+      "SELECT name, setting::int AS value FROM pg_settings WHERE name = ANY ($1::text[])",
+      [requiredNames],
+    ),
+  );
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 }
 
 /** The slot's limit is a setting of megabytes; -1 is none. */

@@ -2,9 +2,11 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ProgramFailed } from "../../../os/program.ts";
+import { PlanTooSmall } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory, platform, program } from "../layout.ts";
+import { controlSettings, greatestOf, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 
 /** The engine over restored data, with no listener but a socket of our own: nobody gets in. */
@@ -27,16 +29,27 @@ const lastWordsMs = 10_000;
 export interface PrivateSettings {
   readonly scratch: string;
   readonly recovery: Readonly<Record<string, string>>;
+  /** Settings that the log was written under, as far as they are known. */
+  readonly log?: RequiredSettings;
 }
 
+/** The least that replay begins with: log of an older version does not say what it was written under. */
+const usual: RequiredSettings = {
+  max_connections: 400,
+  max_worker_processes: 64,
+  max_wal_senders: 10,
+  max_prepared_transactions: 0,
+  max_locks_per_transaction: 64,
+};
+
 /**
- * Starts it. Hot standby refuses to run with fewer slots than the source had, and the source may have had a larger plan: all
- * such settings are those of the data, or larger.
+ * Starts it. Hot standby refuses to run with less of some settings than the source had, and the source may have had a larger plan:
+ * these are the greatest of the data and the log. Throws PlanTooSmall when they take more memory than the machine has.
  */
 export async function startPrivateServer(
   { run, pipe }: EngineDeps,
   instance: Instance,
-  { scratch, recovery }: PrivateSettings,
+  { scratch, recovery, log = {} }: PrivateSettings,
   signal: AbortSignal,
 ): Promise<PrivateServer> {
   const data = dataDirectory(instance);
@@ -44,20 +57,25 @@ export async function startPrivateServer(
   await rm(socket, { recursive: true, force: true });
   await mkdir(socket, { recursive: true, mode: 0o700 });
   const control = await run([program(instance, "pg_controldata"), data], { env: { LC_ALL: "C" }, signal });
-  const settings = {
-    ...ownSettings(instance, scratch, socket),
-    ...atLeast(control),
-    ...recovery,
-  };
-  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);
-  await writeFile(join(scratch, "postgresql.conf"), lines.join(""));
+  const required = greatestOf(usual, controlSettings(control), log);
+  const config = join(scratch, "postgresql.conf");
+  const write = (buffersMib: number) =>
+    writeFile(config, configOf({ ...ownSettings(instance, scratch, socket), ...recovery, ...required }, buffersMib));
+  await write(buffersOf(instance));
+  if (!(await fits(run, instance, config, signal))) {
+    await write(leastBuffersMib);
+    if (!(await fits(run, instance, config, signal)))
+      throw new PlanTooSmall(
+        `The log was written under ${printSettings(required)}: replay takes more memory than this plan has. Restore to a larger plan.`,
+      );
+  }
   await writeFile(join(scratch, "pg_hba.conf"), `local all ${platform} peer map=${platform}\n`);
   await writeFile(join(scratch, "pg_ident.conf"), `${platform} /^.*$ ${platform}\n`);
   const over = new AbortController();
-  const server = pipe(
-    [program(instance, "postgres"), "-D", data, "-c", `config_file=${join(scratch, "postgresql.conf")}`],
-    { env: { LC_ALL: "C", TZ: "UTC" }, signal: AbortSignal.any([signal, over.signal]) },
-  );
+  const server = pipe([program(instance, "postgres"), "-D", data, "-c", `config_file=${config}`], {
+    env: { LC_ALL: "C", TZ: "UTC" },
+    signal: AbortSignal.any([signal, over.signal]),
+  });
   const ended = drain(server.output).then(() => server.ended);
   ended.catch(() => undefined);
   const seen = { ...instance, paths: { ...instance.paths, run: socket } };
@@ -108,7 +126,6 @@ async function drain(output: AsyncIterable<Buffer>): Promise<void> {
 }
 
 function ownSettings({ spec }: Instance, scratch: string, socket: string): Record<string, string> {
-  const memoryMib = Number(spec.memoryBytes / 1_048_576n);
   return {
     listen_addresses: "",
     port: String(spec.port),
@@ -117,10 +134,11 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     hba_file: join(scratch, "pg_hba.conf"),
     ident_file: join(scratch, "pg_ident.conf"),
     hot_standby: "on",
-    shared_buffers: `${Math.max(16, Math.floor(memoryMib / 8))}MB`,
     max_wal_size: "4GB",
     wal_level: "replica",
     wal_log_hints: "on",
+    // Without it the end of recovery removes the times of commits that the data have.
+    track_commit_timestamp: "on",
     autovacuum: "off",
     max_logical_replication_workers: "0",
     lc_messages: "C",
@@ -129,17 +147,28 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
   };
 }
 
-/** What the data's log was written under, by pg_controldata; with room for what was raised on the way. */
-function atLeast(control: string): Record<string, string> {
-  const value = (label: string, least: number) => {
-    const found = new RegExp(`^${label} setting:\\s+(\\d+)$`, "m").exec(control)?.[1];
-    return String(Math.max(least, Number(found ?? 0)));
-  };
-  return {
-    max_connections: value("max_connections", 400),
-    max_worker_processes: value("max_worker_processes", 64),
-    max_wal_senders: value("max_wal_senders", 10),
-    max_prepared_transactions: value("max_prepared_xacts", 0),
-    max_locks_per_transaction: value("max_locks_per_xact", 64),
-  };
+function configOf(settings: Readonly<Record<string, string | number>>, buffersMib: number): string {
+  return Object.entries({ ...settings, shared_buffers: `${buffersMib}MB` })
+    .map(([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`)
+    .join("");
+}
+
+const memoryMibOf = ({ spec }: Instance) => Number(spec.memoryBytes / 1_048_576n);
+const leastBuffersMib = 16;
+const buffersOf = (instance: Instance) => Math.max(leastBuffersMib, Math.floor(memoryMibOf(instance) / 8));
+/** The remainder is for the processes and the agent. */
+const sharedShare = 3 / 4;
+
+/** Asks the engine itself how much shared memory it takes under these settings. */
+async function fits(run: EngineDeps["run"], instance: Instance, config: string, signal: AbortSignal): Promise<boolean> {
+  const ask = ["-D", dataDirectory(instance), "-c", `config_file=${config}`, "-C", "shared_memory_size"];
+  try {
+    const printed = await run([program(instance, "postgres"), ...ask], { env: { LC_ALL: "C" }, signal });
+    const mib = /^(\d+)$/m.exec(printed)?.[1];
+    return mib === undefined || Number(mib) <= memoryMibOf(instance) * sharedShare;
+  } catch (error) {
+    if (error instanceof ProgramFailed && /shared memory size overflows|Cannot allocate/.test(error.output))
+      return false;
+    throw error;
+  }
 }

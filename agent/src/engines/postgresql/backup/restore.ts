@@ -14,6 +14,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { invalidReason, listDatabases } from "../database-list.ts";
 import { dataDirectory } from "../layout.ts";
+import { exceeds, greatestOf, lackingSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { createLogStaging } from "./log-staging.ts";
 import { positionText } from "./position.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
@@ -22,6 +23,8 @@ import { baseStream } from "./source.ts";
 import { backupStartOf, stopPoint } from "./stop-point.ts";
 
 const lookEveryMs = 100;
+/** Replay is started so often at most, each time with more than the time before. */
+const mostStarts = 100;
 
 export function createRestore(deps: EngineDeps): RestoreFacet {
   return {
@@ -69,17 +72,28 @@ async function finish(
   const unreadable = served.then(() => new Promise<never>(() => undefined));
   unreadable.catch(() => undefined);
   const recovery = { restore_command: staging.command, ...targetSettings(target, staging.timeline, stop) };
-  const server = await startPrivateServer(deps, instance, { scratch, recovery }, signal);
   try {
-    const reached = await Promise.race([recover(server, plan, signal), unreadable]);
-    plan.report({ ...reached, step: "severing" });
-    const lockedUsers = plan.isSameService ? await resume(server, instance) : await sever(server, instance);
-    const { invalid } = await listDatabases(server);
-    await server.stop();
-    await syncPath(data);
-    return { ...reached, lockedUsers, warnings: invalid.length === 0 ? [] : [invalidReason(invalid)] };
+    // A log that lacks them, or whose end cannot be read, is replayed all the same: the engine says what it lacks.
+    let required: RequiredSettings = (await plan.log?.settings().catch(() => undefined)) ?? {};
+    for (let start = 1; ; start += 1) {
+      signal.throwIfAborted();
+      const server = await startPrivateServer(deps, instance, { scratch, recovery, log: required }, signal);
+      try {
+        const reached = await Promise.race([recover(server, plan, signal), unreadable]);
+        plan.report({ ...reached, step: "severing" });
+        const lockedUsers = plan.isSameService ? await resume(server, instance) : await sever(server, instance);
+        const { invalid } = await listDatabases(server);
+        await server.stop();
+        await syncPath(data);
+        return { ...reached, lockedUsers, warnings: invalid.length === 0 ? [] : [invalidReason(invalid)] };
+      } catch (error) {
+        await server.kill();
+        const raised = raisedBy(error, required);
+        if (raised === undefined || start === mostStarts) throw error;
+        required = raised;
+      }
+    }
   } catch (error) {
-    await server.kill();
     // Why the log could not be read says more than how the engine ended.
     await Promise.race([unreadable, sleep(0)]);
     throw judged(error, target);
@@ -88,6 +102,12 @@ async function finish(
     await served.catch(() => undefined);
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** What replay is started with again after an engine that lacked more; undefined when it ended for another reason. */
+function raisedBy(error: unknown, required: RequiredSettings): RequiredSettings | undefined {
+  const lacking = error instanceof ProgramFailed ? lackingSettings(error.output) : undefined;
+  return lacking === undefined || !exceeds(lacking, required) ? undefined : greatestOf(required, lacking);
 }
 
 /** `stop`: the last record that is replayed for a target by time, where it is found. */
@@ -161,6 +181,9 @@ async function recover(server: PrivateServer, { target, report }: RecoveryPlan, 
 /** An engine that ends recovery by itself says in its last words whether it could have reached the target at all. */
 function judged(error: unknown, target: RecoveryTarget): unknown {
   if (!(error instanceof ProgramFailed)) return error;
+  const lacking = lackingSettings(error.output);
+  if (lacking !== undefined)
+    return new TargetNotReached(`Replay of the log takes ${printSettings(lacking)}.`, { cause: error });
   if (/recovery ended before configured recovery target was reached/.test(error.output)) {
     const until = target.kind === "time" ? ` ${target.time.toISOString()}` : "";
     return new TargetNotReached(`The log ends before the target${until}.`, { cause: error });

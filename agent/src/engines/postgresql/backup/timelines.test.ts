@@ -46,7 +46,7 @@ function logOf(objects: readonly (readonly [branch: string, bytes: number])[]) {
     const header = { service: "s", term: 1, sequence: index + 1, branch, from, to: positionText(at), time: "" };
     return { header, log: Buffer.alloc(bytes, index + 1) };
   });
-  return { count: opened.length, at: async (index: number) => opened[index] as OpenedLog };
+  return { count: opened.length, at: async (index: number) => opened[index] as OpenedLog, settings: async () => ({}) };
 }
 
 /** What restore_command leaves of a file; undefined when the archive has not got it. */

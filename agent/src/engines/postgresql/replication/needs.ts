@@ -1,33 +1,30 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { hasCode } from "@holdfast/common/system-error.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
+import { roleOf } from "../../members.ts";
 import { dataDirectory, program } from "../layout.ts";
+import { controlSettings, type RequiredSettings } from "../required-settings.ts";
 
 const environment = { LC_ALL: "C", TZ: "UTC" };
 
-/** What the primary of the log that was replayed last had of each, as the data themselves keep it. */
-export async function needs(
-  { run }: EngineDeps,
-  instance: Instance,
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, number>>> {
-  const told = await run([program(instance, "pg_controldata"), dataDirectory(instance)], { env: environment, signal });
-  return settingsIn(told);
+/**
+ * What an engine has at least to start with these data: a replica as much as the primary of the log that it replayed last, any
+ * other room for the transactions that are prepared in the data.
+ */
+export async function needs({ run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<RequiredSettings> {
+  if (roleOf(instance.spec) !== "replica") return preparedIn(dataDirectory(instance));
+  const argv = [program(instance, "pg_controldata"), dataDirectory(instance)];
+  return controlSettings(await run(argv, { env: environment, signal }));
 }
 
-/** Pure: the whole numbers among the settings that pg_controldata prints. */
-export function settingsIn(told: string): Record<string, number> {
-  const found = told.matchAll(
-    /^(max_(?:connections|worker_processes|prepared_xacts|locks_per_xact)) setting:\s+(\d+)$/gm,
-  );
-  return Object.fromEntries(
-    [...found].map(([, name = "", value]) => [parameterNames.get(name) ?? name, Number(value)]),
-  );
+/** An engine that was stopped has each of its prepared transactions in a file. */
+async function preparedIn(data: string): Promise<RequiredSettings> {
+  try {
+    return { max_prepared_transactions: (await readdir(join(data, "pg_twophase"))).length };
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return {};
+    throw error;
+  }
 }
-
-/** Where pg_controldata has a name of its own. */
-const parameterNames: ReadonlyMap<string, string> = new Map(
-  Object.entries<string>({
-    max_prepared_xacts: "max_prepared_transactions",
-    max_locks_per_xact: "max_locks_per_transaction",
-  }),
-);

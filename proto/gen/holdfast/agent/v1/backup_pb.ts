@@ -1333,7 +1333,7 @@ export type RestoreObservation = Message<"holdfast.agent.v1.RestoreObservation">
   reachedTime?: Timestamp | undefined;
 
   /**
-   * Of a failure that no repetition heals: "damaged", "absent" or "target_not_reached"; else "retrying".
+   * Of a failure that no repetition heals: "damaged", "absent", "target_not_reached" or "plan_too_small"; else "retrying".
    *
    * @generated from field: string error_code = 10;
    */
@@ -1415,7 +1415,7 @@ export type RestoreObservationJson = {
   reachedTime?: TimestampJson;
 
   /**
-   * Of a failure that no repetition heals: "damaged", "absent" or "target_not_reached"; else "retrying".
+   * Of a failure that no repetition heals: "damaged", "absent", "target_not_reached" or "plan_too_small"; else "retrying".
    *
    * @generated from field: string error_code = 10;
    */

@@ -1,0 +1,215 @@
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { create } from "@bufbuild/protobuf";
+import type { OpenedLog } from "@holdfast/common/backup/log-object.ts";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
+import { connectPostgresql, scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
+import {
+  createEngineMachine,
+  type EngineMachine,
+  hasEngine,
+} from "../../../../../test/support/engines/engine-machine.ts";
+import type { BackupFacet, LogFacet, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
+import type { EngineDeps } from "../../engine-deps.ts";
+import { createPostgresqlDriver } from "../driver.ts";
+
+const password = "a-password-of-the-test";
+const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
+const isMade = hasEngine("postgresql", "17");
+
+describe.skipIf(!isMade)(
+  `recovery through changes of settings${isMade ? "" : " (skipped: its node image is not made)"}`,
+  () => {
+    let source: EngineMachine;
+    let copy: EngineMachine;
+    let log: LogFacet;
+    const pieces: LogPiece[] = [];
+    /** Engines that recoveries of the copy started. */
+    let starts = 0;
+    let base: Awaited<ReturnType<typeof take>>;
+
+    beforeAll(async () => {
+      // Segments are written by this process, and the engine's user changes them.
+      process.umask(0);
+      const counted =
+        ({ pipe }: EngineDeps): EngineDeps["pipe"] =>
+        (argv, options) => {
+          if (argv[0]?.endsWith("/postgres")) starts += 1;
+          return pipe(argv, options);
+        };
+      const make = () =>
+        createEngineMachine(
+          async (deps) => createPostgresqlDriver({ ...deps, pipe: counted(deps) }),
+          "postgresql",
+          "17",
+          { users, allowedCidrs: ["127.0.0.0/8"] },
+        );
+      [source, copy] = await Promise.all([make(), make()]);
+      log = facetOf(source).log as LogFacet;
+      await source.bringUp();
+      await copy.writeConfig();
+    });
+    afterAll(() => Promise.all([source?.remove(), copy?.remove()]));
+    beforeEach(() => onTestFailed(() => console.log(source.output(), copy.output())));
+
+    function facetOf({ driver }: EngineMachine): BackupFacet {
+      if (driver.backup === undefined) throw new Error("the driver has no backups");
+      return driver.backup;
+    }
+
+    async function sql(machine: EngineMachine, text: string): Promise<Record<string, unknown>[]> {
+      const client = await connectPostgresql(machine, { user: "app_user", password });
+      try {
+        return (await client.query<Record<string, unknown>>(text)).rows;
+      } finally {
+        await client.end();
+      }
+    }
+
+    /** Log of the source up to now. */
+    async function follow(): Promise<void> {
+      const last = pieces.at(-1);
+      const { end } = await log.kept(source.instance, source.signal);
+      const over = new AbortController();
+      const from = last && { branch: last.branch, position: last.to };
+      for await (const piece of log.follow(source.instance, from, over.signal).pieces) {
+        pieces.push(piece);
+        if (log.distance(end, piece.to) >= 0) break;
+      }
+      over.abort();
+    }
+
+    /** The engine started again with other parameters. */
+    async function restart(parameters: Record<string, string>): Promise<void> {
+      await source.stop();
+      source.change({ parameters });
+      await source.writeConfig();
+      await source.start();
+      await source.driver.ready(source.instance, source.signal);
+    }
+
+    function reader(settings: LogReader["settings"] = async () => ({})): LogReader {
+      const opened = pieces.map(({ bytes, ...range }, index): OpenedLog => {
+        return { header: { service: "s", term: 1, sequence: index + 1, ...range, time: "" }, log: bytes };
+      });
+      return { count: opened.length, at: async (index) => opened[index] as OpenedLog, settings };
+    }
+
+    async function take() {
+      const opened = await facetOf(source).open(source.instance, source.signal);
+      try {
+        const [stream] = opened.streams;
+        if (stream === undefined) throw new Error("there is no stream");
+        return { name: stream.name, bytes: await buffer(stream.bytes), end: await opened.end() };
+      } finally {
+        await opened.close();
+      }
+    }
+
+    async function restore(
+      { name, bytes }: { name: string; bytes: Buffer },
+      change: Pick<RecoveryPlan, "log" | "target">,
+    ): Promise<void> {
+      await copy.stop();
+      const { data } = copy.instance.paths;
+      for (const entry of await readdir(data)) await rm(join(data, entry), { recursive: true });
+      async function* once() {
+        yield bytes;
+      }
+      const plan = { isSameService: false, scratch: join(data, "scratch"), report: () => undefined, ...change };
+      await copy.asComponent(() => facetOf(copy).restore.place(copy.instance, name, once(), copy.signal));
+      await copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan, copy.signal));
+    }
+
+    async function begin(parameters: Record<string, string> = {}): Promise<void> {
+      copy.change({ parameters });
+      await copy.writeConfig();
+      await copy.bootstrap();
+      await copy.start();
+      await copy.driver.ready(copy.instance, copy.signal);
+    }
+
+    const raised: Record<string, string>[] = [
+      { max_prepared_transactions: "10" },
+      { max_locks_per_transaction: "128", max_prepared_transactions: "20" },
+      { max_connections: "500" },
+      { max_worker_processes: "80", track_commit_timestamp: "on" },
+      { track_commit_timestamp: "on" },
+    ];
+    const all = raised.map((_, i) => ({ i }));
+    const greatest = {
+      max_connections: 500,
+      max_locks_per_transaction: 128,
+      max_prepared_transactions: 20,
+      max_worker_processes: 80,
+    };
+    let afterAllRows: RecoveryPlan["target"];
+
+    test("log of an older version, written under raised settings, is replayed to a moment and to its end", async () => {
+      await sql(source, "CREATE TABLE noted (i int)");
+      await follow();
+      base = await take();
+      for (const [i, parameters] of raised.entries()) {
+        await restart(parameters);
+        await sql(source, `INSERT INTO noted VALUES (${i})`);
+        await follow();
+      }
+      const [row] = (await sql(source, "SELECT clock_timestamp() AS now")) as { now: Date }[];
+      afterAllRows = { kind: "time", time: row?.now ?? new Date() };
+      await sql(source, "DELETE FROM noted");
+      await follow();
+      starts = 0;
+      await restore(base, { log: reader(), target: afterAllRows });
+      expect(starts).toBeGreaterThan(1);
+      await begin();
+      expect(await sql(copy, "SELECT i FROM noted ORDER BY i")).toEqual(all);
+      // The service's own settings are in force again.
+      expect(await sql(copy, "SHOW max_prepared_transactions")).toEqual([{ max_prepared_transactions: "0" }]);
+      await restore(base, { log: reader(), target: { kind: "log_end" } });
+      await begin();
+      expect(await sql(copy, "SELECT i FROM noted")).toEqual([]);
+    });
+
+    test("log that says what it was written under is replayed by one start, with the times of its commits", async () => {
+      starts = 0;
+      await restore(base, { log: reader(async () => greatest), target: afterAllRows });
+      expect(starts).toBe(1);
+      await begin({ track_commit_timestamp: "on" });
+      const timed = "SELECT i FROM noted WHERE pg_xact_commit_timestamp(xmin) IS NOT NULL";
+      expect(await sql(copy, timed)).toContainEqual({ i: 3 });
+    });
+
+    test("replay that takes more memory than the plan has is refused in words, before an engine is started", async () => {
+      const settings = async () => ({ ...greatest, max_connections: 10_000, max_locks_per_transaction: 100_000 });
+      starts = 0;
+      const restored = restore(base, { log: reader(settings), target: afterAllRows });
+      await expect(restored).rejects.toThrow(/max_connections = 10000, .*more memory than this plan has/);
+      expect(starts).toBe(0);
+    });
+
+    test("an engine says which settings its log is written under", async () => {
+      expect(await log.settings(source.instance, source.signal)).toMatchObject({
+        max_connections: 50,
+        max_locks_per_transaction: 64,
+        max_prepared_transactions: 0,
+        max_wal_senders: 10,
+      });
+    });
+
+    test("a transaction that was prepared is there again under settings that have no room for it", async () => {
+      await restart({ max_prepared_transactions: "3" });
+      await sql(source, "BEGIN; INSERT INTO noted VALUES (100); PREPARE TRANSACTION 'one'");
+      await follow();
+      await restore(base, { log: reader(), target: { kind: "log_end" } });
+      const { max_prepared_transactions: needed } =
+        (await copy.driver.replication?.needs?.(copy.instance, copy.signal)) ?? {};
+      expect(needed).toBe(1);
+      await begin({ max_prepared_transactions: String(needed) });
+      await sql(copy, "COMMIT PREPARED 'one'");
+      expect(await sql(copy, "SELECT i FROM noted")).toEqual([{ i: 100 }]);
+      await sql(source, "ROLLBACK PREPARED 'one'");
+    });
+  },
+);

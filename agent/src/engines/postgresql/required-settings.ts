@@ -1,0 +1,56 @@
+/**
+ * Settings that replay takes at least as much of as the engine that wrote the log had: PostgreSQL compares them in
+ * CheckRequiredParameterValues. `control` is the name that pg_controldata prints.
+ */
+const required = [
+  { name: "max_connections", control: "max_connections" },
+  { name: "max_worker_processes", control: "max_worker_processes" },
+  { name: "max_wal_senders", control: "max_wal_senders" },
+  { name: "max_prepared_transactions", control: "max_prepared_xacts" },
+  { name: "max_locks_per_transaction", control: "max_locks_per_xact" },
+] as const;
+
+export const requiredNames: readonly string[] = required.map(({ name }) => name);
+
+/** Values by the name of the setting. */
+export type RequiredSettings = Readonly<Record<string, number>>;
+
+/** Pure: the settings of the log that the data replayed last, by what pg_controldata printed. */
+export function controlSettings(printed: string): RequiredSettings {
+  const found = required.flatMap(({ name, control }) => {
+    const value = new RegExp(`^${control} setting:\\s+(\\d+)$`, "m").exec(printed)?.[1];
+    return value === undefined ? [] : [[name, Number(value)] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+/** Pure: the greatest value of each required setting; other names are left out. */
+export function greatestOf(...all: readonly RequiredSettings[]): RequiredSettings {
+  const greatest = requiredNames.flatMap((name) => {
+    const values = all.map((settings) => settings[name]).filter((value) => Number.isSafeInteger(value)) as number[];
+    return values.length === 0 ? [] : [[name, Math.max(...values)] as const];
+  });
+  return Object.fromEntries(greatest);
+}
+
+/** Pure: does the first have more of a setting than the second? */
+export function exceeds(some: RequiredSettings, others: RequiredSettings): boolean {
+  return requiredNames.some((name) => (some[name] ?? 0) > (others[name] ?? 0));
+}
+
+/** Pure: the settings that recovery ended for, by the last words of the engine; undefined when it ended for another reason. */
+export function lackingSettings(words: string): RequiredSettings | undefined {
+  if (!/(recovery aborted|hot standby is not possible) because of insufficient parameter settings/.test(words))
+    return undefined;
+  const found = words.matchAll(
+    /(\w+) = \d+ is a lower setting than on the primary server, where its value was (\d+)\./g,
+  );
+  return greatestOf(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
+}
+
+/** Pure: in words for users. */
+export function printSettings(settings: RequiredSettings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} = ${value}`)
+    .join(", ");
+}
