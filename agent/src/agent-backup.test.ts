@@ -1,11 +1,13 @@
 import { execFile, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
+import { peekLog } from "@holdfast/common/backup/log-object.ts";
+import { logObject } from "@holdfast/common/backup/object-names.ts";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -241,7 +243,9 @@ describe.skipIf(skipped !== undefined)(
       await note(10);
       await store.start();
       await note(5);
-      expect((await source.converge({ archive, restartCount: 1n })).failure).toBeUndefined();
+      // Replay under other settings than these would stop here.
+      const parameters = { max_prepared_transactions: "10", max_locks_per_transaction: "128" };
+      expect((await source.converge({ archive, restartCount: 1n, parameters })).failure).toBeUndefined();
       await sql(source, "INSERT INTO rows SELECT i, md5(i::text) FROM generate_series(1, 200000) AS i");
       await note(10);
       const untilMs = Date.now();
@@ -253,6 +257,11 @@ describe.skipIf(skipped !== undefined)(
       await waitUntil("all of it is archived", () => durableMs() > untilMs, { describe });
       expect(seen()).toMatchObject({ archiveId: "a-1", state: "following", branch: "1", firstSequence: 1n });
       const last = seen()?.lastSequence ?? 0n;
+      const newest = await readFile(join(store.directory, logObject({ service: "s-1", term: 1 }, Number(last))));
+      expect(peekLog(newest)?.settings?.map(({ values }) => values)).toMatchObject([
+        { max_prepared_transactions: 0, max_locks_per_transaction: 64 },
+        { max_prepared_transactions: 10, max_locks_per_transaction: 128 },
+      ]);
       // After a gap another archive begins, in the same term.
       const next = { archiveId: "a-2", key: otherLogKey, idleMs: 1_000 };
       expect((await source.converge({ archive: next })).failure).toBeUndefined();
