@@ -83,6 +83,7 @@ async function lintPlanted(tools) {
     "issuer/src/f.ts":
       "const f = async (): Promise<void> => undefined;\nexport const g = (): void => {\n  void f();\n};\n",
     "controller/src/fleet/d.ts": 'import { Pool } from "pg";\nexport const pool = new Pool();\n',
+    "agent/src/e.ts": 'import { Client } from "pg";\nexport const client = new Client();\n',
   };
   try {
     for (const [name, text] of Object.entries(planted)) {
@@ -91,7 +92,8 @@ async function lintPlanted(tools) {
     }
     const config = join(checkout, ".oxlintrc.json");
     const output = await tools.run("oxlint", ["--type-aware", "-c", config, directory]).catch((error) => error.message);
-    const wanted = ["no-cycle", "switch-exhaustiveness-check", "no-restricted-imports", "own-keys"];
+    const imports = ["history/ alone the history's", "platform-client.ts and the issuer's"];
+    const wanted = ["no-cycle", "switch-exhaustiveness-check", "own-keys", ...imports];
     const silent = wanted.filter((rule) => !output.includes(rule));
     // One that is left alone, and one that is dropped with `void` in a package that serves requests.
     if (output.split("no-floating-promises").length < 3) silent.push("no-floating-promises");

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Database as DatabaseAddress } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import { startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
 import pg from "pg";
 
 export interface Statements {
@@ -40,25 +41,11 @@ const connectMs = 2_000;
 const waitMs = 5_000;
 const retryMs = 150;
 
-/** Options of a connection win over what the owner sets for the database. */
-const pinned = {
-  search_path: "pg_catalog,pg_temp",
-  default_transaction_read_only: "off",
-  default_transaction_isolation: "read\\ committed",
+/** The limits of what one call of an app takes, beside the settings of every session of the platform. */
+const limits = {
   statement_timeout: "5000",
   lock_timeout: "3000",
   idle_in_transaction_session_timeout: "10000",
-  standard_conforming_strings: "on",
-  synchronous_commit: "on",
-  // What answers look like, and what errors print, is not the owner's to say.
-  DateStyle: "ISO",
-  TimeZone: "UTC",
-  IntervalStyle: "postgres",
-  bytea_output: "hex",
-  client_encoding: "UTF8",
-  row_security: "on",
-  default_transaction_deferrable: "off",
-  log_parameter_max_length_on_error: "0",
   // Each statement finds few rows by an index, and stops at its limit, whatever statistics say of a table that strangers fill.
   enable_seqscan: "off",
   enable_bitmapscan: "off",
@@ -198,9 +185,7 @@ function poolOf({ address, port, name, role, password, hostname }: DatabaseAddre
     idleTimeoutMillis: idleMs,
     connectionTimeoutMillis: connectMs,
     application_name: "holdfast issuer",
-    options: Object.entries(pinned)
-      .map(([setting, value]) => `-c ${setting}=${value}`)
-      .join(" "),
+    options: startupOptions(limits),
     ssl: { ca: trust, servername: hostname, minVersion: "TLSv1.2" },
   });
   // A connection that idles and breaks is replaced by the next that is asked for.

@@ -1,30 +1,22 @@
-import pg from "pg";
+import type { SessionSettings } from "@holdfast/common/postgresql/session-settings.ts";
 import type { Instance } from "../engine-driver.ts";
 import { consoleRole } from "./layout.ts";
+import {
+  type FieldDef,
+  platformClient,
+  type QueryArrayConfig,
+  type QueryResult,
+  StreamedQuery,
+} from "./platform-client.ts";
 
-/** What the owner of a database can set for all who enter it must not change what a judged statement means or may do. */
-const pinned = {
-  search_path: "pg_catalog,pg_temp",
-  role: "none",
+/** Beside those of every session of the platform: a judged statement reads, for a while, with one process. */
+const reading: SessionSettings = {
   default_transaction_read_only: "on",
-  default_transaction_isolation: "read\\ committed",
-  default_transaction_deferrable: "off",
-  standard_conforming_strings: "on",
-  row_security: "on",
-  transform_null_equals: "off",
   constraint_exclusion: "off",
-  client_connection_check_interval: "500ms",
   idle_in_transaction_session_timeout: "60s",
   lock_timeout: "5s",
   max_parallel_workers_per_gather: "0",
-  jit: "off",
-  bytea_output: "hex",
-  datestyle: "ISO",
-  intervalstyle: "postgres",
-  timezone: "UTC",
-  extra_float_digits: "1",
-  client_encoding: "UTF8",
-} as const;
+};
 
 export interface ConsoleSession {
   /** One statement, by the extended protocol; its rows as the engine's own texts. */
@@ -65,14 +57,10 @@ export async function withConsoleSession<T>(
   work: (session: ConsoleSession) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const options = Object.entries({ ...pinned, statement_timeout: String(timeoutMs) });
-  const client = new pg.Client({
-    host: instance.paths.run,
-    port: instance.spec.port,
+  const client = platformClient(instance, {
     user: consoleRole,
     database,
-    application_name: consoleRole,
-    options: options.map(([name, value]) => `-c ${name}=${value}`).join(" "),
+    settings: { ...reading, statement_timeout: String(timeoutMs) },
     types: { getTypeParser: () => (text: string) => text },
   });
   let broken: Error | undefined;
@@ -91,7 +79,7 @@ export async function withConsoleSession<T>(
     signal.throwIfAborted();
     throw broken ?? error;
   };
-  const answer = (config: pg.QueryArrayConfig) => client.query<(string | null)[]>(config);
+  const answer = (config: QueryArrayConfig) => client.query<(string | null)[]>(config);
   signal.addEventListener("abort", abort, { once: true });
   try {
     await client.connect();
@@ -99,12 +87,12 @@ export async function withConsoleSession<T>(
       query: async (sql, values = []) => (await answer(extended(sql, values))).rows,
       async each(sql, take) {
         let rowCount = 0;
-        const query = new pg.Query<(string | null)[]>(extended(sql, []));
+        const query = new StreamedQuery<(string | null)[]>(extended(sql, []));
         query.on("row", (row, result) => {
           rowCount += 1;
           take(row, columnsOf(result?.fields ?? []));
         });
-        const { fields } = await new Promise<pg.QueryResult>((resolve, reject) => {
+        const { fields } = await new Promise<QueryResult>((resolve, reject) => {
           query.on("end", resolve);
           query.on("error", reject);
           client.query(query);
@@ -121,10 +109,10 @@ export async function withConsoleSession<T>(
 }
 
 /** One statement and no more, whatever its text: the engine's parser refuses a second one. */
-function extended(text: string, values: readonly unknown[]): pg.QueryArrayConfig & { queryMode: "extended" } {
+function extended(text: string, values: readonly unknown[]): QueryArrayConfig & { queryMode: "extended" } {
   return { text, values: [...values], rowMode: "array", queryMode: "extended" };
 }
 
-function columnsOf(fields: readonly pg.FieldDef[]): Column[] {
+function columnsOf(fields: readonly FieldDef[]): Column[] {
   return fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
 }

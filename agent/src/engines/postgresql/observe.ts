@@ -10,7 +10,7 @@ import { invalidReason, listDatabases } from "./database-list.ts";
 import { platform } from "./layout.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { followingState, readStatus } from "./replication/status.ts";
-import { codeOf, isPinned, messageOf, type Session, withSession } from "./session.ts";
+import { codeOf, isOwn, messageOf, type Session, withSession } from "./session.ts";
 
 const probeMs = 2_000;
 
@@ -124,7 +124,7 @@ function raised({ spec, atLeast = {} }: Instance): string[] {
 
 /** What this session cannot see of the engine, as it was rendered. */
 function pinnedHere(instance: Instance): [string, string][] {
-  return [...effectiveParameters(instance)].filter(([name]) => isPinned(name));
+  return [...effectiveParameters(instance)].filter(([name]) => isOwn(name));
 }
 
 /**

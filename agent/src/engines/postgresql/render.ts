@@ -1,3 +1,5 @@
+import { leastTransactionMs } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
+import { parseQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { addressesOf } from "../engine-addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
@@ -36,9 +38,18 @@ export function render(instance: Instance): ConfigFile[] {
 function settings(instance: Instance): string {
   const { spec } = instance;
   const values = effectiveParameters(instance);
+  values.set(transactionLimit, bearable(values.get(transactionLimit) ?? "0"));
   for (const [name, value] of fixed(instance)) values.set(name, value);
   const lines = [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name} = ${quote(value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
+}
+
+const transactionLimit = "transaction_timeout";
+
+/** Pure: a limit from before there was a least one is raised: with it no session begins, the platform's neither. */
+function bearable(limit: string): string {
+  const ms = parseQuantity(limit, "ms") ?? 0;
+  return ms > 0 && ms < leastTransactionMs ? `${leastTransactionMs}ms` : limit;
 }
 
 /** What the platform decides; nothing of it is in the catalog. */

@@ -1,6 +1,7 @@
-import pg from "pg";
+import { isPinned } from "@holdfast/common/postgresql/session-settings.ts";
 import type { Instance } from "../engine-driver.ts";
 import { platform } from "./layout.ts";
+import { escapeIdentifier, escapeLiteral, platformClient, superuserSettings } from "./platform-client.ts";
 
 /** A connection of the platform: superuser over the Unix socket. */
 export interface Session {
@@ -29,34 +30,9 @@ export interface OpenSession extends Session {
   abort(): void;
 }
 
-/**
- * What the owner of a database can set for all who enter it must not change what our statements mean: options of the
- * connection win over ALTER DATABASE ... SET. Our statements are neither logged, counted nor shown: they carry verifiers.
- */
-const pinned: Readonly<Record<string, string>> = {
-  search_path: "pg_catalog,pg_temp",
-  role: "none",
-  session_replication_role: "origin",
-  default_transaction_read_only: "off",
-  default_transaction_isolation: "read\\ committed",
-  default_transaction_deferrable: "off",
-  standard_conforming_strings: "on",
-  row_security: "off",
-  synchronous_commit: "on",
-  idle_session_timeout: "0",
-  idle_in_transaction_session_timeout: "0",
-  // Otherwise a statement that was given up goes on unseen, and may commit after its caller was told that nothing changed.
-  client_connection_check_interval: "500ms",
-  track_activities: "off",
-  "pg_stat_statements.track": "none",
-  "auto_explain.log_min_duration": "-1",
-  log_min_error_statement: "panic",
-  lc_messages: "C",
-};
-
 /** Settings of which a session of ours shows its own value, not the one that users get. */
-export function isPinned(setting: string): boolean {
-  return setting in pinned || setting === "statement_timeout" || setting === "lock_timeout";
+export function isOwn(setting: string): boolean {
+  return setting in superuserSettings || isPinned(setting);
 }
 
 /** Opens a session, runs the work and closes it again; an abort ends the connection at once, and its statement soon after. */
@@ -100,16 +76,7 @@ export async function openSession(
     role,
     ...(isLocal && { synchronous_commit: "local" }),
   };
-  const client = new pg.Client({
-    host: instance.paths.run,
-    port: instance.spec.port,
-    user: platform,
-    database,
-    application_name: platform,
-    options: Object.entries({ ...pinned, ...limits })
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(" "),
-  });
+  const client = platformClient(instance, { user: platform, database, settings: { ...superuserSettings, ...limits } });
   let broken: Error | undefined;
   client.on("error", (error) => {
     broken = error;
@@ -151,5 +118,5 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export const identifier = (name: string): string => pg.escapeIdentifier(name);
-export const literal = (text: string): string => pg.escapeLiteral(text);
+export const identifier = (name: string): string => escapeIdentifier(name);
+export const literal = (text: string): string => escapeLiteral(text);

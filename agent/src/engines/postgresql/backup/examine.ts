@@ -5,6 +5,7 @@ import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../instance.ts";
 import { invalidReason, listDatabases } from "../database-list.ts";
 import { platform, program } from "../layout.ts";
+import { programEnvironment } from "../platform-client.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
 
 /** The platform commits every 5 s. */
@@ -47,7 +48,7 @@ async function amcheck(
   const where = [`--host=${socket}`, `--port=${instance.spec.port}`, `--username=${platform}`];
   const what = ["--all", `--maintenance-db=${platform}`, "--install-missing"];
   try {
-    await run([program(instance, "pg_amcheck"), ...where, ...what], { env: { LC_ALL: "C" }, signal });
+    await run([program(instance, "pg_amcheck"), ...where, ...what], { env: programEnvironment(), signal });
     return { name: "structure", passed: true, detail: "pg_amcheck found nothing wrong." };
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error;

@@ -1,7 +1,7 @@
 import { LogGone, type LogPosition } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
+import { walsenderClient } from "../platform-client.ts";
 import { positionText } from "./position.ts";
-import { replicationClient } from "./source.ts";
 import { type LeftTimeline, parseHistory, spansFrom, type TimelineSpan } from "./timelines.ts";
 
 interface Lineage {
@@ -12,7 +12,7 @@ interface Lineage {
 /** The timeline that the engine is on, and those that led to it. */
 async function lineageOf(instance: Instance, signal: AbortSignal): Promise<Lineage> {
   signal.throwIfAborted();
-  const client = replicationClient(instance);
+  const client = walsenderClient(instance);
   client.on("error", () => undefined);
   const abort = () => client.connection.stream.destroy();
   signal.addEventListener("abort", abort, { once: true });

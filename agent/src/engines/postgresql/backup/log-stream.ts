@@ -2,11 +2,11 @@ import { LogGone, type LogPiece, type LogPosition, type LogStream } from "../../
 import type { Instance } from "../../instance.ts";
 import { platform } from "../layout.ts";
 import { type RequiredSettings, requiredNames } from "../required-settings.ts";
+import { walsenderClient } from "../platform-client.ts";
 import { messageOf, type Session, withSession } from "../session.ts";
 import { archiveSlot } from "./archive-note.ts";
 import { spansOf } from "./lineage.ts";
 import { parsePosition, positionText, segmentBytes } from "./position.ts";
-import { replicationClient } from "./source.ts";
 import type { TimelineSpan } from "./timelines.ts";
 
 const slot = archiveSlot;
@@ -21,7 +21,7 @@ const statusEveryMs = 5_000;
 /** PostgreSQL counts from 2000-01-01. */
 const epochMs = 946_684_800_000;
 
-type Client = ReturnType<typeof replicationClient>;
+type Client = ReturnType<typeof walsenderClient>;
 /** The types of pg leave it out. */
 type CopyConnection = Client["connection"] & { sendCopyFromChunk(chunk: Buffer): void };
 
@@ -47,7 +47,7 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
 
   async function* piecesOf({ timeline, from: start, to }: TimelineSpan): AsyncGenerator<LogPiece> {
     signal.throwIfAborted();
-    const own = replicationClient(instance);
+    const own = walsenderClient(instance);
     client = own;
     const stream = createReceiver(own, {
       onEnd: (position) => void (end = position),

@@ -57,17 +57,24 @@ export async function startPrivateServer(
   await rm(socket, { recursive: true, force: true });
   await mkdir(socket, { recursive: true, mode: 0o700 });
   const control = await run([program(instance, "pg_controldata"), data], { env: { LC_ALL: "C" }, signal });
-  const required = greatestOf(usual, controlSettings(control), log);
+  const needed = greatestOf(controlSettings(control), log);
   const config = join(scratch, "postgresql.conf");
-  const write = (buffersMib: number) =>
-    writeFile(config, configOf({ ...ownSettings(instance, scratch, socket), ...recovery, ...required }, buffersMib));
-  await write(buffersOf(instance));
-  if (!(await fits(run, instance, config, signal))) {
-    await write(leastBuffersMib);
-    if (!(await fits(run, instance, config, signal)))
-      throw new PlanTooSmall(
-        `The log was written under ${printSettings(required)}: replay takes more memory than this plan has. Restore to a larger plan.`,
-      );
+  // The most that has room: what replay may need besides is raised when it does.
+  const choices = [
+    { required: greatestOf(usual, needed), buffersMib: buffersOf(instance) },
+    { required: needed, buffersMib: buffersOf(instance) },
+    { required: needed, buffersMib: leastBuffersMib },
+  ];
+  let hasRoom = false;
+  for (const { required, buffersMib } of choices) {
+    const all = { ...ownSettings(instance, scratch, socket), ...recovery, ...required };
+    await writeFile(config, configOf(all, buffersMib));
+    hasRoom = await fits(run, instance, config, signal);
+    if (hasRoom) break;
+  }
+  if (!hasRoom) {
+    const words = `The log was written under ${printSettings(needed)}: replay takes more memory than this plan has.`;
+    throw new PlanTooSmall(`${words} Restore to a larger plan.`);
   }
   await writeFile(join(scratch, "pg_hba.conf"), `local all ${platform} peer map=${platform}\n`);
   await writeFile(join(scratch, "pg_ident.conf"), `${platform} /^.*$ ${platform}\n`);

@@ -1,8 +1,8 @@
-import pg from "pg";
 import type { OpenedSource } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { platform, program } from "../layout.ts";
+import { programEnvironment, walsenderClient } from "../platform-client.ts";
 import { withSession } from "../session.ts";
 import { type Moments, noteMoments } from "./moments.ts";
 
@@ -42,7 +42,7 @@ export async function openBase({ pipe }: EngineDeps, instance: Instance, signal:
         `--username=${platform}`,
         "--label=holdfast",
       ],
-      { env: { LC_ALL: "C", TZ: "UTC" }, signal },
+      { env: programEnvironment(), signal },
     );
     return {
       streams: [{ name: baseStream, bytes: base.output }],
@@ -71,23 +71,10 @@ export async function openBase({ pipe }: EngineDeps, instance: Instance, signal:
 /** Keeps all log from now on until it is closed, or the connection ends. */
 async function holdLog(instance: Instance, signal: AbortSignal): Promise<{ close(): Promise<void> }> {
   signal.throwIfAborted();
-  const client = replicationClient(instance);
+  const client = walsenderClient(instance);
   // Without it the log may be gone when it is read: that fails then, and says so.
   client.on("error", () => undefined);
   await client.connect();
   await client.query(`CREATE_REPLICATION_SLOT "holdfast_backup_${process.pid}" TEMPORARY PHYSICAL RESERVE_WAL`);
   return { close: () => client.end().catch(() => undefined) };
-}
-
-/** A walsender: it takes none of the sessions that users or the platform have. */
-export function replicationClient(instance: Instance): pg.Client {
-  const settings: pg.ClientConfig & { replication: string } = {
-    host: instance.paths.run,
-    port: instance.spec.port,
-    user: platform,
-    database: platform,
-    application_name: platform,
-    replication: "true",
-  };
-  return new pg.Client(settings);
 }

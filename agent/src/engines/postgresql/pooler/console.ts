@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import type { Instance } from "../../engine-driver.ts";
 import { createAllowedAddresses } from "../../allowed-addresses.ts";
-import { platform } from "../layout.ts";
+import { poolerConsoleClient } from "../platform-client.ts";
 import { codeOf } from "../session.ts";
 
 /** A pooler that was just started listens within this time. */
@@ -43,18 +42,9 @@ async function endForbidden({ spec }: Instance, order: Order): Promise<void> {
 }
 
 /** The pooler's own console, through its socket. */
-async function withConsole<T>(
-  { paths, spec }: Instance,
-  signal: AbortSignal,
-  work: (order: Order) => Promise<T>,
-): Promise<T> {
+async function withConsole<T>(instance: Instance, signal: AbortSignal, work: (order: Order) => Promise<T>): Promise<T> {
   signal.throwIfAborted();
-  const client = new pg.Client({
-    host: paths.run,
-    port: spec.pooler?.port ?? 0,
-    user: platform,
-    database: "pgbouncer",
-  });
+  const client = poolerConsoleClient(instance);
   client.on("error", () => undefined);
   const abort = () => client.connection.stream.destroy(new Error("aborted"));
   signal.addEventListener("abort", abort, { once: true });

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { unlimited } from "@holdfast/common/postgresql/session-settings.ts";
 import { platform, poolerRole } from "../layout.ts";
 import { ownRole } from "../own-role.ts";
 import type { Session } from "../session.ts";
@@ -16,6 +17,8 @@ export async function preparePooler(session: Session): Promise<void> {
   await ownRole(session, {
     name: poolerRole,
     attributes: "LOGIN NOREPLICATION CONNECTION LIMIT 4",
+    // The pooler connects by itself, without options.
+    settings: unlimited,
     isGood: `rolcanlogin AND NOT rolreplication AND to_regprocedure('${secretFunction}(text)') IS NOT NULL
       AND has_function_privilege(r.oid, to_regprocedure('${secretFunction}(text)'), 'EXECUTE')`,
     grants: [

@@ -35,6 +35,8 @@ export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSi
     `--slot=${memberName(own.number)}`,
     "--checkpoint=fast",
     "--no-password",
+    // The primary would write it to a temporary file, of which users set a limit.
+    "--no-manifest",
   ];
   await run([program(instance, "pg_basebackup"), ...options], { env: { LC_ALL: "C", TZ: "UTC" }, signal });
   await run(["touch", join(partial, standbySignal)], { signal });

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
 import { platform } from "../layout.ts";
@@ -38,6 +39,7 @@ export function primaryConninfo(instance: Instance): string | undefined {
     user: replicaRole,
     dbname: platform,
     application_name: memberName(own.number),
+    options: startupOptions(),
     sslmode: "verify-full",
     sslrootcert: join(paths.tls, "ca.crt"),
     sslcert: join(paths.tls, "server.crt"),

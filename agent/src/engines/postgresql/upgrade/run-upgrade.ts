@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { least, optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
@@ -12,7 +13,8 @@ import { draftOf, exchange, scratchOf } from "./directories.ts";
 import { prepareCopy } from "./prepare-copy.ts";
 import { lackOf, roomFor } from "./room.ts";
 
-const env = { LC_ALL: "C", TZ: "UTC" };
+// pg_upgrade, and the dumps that it takes, set what else matters to them.
+const env = { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsOf(least) };
 const longestWords = 1_500;
 const lastLines = 8;
 

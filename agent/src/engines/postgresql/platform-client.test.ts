@@ -1,0 +1,124 @@
+import { create } from "@bufbuild/protobuf";
+import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
+import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { withConsoleSession } from "./console-session.ts";
+import { createPostgresqlDriver } from "./driver.ts";
+import { withSession } from "./session.ts";
+
+const password = "a-password-of-the-test";
+const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
+const isMade = hasEngine("postgresql", "17");
+
+/** The least value of each time-out of the catalog. */
+const impatient = {
+  transaction_timeout: "1",
+  idle_session_timeout: "1",
+  idle_in_transaction_session_timeout: "1",
+  statement_timeout: "1",
+  lock_timeout: "1",
+  default_transaction_isolation: "serializable",
+  temp_file_limit: "0",
+  IntervalStyle: "sql_standard",
+  bytea_output: "escape",
+};
+
+/** What the owner of a database can set for all that enter it. */
+const hostile: Record<string, string> = {
+  ...impatient,
+  DateStyle: "German",
+  TimeZone: "Asia/Kathmandu",
+  extra_float_digits: "-15",
+  client_encoding: "LATIN1",
+  search_path: "public",
+  default_transaction_read_only: "on",
+  default_transaction_deferrable: "on",
+  default_tablespace: "nowhere",
+  exit_on_error: "on",
+  check_function_bodies: "off",
+  standard_conforming_strings: "off",
+  backslash_quote: "off",
+  transform_null_equals: "on",
+  array_nulls: "off",
+  quote_all_identifiers: "on",
+  local_preload_libraries: "nowhere",
+  debug_print_parse: "on",
+  debug_parallel_query: "on",
+  log_parameter_max_length_on_error: "-1",
+  client_min_messages: "error",
+  stats_fetch_consistency: "snapshot",
+  restrict_nonsystem_relation_kind: "view",
+  lc_numeric: "C",
+  xmloption: "document",
+};
+const ofSuperuser = ["temp_file_limit"];
+
+describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: its node image is not made)"}`, () => {
+  let machine: EngineMachine;
+
+  beforeAll(async () => {
+    machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17", { users });
+    await machine.bringUp();
+    const client = await connectPostgresql(machine, { user: "app_user", password });
+    for (const [name, value] of Object.entries(hostile)) {
+      if (ofSuperuser.includes(name)) continue;
+      await client.query(`ALTER DATABASE defaultdb SET ${name} TO '${value}'`);
+    }
+    await client.end();
+    await machine.stop();
+    machine.change({ parameters: impatient });
+    await machine.writeConfig();
+    await machine.start();
+  });
+  afterAll(() => machine?.remove());
+  beforeEach(() => onTestFailed(() => console.log(machine.output())));
+
+  test("an engine whose parameters give nobody time becomes ready, is observed, read again and backed up", async () => {
+    const { driver, instance, signal } = machine;
+    await driver.ready(instance, signal);
+    const { checks, effectiveParameters } = await driver.observe(instance, signal);
+    expect(checks.filter(({ status }) => status !== "healthy")).toEqual([]);
+    expect(effectiveParameters).toMatchObject({ transaction_timeout: "1", IntervalStyle: "sql_standard" });
+    await driver.reload(instance, signal);
+    const source = await driver.backup?.open(instance, signal);
+    for (const { bytes } of source?.streams ?? []) for await (const _ of bytes);
+    expect(await source?.end()).toMatchObject({ positions: { branch: "1" } });
+    await source?.close();
+    expect(await driver.databases?.list(instance, signal)).toMatchObject([{ name: "defaultdb" }]);
+    expect(
+      (await driver.databases?.create(instance, { name: "other", owner: "app_user", mark: "" }, signal))?.created,
+    ).toBe(true);
+    expect((await driver.databases?.drop(instance, "other", signal))?.existed).toBe(true);
+  });
+
+  test("what the owner of a database sets for it reaches no session of the platform", async () => {
+    const { instance, signal } = machine;
+    const shown =
+      "SELECT name, setting FROM pg_settings WHERE source IN ('database', 'configuration file') AND name = ANY ($1)";
+    const names = [Object.keys(hostile)];
+    const [reached, late] = await withSession(
+      instance,
+      signal,
+      async (session) => {
+        const rows = await session.rows(shown, names);
+        await session.rows("BEGIN");
+        await session.rows("SELECT pg_sleep(0.05)");
+        await session.rows("COMMIT");
+        return [rows, await session.rows<{ at: Date }>("SELECT '2026-02-01 12:00+00'::timestamptz AS at")];
+      },
+      { database: "defaultdb" },
+    );
+    expect(reached).toEqual([]);
+    expect(late).toEqual([{ at: new Date("2026-02-01T12:00:00Z") }]);
+    const limits = { database: "defaultdb", timeoutMs: 5_000, bytesMax: 1 << 20 };
+    const inConsole = await withConsoleSession(instance, limits, signal, async (session) => {
+      const rows = await session.query(shown, names);
+      await session.query("BEGIN");
+      await session.query("SELECT pg_sleep(0.05)");
+      return rows.map(([name]) => name);
+    });
+    // A limit of the console is its role's own.
+    expect(inConsole).toEqual([]);
+  });
+});

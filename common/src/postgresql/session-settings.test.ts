@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { isPinned, startupOptions } from "./session-settings.ts";
+
+test("every session begins with the settings, and with its own in their place", () => {
+  const options = startupOptions({ statement_timeout: "5s", application_name: "a b\\c" });
+  expect(options).toContain("-c statement_timeout=5s ");
+  expect(options).not.toContain("statement_timeout=0");
+  expect(options).toContain("-c default_transaction_isolation=read\\ committed ");
+  expect(options).toContain("-c local_preload_libraries= ");
+  expect(options).toContain("-c application_name=a\\ b\\\\c");
+});
+
+test("what a session has for itself is not what users get", () => {
+  expect(isPinned("transaction_timeout")).toBe(true);
+  expect(isPinned("TimeZone")).toBe(true);
+  expect(isPinned("work_mem")).toBe(false);
+});
