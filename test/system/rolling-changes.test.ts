@@ -134,7 +134,8 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
     "leaves the other nodes as they are when the first does not start with a parameter",
     async () => {
       const { primary_node_id: primary, nodes } = await now();
-      await configure({ shared_buffers: "4TB" });
+      // A name that the API cannot know, and the engine does not.
+      await configure({ TimeZone: "Nowhere/Never" });
       const engines = watchEngines(
         platform,
         nodes.map((node) => node.id),
@@ -144,11 +145,11 @@ describe("a PostgreSQL of three nodes that is changed while it is written to", (
       engines.stop();
       const operation = await lastOf("restart");
       expect(operation).toMatchObject({ status: "failed", error: { code: "rolled_back_parameter_rejected" } });
-      expect(operation?.error?.message).toContain("shared_buffers");
+      expect(operation?.error?.message).toContain("TimeZone");
       expect(engines.restarted()).toHaveLength(1);
       expect(engines.restarted()).not.toContain(primary);
       await writesGoOn();
-      expectStatus(await platform.rest.patch(path("/configuration"), { parameters: { shared_buffers: null } }), 200);
+      expectStatus(await platform.rest.patch(path("/configuration"), { parameters: { TimeZone: null } }), 200);
     },
     longMs,
   );

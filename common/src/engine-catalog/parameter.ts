@@ -7,6 +7,8 @@ export interface Parameter {
   readonly default: string | null;
   readonly minimum: number | null;
   readonly maximum: number | null;
+  /** Least value beside `minimum`, which turns the parameter off; null where there is no such gap. */
+  readonly leastOn: number | null;
   /** Values of an enum. */
   readonly values: readonly string[];
   /** What a bare number counts; null for a plain number. `byte` is printed bare, as valkey does, `B` in larger units. */
@@ -27,6 +29,7 @@ export interface ParameterLimits {
   readonly unit?: Unit;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly leastOn?: number;
   readonly values?: readonly string[];
   readonly versions?: readonly string[];
   readonly pattern?: RegExp;
@@ -48,6 +51,7 @@ export function parameterOf(
     default: fallback,
     minimum: limits.minimum ?? null,
     maximum: limits.maximum ?? null,
+    leastOn: limits.leastOn ?? null,
     values: limits.values ?? [],
     unit: limits.unit ?? null,
     needsRestart: limits.needsRestart ?? false,

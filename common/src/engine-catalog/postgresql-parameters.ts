@@ -5,6 +5,9 @@ function atStart(...row: Parameters<typeof live>): Parameter {
   return { ...live(...row), needsRestart: true };
 }
 
+/** A session begins with a transaction, which nothing exempts from the value of postgresql.conf: with less, nobody gets in. */
+export const leastTransactionMs = 1_000;
+
 const int = 2_147_483_647;
 const kB = (minimum: number, maximum = int): Limits => ({ unit: "kB", minimum, maximum });
 const pages = (minimum: number, maximum: number): Limits => ({ unit: "8kB", minimum, maximum });
@@ -22,7 +25,7 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("idle_session_timeout",                   "duration", "0",     ms(0),              "Ends a session that was idle for so long; 0 never"),
   live("idle_in_transaction_session_timeout",    "duration", "0",     ms(0),              "Ends a session idle inside a transaction for so long; 0 never"),
   live("statement_timeout",                      "duration", "0",     ms(0),              "Cancels a statement that runs so long; 0 never"),
-  live("transaction_timeout",                    "duration", "0",     { ...ms(0), versions: ["17", "18"] },              "Ends a session whose transaction lasts so long; 0 never"),
+  live("transaction_timeout",                    "duration", "0",     { ...ms(0), leastOn: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts so long, from 1 s on; 0 never"),
   live("lock_timeout",                           "duration", "0",     ms(0),              "Cancels a statement that waits so long for a lock; 0 never"),
   live("deadlock_timeout",                       "duration", "1s",    ms(1),              "Waiting for a lock so long starts the search for deadlocks"),
   live("client_connection_check_interval",       "duration", "0",     ms(0),              "Looks so often whether the client of a running query is still there"),

@@ -7,7 +7,7 @@ const engines = createEngineOffers([
   { engine: "postgresql", version: "17", available: true },
   { engine: "postgresql", version: "18", available: false, reason: "no image" },
 ] as never);
-const wanted = { databaseType: "postgresql", planName: "tier-1", parameters: {} };
+const wanted = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
 const choose = (more: object) => chooseFromCatalog({ ...wanted, ...more }, defaultCatalog, engines);
 
 test("what is left out has the catalog's default", () => {
@@ -26,6 +26,10 @@ test.each([
   [{ databaseType: "oracle", version: "9", parameters: { a: "b" } }, ["database_type"]],
   [{ zone: "mars", storageTier: "tape", planName: "" }, ["plan_name", "storage_tier", "zone"]],
   [{ parameters: { work_mem: "much", no_such: "1" } }, ["parameters.work_mem", "parameters.no_such"]],
+  [
+    { parameters: { max_connections: "10000", min_wal_size: "1GB" } },
+    ["parameters.max_connections", "parameters.min_wal_size"],
+  ],
   [{ zone: "mars", parameters: { "a.b/c": "1" } }, ["zone", 'parameters["a.b/c"]']],
 ])("%j is told in all of its faults", (more, fields) => {
   expect(choose(more).faults.map(({ field }) => field)).toEqual(fields);
@@ -33,7 +37,7 @@ test.each([
 
 test("a tier that this installation has not is unknown, and what is left out has the first that it has", () => {
   const catalog = catalogWith(defaultCatalog, ["standard"]);
-  const asked = { databaseType: "postgresql", planName: "tier-1", parameters: {} };
+  const asked = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
   expect(chooseFromCatalog(asked, catalog, engines)).toMatchObject({ storageTier: "standard", faults: [] });
   const { faults } = chooseFromCatalog({ ...asked, storageTier: "maxiops" }, catalog, engines);
   expect(faults).toEqual([

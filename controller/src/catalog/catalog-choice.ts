@@ -1,13 +1,14 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
-import type { CatalogData } from "./catalog.ts";
+import { type CatalogData, planSizeOf } from "./catalog.ts";
 import type { EngineOffer } from "./engine-offer.ts";
-import { checkedParameters } from "./parameter-choice.ts";
+import { checkedParameters, planFaults } from "./parameter-choice.ts";
 
 /** What a request for a service chooses from the catalog. */
 export interface CatalogChoice {
   readonly databaseType: string;
   readonly version?: string | undefined;
   readonly planName: string;
+  readonly storageSizeGb: number;
   readonly storageTier?: string | undefined;
   readonly zone?: string | undefined;
   readonly parameters: Readonly<Record<string, string>>;
@@ -81,5 +82,8 @@ export function chooseFromCatalog(
   if (!offered.available)
     fault("version", "unavailable", `cannot run here: ${offered.reason ?? "its image is missing"}`);
   const checked = checkedParameters(engine, version, choice.parameters);
-  return { ...chosen, parameters: checked.parameters, faults: [...faults, ...checked.faults] };
+  const { parameters } = checked;
+  const plan = planSizeOf(catalog, choice.planName, choice.storageSizeGb);
+  const excesses = plan === undefined ? [] : planFaults(engine, version, plan, parameters, Object.keys(parameters));
+  return { ...chosen, parameters, faults: [...faults, ...checked.faults, ...excesses] };
 }

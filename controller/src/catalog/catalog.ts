@@ -1,3 +1,4 @@
+import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 
 /**
@@ -60,6 +61,14 @@ export const defaultCatalog: CatalogData = {
   zones: [{ zone: "local", title: "This machine" }],
   limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
 };
+
+/** Pure: a machine of this plan with a disk of so much, as engines are sized by it. Undefined for a plan that is not offered. */
+export function planSizeOf({ plans }: CatalogData, planName: string, storageSizeGb: number): PlanSize | undefined {
+  const plan = plans.find((offered) => offered.planName === planName);
+  return plan && { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, storageBytes: storageSizeGb * gib };
+}
+
+const gib = 1024 ** 3;
 
 /** What every disk was before an installation could say which tiers it has. */
 export const firstStorageTier = "maxiops";

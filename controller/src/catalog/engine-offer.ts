@@ -1,4 +1,5 @@
 import type { EngineBackups, EnginePooler } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { PlanExcess } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 
 /** One engine as it is offered here: versions that can run, and how its parameters are checked. */
@@ -19,6 +20,13 @@ export interface EngineOffer {
   parameters(version: string): readonly OfferedParameter[];
   /** Values that follow from the plan. */
   planDefaults(plan: PlanSize): Readonly<Record<string, string>>;
+  /** Which of the named parameters are more than the plan holds, given all that an instance is to run with. */
+  planExcesses(
+    version: string,
+    plan: PlanSize,
+    parameters: Readonly<Record<string, string>>,
+    names: readonly string[],
+  ): readonly PlanExcess[];
 }
 
 export type ParameterVerdict =

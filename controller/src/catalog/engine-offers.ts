@@ -1,6 +1,7 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
 import { type EngineFacts, engineCatalog, parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import { planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
@@ -28,6 +29,7 @@ function offerOf(facts: EngineFacts, images: readonly ImageFacts[]): EngineOffer
     checkParameter: (version, name, text) => checkParameter(engine, version, name, text),
     parameters: (version) => [...parametersOf(engine, version).values()].map(offered),
     planDefaults: (plan) => planParameters(engine, plan),
+    planExcesses: (version, plan, parameters, names) => planExcesses(engine, version, plan, parameters, names),
   };
 }
 

@@ -1,3 +1,5 @@
+import { excessWords } from "@holdfast/common/engine-catalog/plan-limits.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 
@@ -21,6 +23,33 @@ export function checkedParameters(
     else faults.push(parameterFault(name, checked.code, checked.detail));
   }
   return { parameters, faults };
+}
+
+/** Pure: a fault for each of the named parameters that the plan has no room for. */
+export function planFaults(
+  engine: EngineOffer,
+  version: string,
+  plan: PlanSize,
+  parameters: Readonly<Record<string, string>>,
+  names: readonly string[],
+): readonly FieldFault[] {
+  return engine
+    .planExcesses(version, plan, parameters, names)
+    .map((excess) => parameterFault(excess.name, "exceeds_plan", excessWords(excess)));
+}
+
+/** Pure: the parameters that an instance of this version and plan can run with; each other one has its default. */
+export function runnableParameters(
+  engine: EngineOffer,
+  version: string,
+  plan: PlanSize,
+  all: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const { parameters } = checkedParameters(engine, version, all);
+  const excesses = new Set(
+    engine.planExcesses(version, plan, parameters, Object.keys(parameters)).map(({ name }) => name),
+  );
+  return Object.fromEntries(Object.entries(parameters).filter(([name]) => !excesses.has(name)));
 }
 
 /** A fault of `parameters`. Names of parameters may have dots, which are no steps of the path. */

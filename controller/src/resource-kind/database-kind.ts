@@ -266,6 +266,7 @@ function choiceOf(spec: DatabaseSpec) {
     databaseType: spec.database_type,
     version: spec.version,
     planName: spec.plan_name,
+    storageSizeGb: spec.storage_size_gb,
     storageTier: spec.storage_tier,
     zone: spec.zone,
     parameters: spec.parameters ?? {},
@@ -276,7 +277,6 @@ function requestOf(spec: DatabaseSpec) {
   const { version, storageTier, zone, ...chosen } = choiceOf(spec);
   return {
     ...chosen,
-    storageSizeGb: spec.storage_size_gb,
     deletionProtection: spec.deletion_protection ?? false,
     tags: { ...spec.tags },
     ...(version !== undefined && { version }),

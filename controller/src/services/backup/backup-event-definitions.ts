@@ -42,7 +42,8 @@ export const backupEventDefinitions = {
       backup_id: { type: "uuid", meaning: "the newest backup of then" },
       code: {
         type: "string",
-        meaning: "`check_failed`, `damaged`, `absent`, `target_not_reached`, `plan_too_small`, `machine_failed`, `timed_out`...",
+        meaning:
+          "`check_failed`, `damaged`, `absent`, `target_not_reached`, `plan_too_small`, `machine_failed`, `timed_out`...",
       },
       error_message: { type: "string", meaning: "what went wrong" },
     },

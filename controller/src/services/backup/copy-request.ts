@@ -4,6 +4,8 @@ import {
   type CreateManagedServiceRequest,
   CreateManagedServiceRequestSchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
+import { planSizeOf } from "#catalog/catalog.ts";
+import { runnableParameters } from "#catalog/parameter-choice.ts";
 import type { ServiceOrigin } from "../service/service-origin.ts";
 import { newService, newServiceFaults, type NewServiceContext } from "../service/new-service.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
@@ -20,7 +22,7 @@ export interface CopyChoice {
 
 /**
  * Pure: the service that is made out of a backup of the source, and its first operation. It inherits engine, version, plan,
- * storage, zone, allow-list and parameters; not time to live, protection, window or tags. Throws INVALID_REQUEST for what the
+ * storage, zone, allow-list and those parameters that the new plan holds; not time to live, protection, window or tags. Throws INVALID_REQUEST for what the
  * request chose, and NOT_POSSIBLE for what the source has and this installation can give no more. `nameField` is the request's.
  */
 export function copyOf(
@@ -30,7 +32,7 @@ export function copyOf(
   context: NewServiceContext,
   nameField: string,
 ): { service: ManagedServiceObject; operation: OperationObject } {
-  const request = requestOf(source, choice);
+  const request = requestOf(source, choice, context);
   const faults = newServiceFaults(request, context).map((fault) => asAsked(fault, nameField));
   const size = choice.storageSizeGb ?? source.storageSizeGb;
   if (size < source.storageSizeGb)
@@ -55,17 +57,29 @@ export function copyOf(
   return { service: { ...service, spec }, operation };
 }
 
-function requestOf(source: BackupSource, choice: CopyChoice): CreateManagedServiceRequest {
+/** Parameters that this version and plan hold no more are left at their defaults: the data come back all the same. */
+function requestOf(
+  source: BackupSource,
+  choice: CopyChoice,
+  { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
+): CreateManagedServiceRequest {
+  const { planName = source.planName, storageSizeGb = source.storageSizeGb } = choice;
+  const engine = engines.find(({ databaseType }) => databaseType === source.databaseType);
+  const plan = planSizeOf(catalog, planName, storageSizeGb);
+  const parameters =
+    engine === undefined || plan === undefined
+      ? source.parameters
+      : runnableParameters(engine, source.version, plan, source.parameters);
   return create(CreateManagedServiceRequestSchema, {
     name: choice.name,
     databaseType: source.databaseType,
     version: source.version,
-    planName: choice.planName ?? source.planName,
-    storageSizeGb: choice.storageSizeGb ?? source.storageSizeGb,
+    planName,
+    storageSizeGb,
     storageTier: source.storageTier,
     zone: choice.zone ?? source.zone,
     allowedCidrs: { values: [...source.allowedCidrs] },
-    parameters: { ...source.parameters },
+    parameters: { ...parameters },
   });
 }
 

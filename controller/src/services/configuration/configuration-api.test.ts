@@ -69,7 +69,9 @@ function change(serviceId: string) {
 /** The service's operation ends, as its reconciler ends it. */
 async function end(serviceId: string): Promise<void> {
   const operation = await waitUntil("the operation is on record", () =>
-    [...collections.operations.values()].find(({ object }) => object.spec.subject.id === serviceId),
+    [...collections.operations.values()].find(
+      ({ object }) => object.spec.subject.id === serviceId && object.status.state !== "cancelled",
+    ),
   );
   const service = await collections.services.fresh(serviceId);
   if (service === undefined) throw new Error("the service is gone");
@@ -87,7 +89,6 @@ test("settings that an engine is slow to take are told with their operation, kep
   expect(answer.operation).toMatchObject({ serviceId: id, type: "configure", status: OperationStatus.PENDING });
   expect(answer.parameters["work_mem"]).toMatchObject({ value: "8MB" });
   expect((await getConfiguration({ serviceId: id }, call)).operation?.id).toBe(answer.operation?.id);
-  await expect(updateConfiguration(change(id), call)).rejects.toMatchObject({ key: "OPERATION_IN_PROGRESS" });
 
   await end(id);
   const over = await waitUntil("the operation is not shown any more", async () => {
@@ -95,6 +96,21 @@ test("settings that an engine is slow to take are told with their operation, kep
     return configuration.operation === undefined && configuration;
   });
   expect(over.parameters["work_mem"]).toMatchObject({ value: "8MB" });
+});
+
+test("a change that does not end is ended by the next change", async () => {
+  const id = await aRunningService();
+  const { updateConfiguration } = api(1);
+  const first = await updateConfiguration(change(id), call);
+  const second = await updateConfiguration(change(id), call);
+  const states = () => {
+    const all = [...collections.operations.values()].filter(({ object }) => object.spec.subject.id === id);
+    return Object.fromEntries(all.map(({ object }) => [object.metadata.id, object.status.state]));
+  };
+  expect(second.operation?.id).not.toBe(first.operation?.id);
+  await waitUntil("both are on record", () => states()[first.operation?.id ?? ""] === "cancelled");
+  expect(states()[second.operation?.id ?? ""]).toBe("pending");
+  await end(id);
 });
 
 test("settings that an engine takes in time are told without an operation, as soon as it has them", async () => {

@@ -16,7 +16,7 @@ import { managedServiceKind, type ManagedServiceObject, primaryOf } from "../ser
 import type { ServiceAccess } from "../service/service-access.ts";
 import { beginOperation, refuseWhileBusy } from "../service/service-verbs.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { isOver, operationKind, type OperationObject } from "#operation/operation.ts";
+import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -82,8 +82,11 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         const service = access.require(serviceId, call);
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
-        refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
-        const { parameters } = changedParameters(service.object.spec, change, engineOf(service.object));
+        const current = await access.inProgress(service.object, call.signal);
+        // A change that cannot end, as its engine answers nobody under it, is ended by the one that takes it back.
+        const superseded = current?.object.spec.type === "configure" ? current : undefined;
+        if (superseded === undefined) refuseWhileBusy(service.object, current?.object);
+        const { parameters } = changedParameters(service.object.spec, change, engineOf(service.object), deps.catalog);
         const { after, operation } = beginOperation(
           service.object,
           "configure",
@@ -93,12 +96,14 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         );
         const unit = deps.begin();
         unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));
+        if (superseded !== undefined)
+          unit.update(operationKind, superseded, cancelled(superseded.object, deps.clock.now()));
         // Only a running engine takes settings now; otherwise they are stored and wait for a start.
         if (service.object.status.state === "Running") {
           unit.create(operationKind, operation);
           unit.update(managedServiceKind, service, after);
         } else {
-          const { operationId: kept } = service.object.status;
+          const kept = superseded === undefined ? service.object.status.operationId : null;
           unit.update(managedServiceKind, service, { ...after, status: { ...after.status, operationId: kept } });
         }
         await deps.services.reached(await unit.commit(call.signal), 1_000);
@@ -118,7 +123,9 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
   return serve(ConfigurationService, handlers, {
     updateConfiguration: ({ serviceId, parameters }, call) => {
       const service = access.find(serviceId, call)?.object;
-      return service === undefined ? [] : changedParameters(service.spec, parameters, engineOf(service)).faults;
+      return service === undefined
+        ? []
+        : changedParameters(service.spec, parameters, engineOf(service), deps.catalog).faults;
     },
   });
 }

@@ -2,12 +2,10 @@ import type { FieldFault } from "@holdfast/common/errors.ts";
 import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { Value } from "@bufbuild/protobuf/wkt";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
-import { type CatalogData, planOf } from "#catalog/catalog.ts";
+import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
-import { type CheckedParameters, checkedParameters, parameterFault } from "#catalog/parameter-choice.ts";
+import { type CheckedParameters, checkedParameters, parameterFault, planFaults } from "#catalog/parameter-choice.ts";
 import type { ManagedServiceSpec } from "../service/managed-service.ts";
-
-const gib = 1024 ** 3;
 
 export type ParameterStatusName = "applied" | "pending_restart" | "rejected";
 
@@ -23,6 +21,7 @@ export function changedParameters(
   spec: ManagedServiceSpec,
   change: Readonly<Record<string, Value>>,
   engine: EngineOffer,
+  catalog: CatalogData,
 ): CheckedParameters {
   const set: Record<string, string> = {};
   const kept = { ...spec.parameters };
@@ -34,7 +33,10 @@ export function changedParameters(
     else faults.push(parameterFault(name, "unknown_parameter", "is no parameter of this engine version"));
   }
   const checked = checkedParameters(engine, spec.version, set);
-  return { parameters: { ...kept, ...checked.parameters }, faults: [...faults, ...checked.faults] };
+  const parameters = { ...kept, ...checked.parameters };
+  const plan = planSizeOf(catalog, spec.planName, spec.storageSizeGb);
+  const excesses = plan ? planFaults(engine, spec.version, plan, parameters, Object.keys(checked.parameters)) : [];
+  return { parameters, faults: [...faults, ...checked.faults, ...excesses] };
 }
 
 /** Pure: every parameter with its value and whether the engine runs with it. */
@@ -45,9 +47,8 @@ export function shownParameters(args: {
   instance: InstanceObservation | undefined;
 }): Record<string, ShownParameter> {
   const { spec, engine, catalog, instance } = args;
-  const plan = planOf(catalog, spec.planName);
-  const { vcpu, memoryGb } = plan;
-  const byPlan = engine.planDefaults({ vcpu, memoryBytes: memoryGb * gib, storageBytes: spec.storageSizeGb * gib });
+  const plan = planSizeOf(catalog, spec.planName, spec.storageSizeGb);
+  const byPlan = plan === undefined ? {} : engine.planDefaults(plan);
   const shown: Record<string, ShownParameter> = {};
   for (const parameter of engine.parameters(spec.version)) {
     const { name } = parameter;

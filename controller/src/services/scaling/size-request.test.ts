@@ -15,6 +15,20 @@ const cases = [
   ["less storage", { storageSizeGb: 2 }, { storageSizeGb: 1 }, 0, "NOT_POSSIBLE"],
   ["a plan that is not there", {}, { planName: "tier-3" }, 0, "INVALID_REQUEST"],
   ["another kind of machine", {}, { planName: "tier-2-vm" }, 0, "NOT_POSSIBLE"],
+  [
+    "less memory than a parameter takes",
+    { planName: "tier-4", parameters: { shared_buffers: "4GB" } },
+    { planName: "tier-1" },
+    0,
+    "NOT_POSSIBLE",
+  ],
+  [
+    "more memory than before",
+    { planName: "tier-1", parameters: { shared_buffers: "4GB" } },
+    { planName: "tier-2" },
+    0,
+    undefined,
+  ],
   ["less memory than data", { databaseType: "valkey", planName: "tier-2" }, { planName: "tier-1" }, 2, "NOT_POSSIBLE"],
   ["as much memory as data", { databaseType: "valkey", planName: "tier-2" }, { planName: "tier-1" }, 1, undefined],
 ] as const;

@@ -1,4 +1,5 @@
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { excessWords, planExcesses } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import { valkeyMaxmemoryBytes } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planOf } from "#catalog/catalog.ts";
@@ -66,8 +67,13 @@ function requirePlan(
       "NOT_POSSIBLE",
       `${planName} has machines of kind ${after.kind}, and those of ${spec.planName} are of kind ${before.kind}. Restore a backup into a new service of that plan.`,
     );
-  if (spec.databaseType !== "valkey") return;
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf({ ...spec, planName }, catalog);
+  const { databaseType, version, parameters } = spec;
+  const names = after.memoryGb < before.memoryGb ? Object.keys(parameters) : [];
+  const [excess] = planExcesses(databaseType, version, { vcpu, memoryBytes, storageBytes }, parameters, names);
+  if (excess !== undefined)
+    throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessWords(excess)}. Change the parameter first.`);
+  if (databaseType !== "valkey") return;
   const room = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
   const takes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
   if (takes > room)

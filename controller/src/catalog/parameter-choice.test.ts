@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { createEngineOffers } from "./engine-offers.ts";
+import { planFaults, runnableParameters } from "./parameter-choice.ts";
+
+const engine = createEngineOffers([]).find(({ databaseType }) => databaseType === "postgresql");
+if (engine === undefined) throw new Error("the catalog has no PostgreSQL");
+const plan = { vcpu: 1, memoryBytes: 2 * 1024 ** 3, storageBytes: 1024 ** 3 };
+
+test("a value that the plan has no room for is refused, with its name and the greatest value", () => {
+  expect(planFaults(engine, "17", plan, { max_connections: "5000" }, ["max_connections"])).toEqual([
+    {
+      field: "parameters.max_connections",
+      pointer: "/parameters/max_connections",
+      code: "exceeds_plan",
+      detail: "this plan has too little memory for max_connections: it is 2048 at most",
+    },
+  ]);
+});
+
+test("parameters of a source that cannot run any more are left out, and the others stay", () => {
+  const all = { work_mem: "8MB", transaction_timeout: "1", shared_buffers: "64GB", gone: "1" };
+  expect(runnableParameters(engine, "17", plan, all)).toEqual({ work_mem: "8MB" });
+});
