@@ -58,6 +58,8 @@ const longSuites = [
   ["long",  "test/system/queue-controllers.test.ts"],
   ["long",  "test/system/queue-copies.test.ts"],
   ["long",  "test/system/queue-kills.test.ts"],
+  ["long",  "test/system/parameter-walk.test.ts"],
+  ["long",  "test/system/raised-parameters.test.ts"],
   ["long",  "test/system/replicas.test.ts"],
   ["long",  "test/system/restore-points.test.ts"],
   ["long",  "test/system/rolling-changes.test.ts"],

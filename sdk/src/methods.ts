@@ -482,7 +482,8 @@ export class Configurations extends Requests {
 
   /**
    * One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next
-   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation.
+   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation. The next
+   * change ends that operation.
    */
   update(serviceId: string, parameters: ParameterChange, options?: CallOptions): Promise<Configuration> {
     const path = pathOf("managed-services", serviceId, "configuration");

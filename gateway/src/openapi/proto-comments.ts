@@ -661,7 +661,7 @@ export const protoComments: Readonly<Record<string, string>> = {
   "holdfast.v1.ChannelDelivery.delivered_at": "When it was taken; null when it was not.",
   "holdfast.v1.ChannelDelivery.created_at": "When the attempt began.",
   "holdfast.v1.ConfigurationService.GetConfiguration": "Each parameter with its value, its default and whether the engine has taken it.",
-  "holdfast.v1.ConfigurationService.UpdateConfiguration": "One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation.",
+  "holdfast.v1.ConfigurationService.UpdateConfiguration": "One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation. The next change ends that operation.",
   "holdfast.v1.ParameterStatus": "Has the engine taken a parameter? \"rejected\" was rolled back, because the engine would not run with it.",
   "holdfast.v1.ParameterStatus.PARAMETER_STATUS_REJECTED": "Rolled back: the engine would not run with it.",
   "holdfast.v1.Configuration": "All parameters of a service, by name.",

@@ -51,6 +51,7 @@ const hostile: Record<string, string> = {
   restrict_nonsystem_relation_kind: "view",
   lc_numeric: "C",
   xmloption: "document",
+  session_authorization: "app_user",
 };
 const ofSuperuser = ["temp_file_limit"];
 
@@ -102,6 +103,7 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
       signal,
       async (session) => {
         const rows = await session.rows(shown, names);
+        expect(await session.rows("SELECT session_user AS who")).toEqual([{ who: "holdfast" }]);
         await session.rows("BEGIN");
         await session.rows("SELECT pg_sleep(0.05)");
         await session.rows("COMMIT");

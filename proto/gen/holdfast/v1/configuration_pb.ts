@@ -261,7 +261,8 @@ export const ConfigurationService: GenService<{
   },
   /**
    * One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next
-   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation.
+   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation. The next change
+   * ends that operation.
    *
    * @generated from rpc holdfast.v1.ConfigurationService.UpdateConfiguration
    */

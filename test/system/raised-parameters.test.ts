@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ServiceJson } from "../support/api/service-json.ts";
+import { type DrillJson, drilled } from "../support/platform/drills.ts";
+import type { Platform } from "../support/platform/platform.ts";
+import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
+
+describe("log that was written under raised parameters and a larger plan", () => {
+  const its = createBackupsUnderTest();
+  const { pathOf, sql } = its;
+  let platform: Platform;
+  let services: Services;
+  let source: RunningService;
+  const rows = [{ i: 0 }, { i: 1 }, { i: 2 }];
+  const all = "SELECT i FROM noted ORDER BY i";
+
+  beforeAll(async () => {
+    await its.start({ HOLDFAST_IDLE_LOG_AFTER_S: "3" });
+    ({ platform, services, source } = its);
+  }, longMs);
+  afterAll(its.remove, longMs);
+
+  const path = (suffix: string) => `/managed-services/${source.service.id}${suffix}`;
+  const wait = { withinMs: longMs, everyMs: 200, describe: () => services.describe(source.service.id) };
+
+  async function configure(parameters: Record<string, string | null>): Promise<void> {
+    expectStatus(await platform.rest.patch(path("/configuration"), { parameters }), 200);
+    await services.settled(source.service.id, "Running");
+    await services.verb(source.service.id, "restart");
+  }
+
+  async function durable(): Promise<string> {
+    const point = new Date().toISOString();
+    const to = async () => (await services.get(source.service.id)).backups?.restorable?.to ?? "";
+    await waitUntil("it is durable", async () => (await to()) > point, wait);
+    return point;
+  }
+
+  async function copyOf(kind: string, body: object): Promise<RunningService> {
+    const { id } = expectStatus(await platform.rest.post<ServiceJson>(path(kind), body), 202).json;
+    await services.settled(id, "Running", longMs);
+    return services.open(id);
+  }
+
+  it(
+    "is restored to now, examined by a drill, and replayed by a fork's own restore",
+    async () => {
+      const { id } = source.service;
+      const based = async () => (await services.get(id)).backups?.restorable ?? null;
+      await waitUntil("a base is there", async () => (await based()) !== null, wait);
+      await sql(source, "CREATE TABLE noted AS SELECT 0 AS i");
+      await configure({ max_prepared_transactions: "10", max_locks_per_transaction: "128", max_connections: "500" });
+      await sql(source, "INSERT INTO noted VALUES (1)");
+      expectStatus(await platform.rest.post(path("/resize"), { plan_name: "tier-8" }), 202);
+      await services.settled(id, "Running", longMs);
+      await configure({ max_prepared_transactions: null, max_locks_per_transaction: null, max_connections: null });
+      await sql(source, "INSERT INTO noted VALUES (2)");
+      const point = await durable();
+      const asked = expectStatus(await platform.rest.post<DrillJson>(pathOf(id, "/drill")), 202).json;
+      const restored = await copyOf("/backups/restore", { restore_point: point, target_service_name: "orders-now" });
+      expect(await sql(restored, all)).toEqual(rows);
+      expect(await drilled(platform, id, asked.id)).toMatchObject({ status: "completed", error: null });
+      const fork = await copyOf("/fork", { name: "orders-fork" });
+      expect((await sql(fork, "SELECT 1 AS one"))[0]).toEqual({ one: 1 });
+    },
+    longMs,
+  );
+});
