@@ -75,7 +75,7 @@ export function isPinned(setting: string): boolean {
 }
 
 /** What a program of the engine that pins the remainder by itself, such as pg_dump, needs beside. */
-export const least: SessionSettings = {
+export const leastSettings: SessionSettings = {
   ...unlimited,
   default_transaction_read_only: "off",
   exit_on_error: "off",
@@ -93,7 +93,7 @@ export function optionsOf(settings: SessionSettings): string {
     .join(" ");
 }
 
-/** Pure: the least of them, as statements for the single-user mode, which has no options that win over those of a database. */
+/** Pure: those as statements for the single-user mode, which has no options that win over those of a database. */
 export function settingStatements(): string[] {
-  return Object.entries(least).map(([name, value]) => `SET ${name} TO '${value}'`);
+  return Object.entries(leastSettings).map(([name, value]) => `SET ${name} TO '${value}'`);
 }

@@ -3,7 +3,6 @@ import pg from "pg";
 import type { Instance } from "../engine-driver.ts";
 import { platform } from "./layout.ts";
 
-export type PlatformClient = pg.Client;
 export type { FieldDef, QueryArrayConfig, QueryResult } from "pg";
 
 /** A statement whose rows are taken as they come. */
@@ -33,7 +32,10 @@ export function platformClient(instance: Instance, { user, database, settings, t
   });
 }
 
-/** Beside those of every session: what only the superuser of the platform may set. Its statements are not printed, as they carry verifiers. */
+/**
+ * Beside those of every session: what only the superuser of the platform may set. Its statements are not printed, as they carry
+ * verifiers.
+ */
 export const superuserSettings: SessionSettings = {
   session_replication_role: "origin",
   row_security: "off",

@@ -43,8 +43,8 @@ const usual: RequiredSettings = {
 };
 
 /**
- * Starts it. Hot standby refuses to run with less of some settings than the source had, and the source may have had a larger plan:
- * these are the greatest of the data and the log. Throws PlanTooSmall when they take more memory than the machine has.
+ * Starts it. Hot standby refuses to run with less of some settings than the source had, and the source may have had a larger
+ * plan: these are the greatest of the data and the log. Throws PlanTooSmall when they take more memory than the machine has.
  */
 export async function startPrivateServer(
   { run, pipe }: EngineDeps,

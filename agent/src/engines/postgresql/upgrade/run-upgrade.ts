@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { least, optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
+import { leastSettings, optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
@@ -14,7 +14,7 @@ import { prepareCopy } from "./prepare-copy.ts";
 import { lackOf, roomFor } from "./room.ts";
 
 // pg_upgrade, and the dumps that it takes, set what else matters to them.
-const env = { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsOf(least) };
+const env = { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsOf(leastSettings) };
 const longestWords = 1_500;
 const lastLines = 8;
 
