@@ -52,7 +52,7 @@ describe("log that was written under raised parameters and a larger plan", () =>
       await sql(source, "CREATE TABLE noted AS SELECT 0 AS i");
       await configure({ max_prepared_transactions: "10", max_locks_per_transaction: "128", max_connections: "500" });
       await sql(source, "INSERT INTO noted VALUES (1)");
-      expectStatus(await platform.rest.post(path("/resize"), { plan_name: "tier-8" }), 202);
+      expectStatus(await platform.rest.post(path("/resize"), { plan_name: "tier-2" }), 202);
       await services.settled(id, "Running", longMs);
       await configure({ max_prepared_transactions: null, max_locks_per_transaction: null, max_connections: null });
       await sql(source, "INSERT INTO noted VALUES (2)");
