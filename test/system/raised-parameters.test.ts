@@ -44,7 +44,7 @@ describe("log that was written under raised parameters and a larger plan", () =>
   }
 
   it(
-    "is restored to now, examined by a drill, and replayed by a fork's own restore",
+    "is restored to now, examined by a drill, and forked",
     async () => {
       const { id } = source.service;
       const based = async () => (await services.get(id)).backups?.restorable ?? null;
