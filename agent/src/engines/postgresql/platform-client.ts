@@ -27,7 +27,7 @@ export function platformClient(instance: Instance, { user, database, settings, t
     user,
     database,
     application_name: user,
-    options: startupOptions(settings),
+    options: optionsAs(user, settings),
     ...(types && { types }),
   });
 }
@@ -70,7 +70,12 @@ function socketOf({ paths }: Instance, port: number): pg.ClientConfig {
   return { host: paths.run, port };
 }
 
+/** The owner of a database can have a superuser's sessions begin as another role; it comes before `role`, which it resets. */
+function optionsAs(user: string, settings?: SessionSettings): string {
+  return `-c session_authorization=${user} ${startupOptions(settings)}`;
+}
+
 /** For a program of the engine that connects by libpq as the superuser. */
 export function programEnvironment(): Readonly<Record<string, string>> {
-  return { LC_ALL: "C", TZ: "UTC", PGOPTIONS: startupOptions(superuserSettings) };
+  return { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsAs(platform, superuserSettings) };
 }
