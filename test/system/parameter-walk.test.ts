@@ -187,11 +187,13 @@ describe("each parameter of the catalog, at its least and greatest value", () =>
         if (value === undefined) continue;
         await services.verb(id, "restart");
         await runs(postgresql, `${extreme.name} = ${value}`);
-        const { parameters } = expectStatus(
-          await platform.rest.get<{ parameters: Record<string, object> }>(configuration(postgresql)),
-          200,
-        ).json;
-        expect(parameters[extreme.name]).toMatchObject({ value, status: "applied" });
+        const status = async () => {
+          const path = configuration(postgresql);
+          const { json } = await platform.rest.get<{ parameters: Record<string, { status: string }> }>(path);
+          return json.parameters[extreme.name]?.status;
+        };
+        const what = `${extreme.name} = ${value} is applied`;
+        await waitUntil(what, async () => (await status()) === "applied", { withinMs: 60_000, everyMs: 100 });
         if (ofReplay.includes(extreme.name)) {
           walked.push({ parameter: extreme.name, value });
           const insert = () => sql(postgresql, `INSERT INTO walked VALUES ('${extreme.name}', '${value}')`);
