@@ -2,28 +2,17 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { printQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openPostgresql } from "../support/api/clients.ts";
-import type { ProblemJson, ServiceJson } from "../support/api/service-json.ts";
+import type { ProblemJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const longMs = 450_000;
-/** Live parameters are backed up under so many of them together. */
+/** Parameters are backed up under so many of them together. */
 const atOnce = 12;
 
 /** Of the log of a Valkey, and of its scripts: tests of their own bring these to their ends. */
 const elsewhere = [/^busy-reply-threshold$/, /^auto-aof-/, /^appendfsync$/, /^no-appendfsync-on-rewrite$/];
-
-/** Replay takes as much of these as the log was written under. */
-const ofReplay = [
-  "max_connections",
-  "max_worker_processes",
-  "max_prepared_transactions",
-  "max_locks_per_transaction",
-  "wal_level",
-  "track_commit_timestamp",
-];
 
 interface Health {
   readonly status: string;
@@ -33,25 +22,17 @@ interface Health {
 interface Extreme {
   readonly name: string;
   readonly value: string;
-  readonly needsRestart: boolean;
 }
 
-function extremesOf({ name, unit, minimum, maximum, leastOn, values, needsRestart }: Parameter): Extreme[] {
+function extremesOf({ name, unit, minimum, maximum, leastOn, values }: Parameter): Extreme[] {
   const print = (number: number) => (unit === null ? String(number) : printQuantity(number, unit));
   const numbers = [minimum, leastOn, maximum].flatMap((number) => (number === null ? [] : [print(number)]));
-  return [...new Set([...values, ...numbers])].map((value) => ({ name, value, needsRestart }));
+  return [...new Set([...values, ...numbers])].map((value) => ({ name, value }));
 }
 
-/** False for an engine without a free connection; throws any other error. */
-function isFull(error: unknown): false {
-  if (error instanceof Error && "code" in error && error.code === "53300") return false;
-  throw error;
-}
-
-describe("each parameter of the catalog, at its least and greatest value", () => {
+describe("each parameter of a Valkey, at its least and greatest value", () => {
   let platform: Platform;
   let services: Services;
-  let postgresql: RunningService;
   let valkey: RunningService;
 
   beforeAll(async () => {
@@ -59,11 +40,7 @@ describe("each parameter of the catalog, at its least and greatest value", () =>
       environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3" },
     });
     services = createServices(platform);
-    const allowed_cidrs = ["127.0.0.0/8"];
-    [postgresql, valkey] = await Promise.all([
-      services.createRunning("walk", { allowed_cidrs, version: "17" }),
-      services.createRunning("walk-cache", { allowed_cidrs, database_type: "valkey" }),
-    ]);
+    valkey = await services.createRunning("walk", { allowed_cidrs: ["127.0.0.0/8"], database_type: "valkey" });
   }, longMs);
   afterAll(() => platform?.remove(), longMs);
 
@@ -101,8 +78,6 @@ describe("each parameter of the catalog, at its least and greatest value", () =>
       everyMs: 100,
       describe: () => JSON.stringify(last),
     });
-    // The platform gets in by sessions of its own.
-    if (of === postgresql) expectStatus(await platform.rest.get(`/managed-services/${id}/databases`), 200);
   }
 
   async function backedUp({ service: { id } }: RunningService, under: readonly string[]): Promise<void> {
@@ -147,16 +122,6 @@ describe("each parameter of the catalog, at its least and greatest value", () =>
       .flatMap((parameter) => extremesOf(parameter).at(end) ?? []);
 
   it(
-    "leaves a PostgreSQL healthy, backed up and changeable at the least",
-    () => walk(postgresql, live("postgresql", "17", 0)),
-    longMs,
-  );
-  it(
-    "leaves a PostgreSQL healthy, backed up and changeable at the greatest",
-    () => walk(postgresql, live("postgresql", "17", -1)),
-    longMs,
-  );
-  it(
     "leaves a Valkey healthy, backed up and changeable at the least",
     () => walk(valkey, live("valkey", "8.1", 0)),
     longMs,
@@ -164,56 +129,6 @@ describe("each parameter of the catalog, at its least and greatest value", () =>
   it(
     "leaves a Valkey healthy, backed up and changeable at the greatest",
     () => walk(valkey, live("valkey", "8.1", -1)),
-    longMs,
-  );
-
-  it(
-    "of those that are read at a start, is started with, and the log of all of it is restored",
-    async () => {
-      const { id } = postgresql.service;
-      const sql = async (of: RunningService, text: string) => {
-        const client = await openPostgresql(platform, of.connection, { password: of.password });
-        try {
-          return (await client.query<Record<string, unknown>>(text)).rows;
-        } finally {
-          await client.end();
-        }
-      };
-      await sql(postgresql, "CREATE TABLE walked (parameter text, value text)");
-      const walked: { parameter: string; value: string }[] = [];
-      const atStart = [...parametersOf("postgresql", "17").values()].filter(({ needsRestart }) => needsRestart);
-      for (const extreme of atStart.flatMap(extremesOf)) {
-        const value = await take(postgresql, extreme);
-        if (value === undefined) continue;
-        await services.verb(id, "restart");
-        await runs(postgresql, `${extreme.name} = ${value}`);
-        const status = async () => {
-          const path = configuration(postgresql);
-          const { json } = await platform.rest.get<{ parameters: Record<string, { status: string }> }>(path);
-          return json.parameters[extreme.name]?.status;
-        };
-        const what = `${extreme.name} = ${value} is applied`;
-        await waitUntil(what, async () => (await status()) === "applied", { withinMs: 60_000, everyMs: 100 });
-        if (ofReplay.includes(extreme.name)) {
-          walked.push({ parameter: extreme.name, value });
-          const insert = () => sql(postgresql, `INSERT INTO walked VALUES ('${extreme.name}', '${value}')`);
-          // Of ten connections the platform may have the last one that is not reserved, for a moment.
-          const isIn = () => insert().then(() => true, isFull);
-          await waitUntil(`a user gets in under ${extreme.name} = ${value}`, isIn, { withinMs: 60_000, everyMs: 100 });
-        }
-        await reset(postgresql, [extreme.name]);
-      }
-      await services.verb(id, "restart");
-      const point = new Date().toISOString();
-      const to = async () => (await services.get(id)).backups?.restorable?.to ?? "";
-      await waitUntil("all of it is durable", async () => (await to()) > point, { withinMs: longMs, everyMs: 200 });
-      const asked = { restore_point: point, target_service_name: "walk-then" };
-      const answer = await platform.rest.post<ServiceJson>(`/managed-services/${id}/backups/restore`, asked);
-      const copy = expectStatus(answer, 202).json;
-      await services.settled(copy.id, "Running", longMs);
-      const found = await sql(await services.open(copy.id), "SELECT parameter, value FROM walked");
-      expect(found).toEqual(walked);
-    },
     longMs,
   );
 });
