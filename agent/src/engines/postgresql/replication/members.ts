@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
+import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
 import { platform } from "../layout.ts";
@@ -39,7 +39,8 @@ export function primaryConninfo(instance: Instance): string | undefined {
     user: replicaRole,
     dbname: platform,
     application_name: memberName(own.number),
-    options: startupOptions(),
+    // No more than that: PostgreSQL cuts primary_conninfo at 1,023 bytes. pg_rewind sets the other limits itself.
+    options: optionsOf({ idle_session_timeout: "0" }),
     sslmode: "verify-full",
     sslrootcert: join(paths.tls, "ca.crt"),
     sslcert: join(paths.tls, "server.crt"),
