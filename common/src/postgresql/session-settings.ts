@@ -71,7 +71,7 @@ const pinned: SessionSettings = {
 
 /** Does a session of the platform have its own value of this setting, whatever users get? */
 export function isPinned(setting: string): boolean {
-  return setting in pinned;
+  return Object.hasOwn(pinned, setting);
 }
 
 /** What a program of the engine that pins the remainder by itself, such as pg_dump, needs beside. */

@@ -175,6 +175,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       const count = Math.ceil(bytes.length / objectBytes);
       return {
         count,
+        settings: async () => ({}),
         async at(index) {
           const object = bytes.subarray(index * objectBytes, (index + 1) * objectBytes);
           const to = at(index * objectBytes + object.length);

@@ -129,6 +129,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
       const reads: number[] = [];
       const log: LogReader = {
         count: Math.ceil(bytes.length / objectBytes),
+        settings: async () => ({}),
         async at(index) {
           reads.push(index);
           const [from, to] = [index, index + 1].map((n) => start + BigInt(n * objectBytes));
