@@ -167,7 +167,9 @@ export function createApiServer(options: ServerOptions): ApiServer {
       if (closing) response.setHeader("connection", "close");
     }
     const { socket } = request;
-    answer(request, response, named.get(addressOf(socket)) ?? socket.remoteAddress ?? "").catch(() => response.destroy());
+    answer(request, response, named.get(addressOf(socket)) ?? socket.remoteAddress ?? "").catch(() =>
+      response.destroy(),
+    );
   });
 
   async function answer(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {

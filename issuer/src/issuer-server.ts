@@ -157,7 +157,14 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   }
 
   const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });
-  const server = createApiServer({ handler: handle, log, key: deps.key, cert: deps.certificate, certificates, clients });
+  const server = createApiServer({
+    handler: handle,
+    log,
+    key: deps.key,
+    cert: deps.certificate,
+    certificates,
+    clients,
+  });
   for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
 
   function release(appId: string): void {
