@@ -2,6 +2,7 @@ import { parametersOf } from "./engine-catalog.ts";
 import { type PlanSize, planParameters } from "./plan-parameters.ts";
 import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity } from "./quantity.ts";
+import { lookUp } from "../look-up.ts";
 
 /** A parameter of which a plan holds less. */
 export interface PlanExcess {
@@ -54,13 +55,13 @@ export function planExcesses(
   };
   const values = new Map<string, number>();
   for (const [name, parameter] of known) {
-    const text = parameters[name] ?? byPlan[name] ?? parameter.default;
+    const text = lookUp(parameters, name) ?? lookUp(byPlan, name) ?? parameter.default;
     if (text !== null) values.set(name, bytesOf(parameter, text));
   }
   return names.flatMap((name) => {
     const parameter = known.get(name);
-    const standard = parameter && (byPlan[name] ?? parameter.default);
-    if (parameter === undefined || !(name in parameters)) return [];
+    const standard = parameter && (lookUp(byPlan, name) ?? parameter.default);
+    if (parameter === undefined || !Object.hasOwn(parameters, name)) return [];
     const greatest = greatestOf(name, values, plan);
     // What the plan itself brings is never too much.
     const most = Math.max(

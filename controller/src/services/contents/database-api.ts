@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { EngineDatabase } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import {
   type Database,
@@ -66,7 +67,7 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
       name,
       owner,
       sizeBytes,
-      state: states[state] ?? DatabaseState.READY,
+      state: lookUp(states, state) ?? DatabaseState.READY,
       ...(operation && { operation }),
     });
   }
