@@ -68,7 +68,8 @@ export function startUpkeep({
     for (const { id } of owed) await mails.send(app, id, signal);
   }
 
-  function begin(app: App): Promise<void> {
+  /** Adds a round of the app's upkeep to those that run; it never rejects. */
+  function begin(app: App): void {
     const { appId } = app.config;
     const round = keep(app)
       .catch((error: unknown) => {
@@ -76,7 +77,6 @@ export function startUpkeep({
       })
       .finally(() => underWay.delete(appId));
     underWay.set(appId, round);
-    return round;
   }
 
   async function run(): Promise<void> {
@@ -85,7 +85,7 @@ export function startUpkeep({
       for (const app of apps()) {
         while (underWay.size >= appsAtOnce && !signal.aborted) await Promise.race(underWay.values());
         if (signal.aborted) break;
-        if (!underWay.has(app.config.appId)) void begin(app);
+        if (!underWay.has(app.config.appId)) begin(app);
       }
     }
     await Promise.all(underWay.values());
