@@ -226,17 +226,22 @@ describe.skipIf(skipped !== undefined)(
     test("is not tried while a query takes the memory that another agent needs", async ({ skip }) => {
       skip(machine.unlimited !== undefined, machine.unlimited);
       const [pid] = agents();
-      const hungry = await connectPostgresql(machine.endpoint, { user: "app_user", password });
-      // A sort in memory that is kept as long as its cursor; it leaves 45 MiB.
+      // One session has half of the machine's memory at most.
+      const hungry = await Promise.all(
+        [1, 2].map(() => connectPostgresql(machine.endpoint, { user: "app_user", password })),
+      );
+      // Sorts in memory that are kept as long as their cursors; they leave 45 MiB.
       const group = createControlGroup(`/proc/${machine.keeperPid()}/root/sys/fs/cgroup`);
       const [limit = 0, needed = 0] = await Promise.all([group.memoryLimitBytes(), group.memoryNeededBytes()]);
-      const megabytes = Math.round((limit - needed - (45 << 20)) / 1_000_000);
-      await hungry.query("SET work_mem = '1GB'");
-      await hungry.query("BEGIN");
-      await hungry.query(
-        `DECLARE held CURSOR FOR SELECT repeat('x', 1000000) || n FROM generate_series(1, ${megabytes}) AS n ORDER BY 1`,
-      );
-      await hungry.query("FETCH 1 FROM held");
+      const megabytes = Math.round((limit - needed - (45 << 20)) / 1_000_000 / hungry.length);
+      for (const session of hungry) {
+        await session.query("SET work_mem = '1GB'");
+        await session.query("BEGIN");
+        await session.query(
+          `DECLARE held CURSOR FOR SELECT repeat('x', 1000000) || n FROM generate_series(1, ${megabytes}) AS n ORDER BY 1`,
+        );
+        await session.query("FETCH 1 FROM held");
+      }
       const code = codeOf?.("3.1.0") as AgentCode;
       const { failure } = await upgrade(code, { readyWithinMs: 500 });
       expect(failure).toMatchObject({ code: "no_room", retryable: true });
@@ -246,8 +251,10 @@ describe.skipIf(skipped !== undefined)(
 
       // It waits for the query's end.
       const waiting = upgraded(code);
-      await hungry.query("ROLLBACK");
-      await hungry.end();
+      for (const session of hungry) {
+        await session.query("ROLLBACK");
+        await session.end();
+      }
       await waiting;
       expect(runs()).toBe(code.digest);
       expect(written.failed).toBe(0);

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
+import { withSession } from "@holdfast/agent/engines/postgresql/session.ts";
 import type { ReadOnlyAnswer, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
 import { askedPosition } from "@holdfast/controller/insight/query-console/statement-places.ts";
 import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
@@ -250,7 +251,9 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const running = `${ours} AND state = 'active' AND query ~ '^FETCH'`;
     await waitUntil("four run", async () => (await owner.query(running)).rows[0].count === 4);
     await expect(execute("SELECT 1")).rejects.toThrow(/4 queries of the console run already/);
-    await owner.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'");
+    const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'";
+    await expect(owner.query(cancel)).rejects.toThrow("permission denied");
+    await withSession(machine.instance, machine.signal, (session) => session.rows(cancel));
     for (const one of await Promise.all(four))
       expect(one).toMatchObject({ refusal: { message: expect.stringMatching(/user request/) } });
     expect((await answered("SELECT 1")).rows).toEqual([[1]]);

@@ -129,13 +129,10 @@ describe("alerts", { timeout: 600_000 }, () => {
       `alerts create watched --metric pg_connections --gt 2 --severity critical --channel ${channel.id}`,
     );
     expect(rule).toMatchObject({ state: "ok", name: "pg_connections gt 2", severity: "critical" });
-    const mailed = {
-      metric: "pg_connections",
-      condition: "gt",
-      threshold: 2,
-      name: "crowded\r\nBcc: victim@example.com",
-    };
-    expectStatus(await platform.rest.post(rulesPath(), { ...mailed, notification_channel_id: byMail?.id }), 201);
+    const mailed = { metric: "pg_connections", condition: "gt", threshold: 2, notification_channel_id: byMail?.id };
+    const named = (name: string) => platform.rest.post(rulesPath(), { ...mailed, name });
+    expectStatus(await named("crowded\r\nBcc: victim@example.com"), 400);
+    expectStatus(await named("crowded Bcc: victim@example.com"), 201);
     const clients = await Promise.all(
       [1, 2, 3, 4].map(() => openPostgresql(platform, watched.connection, { password: watched.password })),
     );

@@ -18,7 +18,7 @@ describe.skipIf(!hasEngine("postgresql", version))("a look at PostgreSQL", () =>
   it("has an answer of an engine that takes the write", async () => {
     expect(await look()).toMatchObject({
       answered: true,
-      checks: [{ name: "liveness", status: "healthy" }, {}, {}, {}],
+      checks: [{ name: "liveness", status: "healthy" }, {}, {}, {}, {}],
     });
   });
 
