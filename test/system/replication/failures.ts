@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import type { ReplicationStatus } from "../../../sdk/src/index.ts";
 import type { AcknowledgedWriter } from "../../faults/acknowledged-writer.ts";
 import type { OperationJson } from "../../support/api/service-json.ts";
+import { isWell } from "../../support/api/is-well.ts";
 import { isCountedOn } from "../../support/platform/counted-on.ts";
 import { findBelow, killAtOnce } from "../../support/platform/platform-processes.ts";
 import { expectStatus } from "../../support/platform/services.ts";
@@ -68,7 +69,7 @@ export function createFailures(its: Failing, sides: () => BothSides | undefined,
     await waitUntil("the service is settled", async () => {
       const operations = await its.services.operations(its.main.service.id);
       const isBusy = operations.some(({ status }) => status === "pending" || status === "running");
-      return (await service()).health.status === "healthy" && !isBusy;
+      return isWell((await service()).health) && !isBusy;
     });
     // Its vote is told to the primary with settings of their own.
     const isCounted = () => isCountedOn(its.platform.directory, its.main.service.id, primary);

@@ -1,3 +1,4 @@
+import { isWell } from "../../support/api/is-well.ts";
 import type { RestAnswer } from "../../support/api/rest-answer.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { type DrillJson, drilled } from "../../support/platform/drills.ts";
@@ -102,9 +103,9 @@ export async function backupsOf(check: WalkCheck): Promise<readonly string[]> {
 /** The service is well in the end, and every operation of it has ended. */
 export async function healthOf({ ground, say }: WalkCheck): Promise<readonly string[]> {
   const { services, source } = ground;
-  const isWell = async () => (await services.get(source.service.id)).health.status === "healthy";
+  const isServiceWell = async () => isWell((await services.get(source.service.id)).health);
   const describe = () => services.describe(source.service.id);
-  await waitUntil("the service is healthy", isWell, { withinMs: longMs, everyMs: 200, describe });
+  await waitUntil("the service is healthy", isServiceWell, { withinMs: longMs, everyMs: 200, describe });
   const operations = async () => await services.operations(source.service.id);
   const areOver = async () => (await operations()).every(({ finished_at }) => finished_at !== null);
   await waitUntil("every operation has ended", areOver, { withinMs: longMs, everyMs: 200, describe });
