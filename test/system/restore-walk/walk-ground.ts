@@ -112,10 +112,18 @@ async function walkGroundOn(platform: Platform): Promise<WalkGround> {
     failures: createFailures(failing({ platform, services }, source), () => undefined, []),
     path: (rest = "") => `/managed-services/${id}${rest}`,
     async call(verb, path, statuses, body) {
-      calls += 1;
-      const headers = verb === "POST" ? { "idempotency-key": `walk ${calls}` } : {};
-      const options = { headers, withinMs: longMs, ...(body !== undefined && { body }) };
-      const answer = await platform.rest.insist(verb, path, options);
+      const send = () => {
+        calls += 1;
+        const headers = verb === "POST" ? { "idempotency-key": `walk ${calls}` } : {};
+        const options = { headers, withinMs: longMs, ...(body !== undefined && { body }) };
+        return platform.rest.insist(verb, path, options);
+      };
+      let answer = await send();
+      // A failover begins whenever the machine of an earlier kill is missed.
+      while (answer.status === 409 && !statuses.includes(409) && answer.text.includes("operation_in_progress")) {
+        await ground.settled();
+        answer = await send();
+      }
       if (!statuses.includes(answer.status))
         throw new Error(`${verb} ${path} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`);
       return answer;
