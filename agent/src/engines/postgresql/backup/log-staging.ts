@@ -22,7 +22,12 @@ export interface LogStaging {
 const ahead = 3;
 const lookEveryMs = 200;
 
-export async function createLogStaging(directory: string, log: LogReader | undefined): Promise<LogStaging> {
+/** `walDirectory`: the pg_wal of the engine that recovers. */
+export async function createLogStaging(
+  directory: string,
+  walDirectory: string,
+  log: LogReader | undefined,
+): Promise<LogStaging> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const find = log === undefined ? undefined : createFinder(log);
@@ -55,9 +60,24 @@ export async function createLogStaging(directory: string, log: LogReader | undef
     return true;
   }
 
+  /**
+   * Writes the same segment of each earlier timeline to pg_wal. Replay takes the log from the file of the newest timeline that begins
+   * in a segment, but reads the state of a prepared transaction from the file of the timeline that it is on.
+   */
+  async function placeEarlier(timeline: number, position: bigint): Promise<void> {
+    for (const [index, { timeline: earlier }] of passed.entries()) {
+      const end = passed[index + 1]?.at;
+      if (find === undefined || Number(earlier) >= timeline || end === undefined || end <= position) continue;
+      const bytes = await find(Number(earlier), position);
+      if (bytes !== undefined) await writeFile(join(walDirectory, segmentName(Number(earlier), position)), bytes);
+    }
+  }
+
   async function answer(name: string): Promise<void> {
     const mark = (state: string) => writeFile(join(directory, `${name}.${state}`), "");
     try {
+      const segment = segmentStart(name);
+      if (segment !== undefined) await placeEarlier(segment.timeline, segment.position);
       if (!(await make(name))) await mark("absent");
       made.delete(name);
     } catch (error) {

@@ -1,4 +1,4 @@
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
@@ -11,9 +11,12 @@ import {
   type EngineMachine,
   hasEngine,
 } from "../../../../../test/support/engines/engine-machine.ts";
+import { waitUntil } from "../../../../../test/support/wait-until.ts";
 import type { BackupFacet, LogFacet, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import { createPostgresqlDriver } from "../driver.ts";
+import { dataDirectory } from "../layout.ts";
+import { withSession } from "../session.ts";
 
 const password = "a-password-of-the-test";
 const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
@@ -210,6 +213,30 @@ describe.skipIf(!isMade)(
       await sql(copy, "COMMIT PREPARED 'one'");
       expect(await sql(copy, "SELECT i FROM noted")).toEqual([{ i: 100 }]);
       await sql(source, "ROLLBACK PREPARED 'one'");
+    });
+
+    test("a transaction prepared in the segment in which the next timeline begins is there again", async () => {
+      await restart({ max_prepared_transactions: "3" });
+      await sql(source, "CREATE TABLE IF NOT EXISTS noted (i int); TRUNCATE noted");
+      await follow();
+      base = await take();
+      await sql(source, "BEGIN; INSERT INTO noted VALUES (200); PREPARE TRANSACTION 'two'");
+      // The checkpoint of a shutdown stands in the same segment, and its replay reads what was prepared.
+      await source.stop();
+      await writeFile(join(dataDirectory(source.instance), "standby.signal"), "");
+      await source.start();
+      const promote = () =>
+        withSession(source.instance, source.signal, (session) => session.rows("SELECT pg_promote()")).catch(
+          () => undefined,
+        );
+      await waitUntil("the engine is promoted", promote);
+      await sql(source, "INSERT INTO noted VALUES (201)");
+      await follow();
+      expect(new Set(pieces.slice(-2).map(({ branch }) => branch)).size).toBe(2);
+      await restore(base, { log: reader(), target: { kind: "log_end" } });
+      await begin({ max_prepared_transactions: "3" });
+      await sql(copy, "COMMIT PREPARED 'two'");
+      expect(await sql(copy, "SELECT i FROM noted ORDER BY i")).toEqual([{ i: 200 }, { i: 201 }]);
     });
   },
 );

@@ -63,7 +63,7 @@ async function finish(
   await mkdir(scratch, { recursive: true, mode: 0o700 });
   // What a user could have written there is not to be in force in an engine of ours; it is data that users see, so it stays.
   await appendFile(join(data, "postgresql.auto.conf"), "");
-  const staging = await createLogStaging(join(scratch, "log"), plan.log);
+  const staging = await createLogStaging(join(scratch, "log"), join(data, "pg_wal"), plan.log);
   const stop = target.kind === "time" ? await stopPoint(plan.log, target.time, await backupStartOf(data)) : undefined;
   await writeFile(join(data, "recovery.signal"), "");
   const serving = new AbortController();

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { OpenedLog } from "@holdfast/common/backup/log-object.ts";
@@ -52,7 +52,9 @@ function logOf(objects: readonly (readonly [branch: string, bytes: number])[]) {
 /** What restore_command leaves of a file; undefined when the archive has not got it. */
 async function restored(objects: Parameters<typeof logOf>[0]) {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-staging-"));
-  const staging = await createLogStaging(join(directory, "log"), logOf(objects));
+  const walDirectory = join(directory, "pg_wal");
+  await mkdir(walDirectory);
+  const staging = await createLogStaging(join(directory, "log"), walDirectory, logOf(objects));
   const over = new AbortController();
   const served = staging.serve(over.signal);
   onTestFinished(async () => {
@@ -69,12 +71,13 @@ async function restored(objects: Parameters<typeof logOf>[0]) {
     );
     return isThere ? readFile(path) : undefined;
   };
-  return { timeline: staging.timeline, get };
+  const beside = (name: string) => readFile(join(walDirectory, name));
+  return { timeline: staging.timeline, get, beside };
 }
 
 test("a recovery is led along the timelines of the log, and a segment begins with those that led to it", async () => {
   const size = Number(segmentBytes);
-  const { timeline, get } = await restored([
+  const { timeline, get, beside } = await restored([
     ["1", size],
     ["1", 1_000],
     ["3", 500],
@@ -85,6 +88,8 @@ test("a recovery is led along the timelines of the log, and a segment begins wit
   const [first, second, third] = [1n, 2n, 3n].map((number) => number * segmentBytes) as [bigint, bigint, bigint];
   const switched = await get(segmentName(3, second));
   expect([0, 999, 1_000, 1_499, 1_500, size - 1].map((at) => switched?.[at])).toEqual([2, 2, 3, 3, 4, 4]);
+  const earlier = await beside(segmentName(1, second));
+  expect([earlier.length, ...[0, 999, 1_000].map((at) => earlier[at])]).toEqual([size, 2, 2, 0]);
   const before = await get(segmentName(1, second));
   expect([0, 999, 1_000].map((at) => before?.[at])).toEqual([2, 2, 0]);
   const last = await get(segmentName(4, third));
