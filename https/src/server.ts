@@ -6,17 +6,14 @@ import {
   type Http2ServerRequest,
   type ServerHttp2Session,
 } from "node:http2";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { CATALOG } from "@holdfast/common/errors.ts";
-import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
-import { createConnectionPlaces } from "./connection-places.ts";
 import { limitControl } from "./control-frames.ts";
-import { takeProxyHeader } from "./proxy-header.ts";
+import { createPortEntrance } from "./port-entrance.ts";
 import type { HttpRequest, HttpResponse, RequestHandler } from "./request-handler.ts";
 import { createUnreadAnswers } from "./unread-answers.ts";
 
@@ -52,10 +49,6 @@ export interface ApiServer {
 
 const maxHeaderBytes = 16 * 1024;
 const usualHeadMs = 10_000;
-/** Enough to keep this thread busy while clients answer; each takes a millisecond or two of it. */
-const handshakesAtOnce = 64;
-/** After this a client that stalls has its place no longer. */
-const handshakeWaitMs = 1_000;
 const requestTimeoutMs = 60_000;
 const idleTimeoutMs = 75_000;
 /** Requests of a connection that are under way: streams over h2, and over HTTP/1.1 those that came before their turn. */
@@ -95,48 +88,15 @@ export function createApiServer(options: ServerOptions): ApiServer {
     },
   } as Parameters<typeof createSecureServer>[0]);
 
-  const { sources } = clients;
+  const entrance = createPortEntrance({ server, maxConnections, clients, headMs });
   const sessions = new Set<ServerHttp2Session>();
-  /** By the connection's other end: the address that a trusted proxy named. */
-  const named = new Map<string, string>();
-  const places = createConnectionPlaces(maxConnections, sources);
   const unread = createUnreadAnswers(unreadMs);
-  const listeners: Server[] = [];
   /** The newest answer of each connection that speaks HTTP/1.1. */
   const answers = new Map<Socket, ServerResponse>();
   /** Requests of each such connection that are not answered. */
   const pipelined = new WeakMap<Socket, number>();
   let closing = false;
 
-  const handshakes = createHandshakes({
-    atOnce: handshakesAtOnce,
-    waitMs: handshakeWaitMs,
-    silentMs: headMs,
-    sources,
-    begin: (socket) => server.emit("connection", socket),
-  });
-  const enter = (socket: Socket) => {
-    places.add(socket);
-    // TLS reports on a socket of its own.
-    socket.on("error", () => socket.destroy());
-    if (!clients.isTrusted(socket.remoteAddress ?? "")) return handshakes.enter(socket);
-    const end = addressOf(socket);
-    takeProxyHeader(socket, headMs).then(
-      (address) => {
-        if (address !== undefined) {
-          named.set(end, address);
-          socket.once("close", () => named.delete(end));
-        }
-        handshakes.enter(socket);
-      },
-      () => socket.destroy(),
-    );
-  };
-  // Others accept for it: this has Node look for requests over HTTP/1.1 that are slow.
-  server.emit("listening");
-  server.on("secureConnection", ({ remoteAddress, remotePort }) =>
-    handshakes.over(addressOf({ remoteAddress, remotePort })),
-  );
   server.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -146,8 +106,6 @@ export function createApiServer(options: ServerOptions): ApiServer {
     if (closing) session.close();
     limitControl(session);
   });
-  // A client that breaks off in its handshake is its own affair.
-  server.on("tlsClientError", (_error, socket) => socket.destroy());
   // The parser of HTTP/1.1 gave up before there was a request.
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (socket.writable && error.code !== "ECONNRESET") socket.end(refusalOf(error.code));
@@ -166,10 +124,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
       response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
       if (closing) response.setHeader("connection", "close");
     }
-    const { socket } = request;
-    answer(request, response, named.get(addressOf(socket)) ?? socket.remoteAddress ?? "").catch(() =>
-      response.destroy(),
-    );
+    answer(request, response, entrance.peerOf(request.socket)).catch(() => response.destroy());
   });
 
   async function answer(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {
@@ -184,15 +139,11 @@ export function createApiServer(options: ServerOptions): ApiServer {
   }
 
   return {
-    listen(port, host, { reusePort = false } = {}) {
-      const listener = createServer(enter);
-      listeners.push(listener);
-      return listenAt(listener, { host, port }, { reusePort });
-    },
+    listen: (port, host, listening) => entrance.openAt({ host, port }, listening),
     renew: (newKey, newCert) => server.setSecureContext({ key: newKey, cert: newCert, minVersion }),
     async close(graceMs) {
       closing = true;
-      const closed = listeners.map((listener) => new Promise<void>((resolve) => listener.close(() => resolve())));
+      const stopped = entrance.stop();
       for (const session of sessions) session.close();
       for (const [socket, answer] of answers) {
         if (answer.writableFinished) socket.end();
@@ -201,14 +152,14 @@ export function createApiServer(options: ServerOptions): ApiServer {
       }
       const cut = setTimeout(() => {
         for (const session of sessions) session.destroy();
-        for (const socket of places.all) socket.destroy();
+        entrance.destroyAll();
       }, graceMs);
-      await Promise.all(closed);
+      await stopped;
       clearTimeout(cut);
       // It never listened, which is all that it says of that.
       server.close(() => undefined);
       unread.close();
-      places.close();
+      entrance.close();
     },
   };
 }

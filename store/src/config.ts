@@ -1,3 +1,4 @@
+import { proxySettings } from "@holdfast/common/client-address.ts";
 import { list, text } from "@holdfast/common/config.ts";
 
 /** All settings of the process that serves a directory's objects. */
@@ -9,4 +10,5 @@ export const storeSettings = {
     "HOLDFAST_STORE_IDENTITY_DIR",
     "Directory with key.pem and cert.pem, which a controller renews",
   ),
+  ...proxySettings,
 };

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { readConfig } from "@holdfast/common/config.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
@@ -13,6 +14,8 @@ const config = readConfig(storeSettings, process.env);
 const log = createLog("store");
 watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const { directory, listen, identityDirectory } = config;
+const { now, monotonicMs } = systemClock;
+const clients = createClientAddresses(config);
 
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
@@ -23,7 +26,7 @@ if (identity !== undefined) {
   const first = identity;
   const servers = await Promise.all(
     endpointsOf(listen).map(({ host, port }) =>
-      startStoreServer({ directory, key, host, port, identity: first, now: systemClock.now, log }),
+      startStoreServer({ directory, key, host, port, identity: first, clients, now, monotonicMs, log }),
     ),
   );
   log.info("store ready", { listen });

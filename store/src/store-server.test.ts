@@ -27,6 +27,7 @@ beforeAll(async () => {
     port: 0,
     identity: undefined,
     now: () => now,
+    monotonicMs: () => performance.now(),
     log,
   });
   signer = signerOf(key);

@@ -41,6 +41,7 @@ async function openDirectory(): Promise<StoreUnderTest> {
     port,
     identity: { certificate: cert, key },
     now: Date.now,
+    monotonicMs: () => performance.now(),
     log: silentLog,
   });
   const settings = {

@@ -147,8 +147,9 @@ const secret = directoryKey(randomBytes(32).toString("hex"));
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-faulty-"));
-  const deps = { directory: join(directory, "objects"), key: secret, now: Date.now, log: silentLog };
-  store = await startStoreServer({ ...deps, host: "127.0.0.1", port: 0, identity: undefined });
+  const clocks = { now: Date.now, monotonicMs: () => performance.now() };
+  const deps = { directory: join(directory, "objects"), key: secret, log: silentLog };
+  store = await startStoreServer({ ...deps, ...clocks, host: "127.0.0.1", port: 0, identity: undefined });
 });
 afterAll(async () => {
   await store?.close();

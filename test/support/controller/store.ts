@@ -40,6 +40,7 @@ export async function startTestStore(): Promise<TestStore> {
       port,
       identity,
       now: Date.now,
+      monotonicMs: () => performance.now(),
       log: createLog("store", "silent"),
     });
     port = server.port;
