@@ -13,8 +13,8 @@ export interface PasswordHash {
 
 /** Argon2id with 19 MiB and two passes (OWASP's password storage sheet, 2024): about 20 ms of one core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** Node's pool has four threads, which files and names need too. */
-const lineLimits = { atOnce: 2, mayWait: 64, mayWaitOfSource: 4 };
+/** Node's pool has four threads, which files and names need too. Guesses from many sources together keep one core busy at most. */
+const lineLimits = { atOnce: 2, othersAtOnce: 1, mayWait: 64, mayWaitOfSource: 4 };
 
 /** The hash includes a secret of the installation: hashes stolen from the store alone cannot be cracked. */
 export function createPasswordHash(sealer: Sealer, sources: SourceGroups = createSourceGroups()): PasswordHash {

@@ -8,7 +8,7 @@ export interface Presenter {
   readonly isKnown: boolean;
 }
 
-/** The line before the slow hash: known sources go first, and no source fills it. */
+/** The line before the slow hash: known sources go first, others never have all of its places, and no source fills it. */
 export interface PasswordLine {
   /** Throws RATE_LIMITED when too many wait, of all or of this source. */
   run<T>(who: Presenter, work: () => Promise<T>): Promise<T>;
@@ -16,16 +16,21 @@ export interface PasswordLine {
 
 interface Limits {
   readonly atOnce: number;
+  /** Of these, the places for sources that are not known. */
+  readonly othersAtOnce: number;
   /** Of known sources, and as many of others. */
   readonly mayWait: number;
   readonly mayWaitOfSource: number;
 }
 
-export function createPasswordLine({ atOnce, mayWait, mayWaitOfSource }: Limits, sources: SourceGroups): PasswordLine {
+export function createPasswordLine(limits: Limits, sources: SourceGroups): PasswordLine {
+  const { atOnce, othersAtOnce, mayWait, mayWaitOfSource } = limits;
   const known: (() => void)[] = [];
   const others: (() => void)[] = [];
   const waiting = new Map<string, number>();
+  /** All that run, and those of other sources among them. */
   let running = 0;
+  let ofOthers = 0;
 
   function refuse(): never {
     throw new HoldfastError("RATE_LIMITED", "Too many passwords are being checked.", { retryAfterS: 2 });
@@ -45,17 +50,33 @@ export function createPasswordLine({ atOnce, mayWait, mayWaitOfSource }: Limits,
     }
   }
 
+  const hasPlace = (isKnown: boolean) => running < atOnce && (isKnown || ofOthers < othersAtOnce);
+
+  function begin(isKnown: boolean): void {
+    running += 1;
+    if (!isKnown) ofOthers += 1;
+  }
+
+  /** Gives the place to the next one, which begins before anybody else comes. */
+  function end(isKnown: boolean): void {
+    running -= 1;
+    if (!isKnown) ofOthers -= 1;
+    const nextIsKnown = known.length > 0;
+    if (!hasPlace(nextIsKnown)) return;
+    const next = nextIsKnown ? known.shift() : others.shift();
+    if (next === undefined) return;
+    begin(nextIsKnown);
+    next();
+  }
+
   return {
     async run(who, work) {
-      if (running >= atOnce) await wait(who);
-      else running += 1;
+      if (hasPlace(who.isKnown)) begin(who.isKnown);
+      else await wait(who);
       try {
         return await work();
       } finally {
-        // The place goes to the next one as it is.
-        const next = known.shift() ?? others.shift();
-        if (next === undefined) running -= 1;
-        else next();
+        end(who.isKnown);
       }
     },
   };
