@@ -47,6 +47,22 @@ test("callers without a credential are told apart by their source, and are bound
   expect(entries.add(entry("api_key:honest"))).toBe(true);
 });
 
+test("sources without number leave a bounded number of entries in an hour, and their counts push out nobody's", () => {
+  const { clock, entries } = open();
+  let written = 0;
+  for (let second = 0; second < 3_600; second += 30) {
+    clock.nowMs = second * 1_000;
+    for (let n = 0; n < 2_500; n += 1) entries.add(entry("anonymous", "", `10.${second % 199}.${n >> 8}.${n & 255}`));
+    written += take(entries, 10_000).length;
+  }
+  expect(written).toBeLessThan(2_400);
+  // A caller with a credential is still counted: past its limit nothing is added.
+  for (let n = 0; n < 200; n += 1) entries.add(entry("api_key:flood"));
+  expect(take(entries, 10_000).filter((each) => each.entry === "audit" && each.actor === "api_key:flood")).toHaveLength(
+    100,
+  );
+});
+
 test("what could not be written stays first, and nothing that came meanwhile is lost", () => {
   const { entries } = open();
   for (const id of ["1", "2"]) entries.add(entry("api_key:a", id));

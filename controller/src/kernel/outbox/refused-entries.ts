@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
 import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
 
 /** Audit entries of refused calls on their way to the history, in order of arrival and bounded for each caller. */
@@ -31,8 +32,11 @@ interface Count {
   more: number;
 }
 
-/** In a minute: of one caller, and of all that showed no good credential. */
-const limits = { caller: 100, anonymous: 500 };
+/** Of one caller in a minute. */
+const callerMax = 100;
+/** Of all that showed no good credential: sources without number must not fill the history over days either. */
+const strangersRate = { burst: 500, perSecond: 0.5 };
+const strangers = "anonymous";
 const windowMs = 60_000;
 /** While the history is away. */
 const waitingMax = 2_000;
@@ -49,6 +53,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
   let pushedOut: string[] = [];
   let counts = new Map<string, Count>();
   let endsAt = 0;
+  const ofStrangers = createTokenBucket(strangersRate, clock.monotonicMs());
 
   function join(entry: NewAudit): void {
     const complete: OutboxEntry = { ...entry, entry: "audit", id: ids(), occurredAt: clock.now() };
@@ -84,20 +89,21 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     }
   }
 
-  function countsOf(entry: NewAudit): [Count, number][] {
-    const names: [string, number][] = [[callerOf(entry), limits.caller]];
-    if (entry.actor === "anonymous") names.push(["anonymous", limits.anonymous]);
-    return names.map(([name, max]) => {
-      const count = counts.get(name) ?? { leftOut: undefined, entries: 0, more: 0 };
-      // Callers without a credential are as many as there are sources: past the limit of all they have no count of
-      // their own.
-      if (counts.size < waitingMax) counts.set(name, count);
-      return [count, max];
-    });
+  function countOf(name: string): Count {
+    const count = counts.get(name) ?? { leftOut: undefined, entries: 0, more: 0 };
+    if (counts.size < waitingMax) counts.set(name, count);
+    return count;
   }
 
-  function leaveOut(count: Count | undefined, entry: NewAudit): void {
-    if (count === undefined) return;
+  /** The count that has no room for the entry. Strangers past the limit of all get no count of their own: that would be one a source. */
+  function fullCount(entry: NewAudit): Count | undefined {
+    const own = counts.get(callerOf(entry));
+    if (own !== undefined && own.entries >= callerMax) return own;
+    if (entry.actor !== strangers || ofStrangers.take(1, clock.monotonicMs())) return undefined;
+    return countOf(strangers);
+  }
+
+  function leaveOut(count: Count, entry: NewAudit): void {
     count.leftOut ??= entry;
     count.more += 1;
   }
@@ -114,7 +120,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     if (last === undefined || last.entry.entry !== "audit") return false;
     leave(last.entry.id);
     if (last.isKept) pushedOut.push(last.entry.id);
-    leaveOut(countsOf(last.entry)[0]?.[0], last.entry);
+    leaveOut(countOf(callerOf(last.entry)), last.entry);
     return true;
   }
 
@@ -124,13 +130,13 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
     },
     add(entry) {
       turn();
-      const mine = countsOf(entry);
-      const full = mine.find(([count, max]) => count.entries >= max)?.[0];
+      const full = fullCount(entry);
+      const own = full ?? countOf(callerOf(entry));
       if (full !== undefined || !hasRoom(callerOf(entry))) {
-        leaveOut(full ?? mine[0]?.[0], entry);
+        leaveOut(own, entry);
         return false;
       }
-      for (const [count] of mine) count.entries += 1;
+      own.entries += 1;
       join(entry);
       return true;
     },
@@ -164,7 +170,7 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
 
 /** The caller to count for: callers without a credential are told apart by their source. */
 function callerOf({ organizationId, actor, source }: NewAudit): string {
-  return actor === "anonymous" ? `from ${source}` : `${organizationId} ${actor}`;
+  return actor === strangers ? `from ${source}` : `${organizationId} ${actor}`;
 }
 
 function entriesOf(waiting: IteratorObject<Waiting>, count: number): OutboxEntry[] {
