@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openPostgresql } from "../support/api/clients.ts";
 import { leaveInvalid } from "../support/engines/invalid-database.ts";
 import type { Platform } from "../support/platform/platform.ts";
 import { type DrillJson, drilled, noDrillMachines } from "../support/platform/drills.ts";
 import { expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
+import { ownMillisecond } from "../support/own-millisecond.ts";
 import { waitUntil } from "../support/wait-until.ts";
 import { createBackupsUnderTest, longMs } from "./backups/backups-under-test.ts";
 
@@ -33,9 +33,7 @@ describe("a moment of a service", () => {
       await sql(doomed, "CREATE TABLE inside AS SELECT generate_series(1, 100) AS i");
       const client = await openPostgresql(platform, source.connection, { password: source.password });
       await leaveInvalid(client, "halfway");
-      await sleep(5);
-      const point = new Date().toISOString();
-      await sleep(5);
+      const point = new Date(await ownMillisecond()).toISOString();
       // Nobody else commits in between, mostly.
       await client.query("DROP DATABASE doomed");
       await client.end();

@@ -24,6 +24,9 @@ const impatient = {
   bytea_output: "escape",
 };
 
+/** A statement that outlasts each of these time-outs. */
+const outlasting = "SELECT pg_sleep(0.05)";
+
 /** What the owner of a database can set for all that enter it. */
 const hostile: Record<string, string> = {
   ...impatient,
@@ -105,7 +108,7 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
         const rows = await session.rows(shown, names);
         expect(await session.rows("SELECT session_user AS who")).toEqual([{ who: "holdfast" }]);
         await session.rows("BEGIN");
-        await session.rows("SELECT pg_sleep(0.05)");
+        await session.rows(outlasting);
         await session.rows("COMMIT");
         return [rows, await session.rows<{ at: Date }>("SELECT '2026-02-01 12:00+00'::timestamptz AS at")];
       },
@@ -117,7 +120,7 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
     const inConsole = await withConsoleSession(instance, limits, signal, async (session) => {
       const rows = await session.query(shown, names);
       await session.query("BEGIN");
-      await session.query("SELECT pg_sleep(0.05)");
+      await session.query(outlasting);
       return rows.map(([name]) => name);
     });
     // A limit of the console is its role's own.

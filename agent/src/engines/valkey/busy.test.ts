@@ -1,11 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { connectValkey, valkeyVerifier } from "../../../../test/support/engines/engine-clients.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
+import { watchValkey } from "../../../../test/support/engines/watched-valkey.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { openSnapshot } from "./backup/snapshot.ts";
 import { createValkeyDriver } from "./driver.ts";
@@ -93,22 +93,27 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
 
     it("has a snapshot wait for the end of the script", async () => {
       await command("SET", "kept", "1");
+      const watched = await watchValkey(machine.instance);
+      const isRefused = (before: number) =>
+        waitUntil("the snapshot is refused", () => watched.refusals > before, { everyMs: 10 });
       const { ended } = await begin(endless);
-      const opened = openSnapshot(machine.instance, machine.signal);
-      await sleep(300);
+      const opened = openSnapshot(watched.instance, machine.signal);
+      await isRefused(0);
       await command("SCRIPT", "KILL");
       await ended;
       const source = await opened;
       const script = await begin(endless);
+      const before = watched.refusals;
       const bytes: Uint8Array[] = [];
       const reading = (async () => {
         for (const stream of source.streams) for await (const chunk of stream.bytes) bytes.push(chunk);
       })();
-      await sleep(300);
+      await isRefused(before);
       await command("SCRIPT", "KILL");
       await script.ended;
       await reading;
       await source.close();
+      await watched.close();
       expect(Buffer.concat(bytes).includes("kept")).toBe(true);
     });
 

@@ -1,7 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { scramVerifier } from "../../../../../test/support/engines/engine-clients.ts";
@@ -10,6 +9,7 @@ import {
   type EngineMachine,
   hasEngine,
 } from "../../../../../test/support/engines/engine-machine.ts";
+import { ownMillisecond } from "../../../../../test/support/own-millisecond.ts";
 import { waitUntil } from "../../../../../test/support/wait-until.ts";
 import type { BackupFacet, Finding, LogPiece, LogReader, RecoveryPlan } from "../../backup-facet.ts";
 import { listDatabases } from "../database-list.ts";
@@ -63,9 +63,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
 
     /** Notes the present moment, in a millisecond of which nothing else is. */
     async function note(name: string): Promise<void> {
-      await sleep(5);
-      moments.set(name, Date.now());
-      await sleep(5);
+      moments.set(name, await ownMillisecond());
     }
 
     async function commit(): Promise<void> {
