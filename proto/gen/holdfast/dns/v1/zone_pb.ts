@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/dns/v1/zone.proto.
  */
 export const file_holdfast_dns_v1_zone: GenFile = /*@__PURE__*/
-  fileDesc("Chpob2xkZmFzdC9kbnMvdjEvem9uZS5wcm90bxIPaG9sZGZhc3QuZG5zLnYxIigKDUZvbGxvd1JlcXVlc3QSFwoPc2VydmVkX3JldmlzaW9uGAEgASgDIo4BCglab25lQmF0Y2gSEAoIcmV2aXNpb24YASABKAMSDQoFcmVzZXQYAiABKAgSDgoGc3luY2VkGAMgASgIEisKB3JlY29yZHMYBCADKAsyGi5ob2xkZmFzdC5kbnMudjEuUmVjb3JkU2V0Eg4KBm9yaWdpbhgFIAEoCRITCgtjb250cm9sbGVycxgGIAMoCSI7CglSZWNvcmRTZXQSDAoEbmFtZRgBIAEoCRIRCglhZGRyZXNzZXMYAiADKAkSDQoFdHRsX3MYAyABKA0yVwoLWm9uZVNlcnZpY2USSAoGRm9sbG93Eh4uaG9sZGZhc3QuZG5zLnYxLkZvbGxvd1JlcXVlc3QaGi5ob2xkZmFzdC5kbnMudjEuWm9uZUJhdGNoKAEwAWIGcHJvdG8z");
+  fileDesc("Chpob2xkZmFzdC9kbnMvdjEvem9uZS5wcm90bxIPaG9sZGZhc3QuZG5zLnYxIjsKDUZvbGxvd1JlcXVlc3QSFwoPc2VydmVkX3JldmlzaW9uGAEgASgDEhEKCWxpc3RlbmVycxgCIAMoCSKOAQoJWm9uZUJhdGNoEhAKCHJldmlzaW9uGAEgASgDEg0KBXJlc2V0GAIgASgIEg4KBnN5bmNlZBgDIAEoCBIrCgdyZWNvcmRzGAQgAygLMhouaG9sZGZhc3QuZG5zLnYxLlJlY29yZFNldBIOCgZvcmlnaW4YBSABKAkSEwoLY29udHJvbGxlcnMYBiADKAkiOwoJUmVjb3JkU2V0EgwKBG5hbWUYASABKAkSEQoJYWRkcmVzc2VzGAIgAygJEg0KBXR0bF9zGAMgASgNMlcKC1pvbmVTZXJ2aWNlEkgKBkZvbGxvdxIeLmhvbGRmYXN0LmRucy52MS5Gb2xsb3dSZXF1ZXN0GhouaG9sZGZhc3QuZG5zLnYxLlpvbmVCYXRjaCgBMAFiBnByb3RvMw");
 
 /**
  * @generated from message holdfast.dns.v1.FollowRequest
@@ -24,6 +24,13 @@ export type FollowRequest = Message<"holdfast.dns.v1.FollowRequest"> & {
    * @generated from field: int64 served_revision = 1;
    */
   servedRevision: bigint;
+
+  /**
+   * host:port that the server listens on; in the first message only.
+   *
+   * @generated from field: repeated string listeners = 2;
+   */
+  listeners: string[];
 };
 
 /**
@@ -36,6 +43,13 @@ export type FollowRequestJson = {
    * @generated from field: int64 served_revision = 1;
    */
   servedRevision?: string;
+
+  /**
+   * host:port that the server listens on; in the first message only.
+   *
+   * @generated from field: repeated string listeners = 2;
+   */
+  listeners?: string[];
 };
 
 /**
