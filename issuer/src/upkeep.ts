@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { App } from "./app.ts";
-import { isBelowLimit } from "./sign-in/mail-limits.ts";
+import { roomForMails } from "./sign-in/mail-limits.ts";
 import type { MailWatch } from "./sign-in/mail-watch.ts";
 
 const everyMs = 15_000;
@@ -58,7 +58,7 @@ export function startUpkeep({
   async function keep(app: App): Promise<void> {
     const { database, config } = app;
     for (const statement of sweeps) await sweep(app, statement);
-    if (config.mailLimited && (await isBelowLimit(app))) mails.belowLimit(app);
+    if (config.mailLimited) mails.found(app, await roomForMails(app));
     const owed = await database.tokens.rows<{ id: string }>(
       `SELECT id FROM ${s}.login_tokens WHERE is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()
          AND created_at BETWEEN now() - interval '15 minutes' AND now() - interval '20 seconds'

@@ -95,13 +95,19 @@ export function interactionHash(id: string): Buffer {
   return createHash("sha256").update(`interaction ${id}`).digest();
 }
 
-/** Has the app room for mails again, for anybody? With some to spare, so that it does not come and go with each mail. */
-export async function isBelowLimit({ database, config }: Pick<App, "database" | "config">): Promise<boolean> {
+/**
+ * Who has room for mails again: everybody, users alone, or nobody. With some to spare, so that it does not come and go with
+ * each mail.
+ */
+export async function roomForMails({
+  database,
+  config,
+}: Pick<App, "database" | "config">): Promise<"all" | "users" | "nobody"> {
   const most = config.mailsPerHour;
   const [counts] = await database.tokens.rows<Pick<Counts, "strangers" | "users">>(
     `SELECT ${strangersOf("$1")} AS strangers, ${usersOf("$2")} AS users`,
     [strangersShare(most), most],
   );
-  if (counts === undefined) return false;
-  return counts.strangers < strangersShare(most) * spare && counts.strangers + counts.users < most * spare;
+  if (counts === undefined || counts.strangers + counts.users >= most * spare) return "nobody";
+  return counts.strangers < strangersShare(most) * spare ? "all" : "users";
 }

@@ -14,7 +14,8 @@ export interface MailLimited {
 /** Sends mails, and reports mail servers that take none, and apps at their limit, to controllers. */
 export interface MailWatch {
   limited(app: App, limit: MailLimited): void;
-  belowLimit(app: App): void;
+  /** Who has room for mails again, of an app whose limit was reported. */
+  found(app: App, room: "all" | "users" | "nobody"): void;
   /** Sends one that is owed. One that failed stays owed; it throws only when the database is away. */
   send(app: App, mailId: string, signal: AbortSignal): Promise<void>;
 }
@@ -33,16 +34,21 @@ const limitReportedAgainMs = 10_000;
 export function createMailWatch({ tell, counted, monotonicMs }: MailWatchDeps): MailWatch {
   /** Failures of an app in a row. */
   const failures = new Map<string, number>();
-  /** When an app's limit was reported last. */
+  /** When an app's limit was reported last, by the app and the limit. */
   const reportedAt = new Map<string, number>();
   return {
-    limited({ config: { appId, mailLimited } }, { forUsers }) {
-      if (mailLimited || monotonicMs() - (reportedAt.get(appId) ?? -limitReportedAgainMs) < limitReportedAgainMs)
-        return;
-      reportedAt.set(appId, monotonicMs());
+    limited({ config: { appId, mailLimited, mailLimitedForUsers } }, { forUsers }) {
+      const isReported = forUsers ? mailLimitedForUsers : mailLimited;
+      const key = `${appId} ${forUsers}`;
+      const beforeMs = monotonicMs() - (reportedAt.get(key) ?? Number.NEGATIVE_INFINITY);
+      if (isReported || beforeMs < limitReportedAgainMs) return;
+      reportedAt.set(key, monotonicMs());
       tell({ limits: [{ appId, forUsers }] });
     },
-    belowLimit: ({ config: { appId } }) => tell({ belowLimit: [appId] }),
+    found({ config: { appId, mailLimitedForUsers } }, room) {
+      if (room === "all") tell({ belowLimit: [appId] });
+      else if (room === "users" && mailLimitedForUsers) tell({ limits: [{ appId, forUsers: false }] });
+    },
     async send(app, mailId, signal) {
       const { appId, mailTrouble } = app.config;
       try {

@@ -82,6 +82,7 @@ function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issue
     theme: themeOf(spec.theme),
     mailTrouble: stored.object.status.mailTrouble !== null,
     mailLimited: stored.object.status.mailLimit !== null,
+    mailLimitedForUsers: stored.object.status.mailLimit === "everybody",
     signUpOpen: spec.signUp === "open",
     mailsPerHour: spec.mailsPerHour,
     secret: open(spec.sealedSecret),
