@@ -56,11 +56,14 @@ export async function returnFromElsewhere(providers: Providers, app: App, asked:
   if (begun.provider !== name || begun.state !== state)
     return problemPage(app, 400, "This answer belongs to another sign-in.");
   const provider = await reached(providers, app, interaction, known);
-  const claims = await claimsOf(provider, app, asked, begun).catch((error: unknown) => {
-    app.log.info("another provider signed nobody in", { app: app.config.appId, error: codeOf(error) });
+  const who = providerName(known);
+  const calls = providers.run(app, () => claimsOf(provider, app, asked, begun));
+  if (calls === undefined)
+    return addressPage(app, interaction, `Too many sign-ins wait for ${who}. Try again in a moment.`, 503);
+  const claims = await calls.catch((error: unknown) => {
+    app.log.warn("another provider signed nobody in", { app: app.config.appId, error: codeOf(error) });
     return undefined;
   });
-  const who = providerName(known);
   if (claims === undefined || claims.sub.length > subjectMax)
     return addressPage(app, interaction, `${who} did not sign you in.`, 400);
   const email = claims["email"];
