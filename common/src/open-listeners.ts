@@ -1,5 +1,6 @@
 import type { AddressInfo, ListenOptions, Server } from "node:net";
-import type { Endpoint } from "./endpoint.ts";
+import { networkInterfaces } from "node:os";
+import { type Endpoint, endpointText } from "./endpoint.ts";
 
 const open = new Map<Server, Endpoint>();
 
@@ -23,4 +24,17 @@ export function listenAt(server: Server, at: Endpoint, options: ListenOptions = 
 /** Where this process listens now. */
 export function openListeners(): Endpoint[] {
   return [...open.values()];
+}
+
+/**
+ * host:port where this process listens now, as processes on other hosts reach it: a listener on all addresses is reported
+ * at each address of this host. `coming` are those that it opens later.
+ */
+export function reportedListeners(coming: readonly Endpoint[] = []): string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []);
+  const reported = [...coming, ...openListeners()].flatMap(({ host, port }) => {
+    const isUnspecified = host === "0.0.0.0" || host === "::";
+    return (isUnspecified ? [host, ...addresses] : [host]).map((each) => endpointText(each, port));
+  });
+  return [...new Set(reported)];
 }

@@ -95,6 +95,7 @@ export async function startController(
     eventTypes: below.eventTypes,
     config,
   }).catch(giveUp);
+  kernel.listenerReports.refresh();
   for (const system of systems) system.start?.();
   log.info("serving", { controller: controllerId, api: config.apiListen, agents: config.agentListen });
 

@@ -1,6 +1,7 @@
 import { list, type ValuesOf } from "@holdfast/common/config.ts";
 import { createEgress, type Egress } from "@holdfast/egress/create-egress.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { watchedClient } from "@holdfast/egress/watched-client.ts";
 import { inferenceProcessKind } from "#inference/process/inference-process.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
@@ -24,7 +25,7 @@ interface EgressSystemDeps {
   readonly listeners: readonly string[];
   /** Addresses of the installation beside those of this host. */
   readonly ownAddresses: readonly string[];
-  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines">;
+  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "hosts">;
 }
 
 interface EgressGives {
@@ -33,6 +34,8 @@ interface EgressGives {
   readonly operatorEgress: EgressClient;
   /** Networks that URLs of users may lead to although they are not public. */
   readonly allowedEgress: readonly string[];
+  /** host:port of every listener of the installation, as of now. */
+  readonly ownListeners: () => readonly string[];
 }
 
 /** Connections to where users and operators say, never to the platform's own servers and machines. */
@@ -44,15 +47,19 @@ function openEgressSystem(
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
 ): System<EgressGives> {
   const proxies = collections.open(inferenceProcessKind);
+  const comingAndGoing = () =>
+    [
+      ...membership.members().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
+      ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
+      ...[...fleet.hosts.values()].map(({ object: { spec } }) => spec.address),
+    ].filter((each) => each !== "");
+  const fixed = [...listeners, ...fleet.listeners];
   const connections = createEgress(
     { users: allowEgress, operators: operatorEgress },
     {
-      listeners: [...listeners, ...fleet.listeners],
+      listeners: fixed,
       addresses: ownAddresses,
-      members: () => [
-        ...membership.members().flatMap(({ address }) => (address === "" ? [] : [address])),
-        ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
-      ],
+      members: comingAndGoing,
       loopbackBlock: fleet.loopbackBlock,
       machineAddresses: () =>
         [...fleet.machines.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),
@@ -63,7 +70,12 @@ function openEgressSystem(
   const operators = watchedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
   return {
     name: "egress",
-    gives: { egress: { users, operators }, operatorEgress: operators, allowedEgress: allowEgress },
+    gives: {
+      egress: { users, operators },
+      operatorEgress: operators,
+      allowedEgress: allowEgress,
+      ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...comingAndGoing()])]),
+    },
     close: () => connections.close(),
   };
 }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Feed } from "@holdfast/feed/follow.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
@@ -15,7 +16,7 @@ export function zoneFeed({ apply, zone }: DnsServer, log: Log): Feed<FollowReque
   const serves = (servedRevision: bigint) => create(FollowRequestSchema, { servedRevision });
   return {
     method: grpcService(ZoneService).follow,
-    greet: () => serves(zone.revision),
+    greet: () => create(FollowRequestSchema, { servedRevision: zone.revision, listeners: reportedListeners() }),
     take(batch, controller) {
       const served = apply(batch);
       if (batch.reset) log.info("zone follows", { controller, revision: batch.revision.toString() });

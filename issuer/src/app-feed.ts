@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Feed } from "@holdfast/feed/follow.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
@@ -88,7 +89,7 @@ export function createAppFeed({ server, file, certificateRequest, log }: Deps): 
 
   return {
     method: grpcService(IssuerService).follow,
-    greet: () => create(FollowRequestSchema, { certificateRequest }),
+    greet: () => create(FollowRequestSchema, { certificateRequest, listeners: reportedListeners() }),
     take(batch, controller) {
       take(batch);
       keep();

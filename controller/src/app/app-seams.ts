@@ -1,4 +1,3 @@
-import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -12,15 +11,14 @@ import { createSignIns } from "./auth/sign-in-of.ts";
 
 /** What issuers have to know of the platform beside apps. */
 export interface BelowIssuers {
-  readonly listeners: readonly string[];
-  readonly ownAddresses: readonly string[];
-  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock">;
+  readonly ownListeners: () => readonly string[];
+  readonly fleet: Pick<FleetSystem, "loopbackBlock">;
   readonly allowedEgress: readonly string[];
 }
 
 /** What issuers follow, on the listener for agents, which is open before apps are. */
 export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, below: () => BelowIssuers) {
-  const { collections, sealer, membership } = kernel;
+  const { collections, sealer } = kernel;
   const auths = collections.open(authKind);
   const services = collections.open(managedServiceKind);
   const machines = collections.open(machineKind);
@@ -42,14 +40,13 @@ export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, belo
         };
       },
       own: () => {
-        const { listeners, ownAddresses, fleet, allowedEgress } = below();
-        const members = membership.members().flatMap(({ address }) => (address === "" ? [] : [address]));
+        const { ownListeners, fleet, allowedEgress } = below();
         const addresses = [...machines.values()].flatMap(({ object: { status } }) => [
           status.address,
           status.publicAddress,
         ]);
         return {
-          listeners: listenersAt(ownAddresses, [...listeners, ...fleet.listeners, ...members]),
+          listeners: [...ownListeners()],
           loopbackBlock: fleet.loopbackBlock,
           machineAddresses: addresses.filter((address) => address !== ""),
           allowed: [...allowedEgress],

@@ -115,7 +115,15 @@ async function openFleetSystem(
   const ways = await createHosts({ ...kernel, ...deps, config: settings, hosts, machines }, signal);
   const { provider, links, overcommit, trust: hostTrust } = ways;
   const feed = createZoneFeed(kernel.store);
-  const zoneService = createZoneService({ installationId, feed, origin: settings.domain, membership, log });
+  const { listenerReports } = kernel;
+  const zoneService = createZoneService({
+    installationId,
+    feed,
+    origin: settings.domain,
+    membership,
+    listenerReports,
+    log,
+  });
   const zone = createZoneRecords(records, clock);
   const verifier = createRecordVerifier(zoneService);
 

@@ -4,7 +4,6 @@ import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
 import { periodOf, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import { listenersAt } from "@holdfast/egress/own-addresses.ts";
 import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
@@ -56,9 +55,8 @@ interface Ahead {
 interface BelowInference extends Ahead {
   readonly egress: Pick<Egress, "users">;
   readonly quotas: Quotas;
-  readonly listeners: readonly string[];
-  readonly ownAddresses: readonly string[];
-  readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "zone" | "domain">;
+  readonly ownListeners: () => readonly string[];
+  readonly fleet: Pick<FleetSystem, "loopbackBlock" | "machines" | "zone" | "domain">;
 }
 
 const hourMs = 3_600_000;
@@ -110,16 +108,14 @@ function createSeams(
     here,
     catalog: () => file ?? "{}",
     refusals() {
-      const { listeners, ownAddresses, fleet } = below();
-      const members = membership.members().flatMap(({ address }) => (address === "" ? [] : [address]));
-      const proxies = [...kinds.processes.values()].flatMap(({ object: { status } }) => status.listeners ?? []);
+      const { ownListeners, fleet } = below();
       const machines = [...fleet.machines.values()].flatMap(({ object: { status } }) => [
         status.address,
         status.publicAddress,
       ]);
       const block = fleet.loopbackBlock === "" ? [] : [`${fleet.loopbackBlock}.0.0/16`];
       return {
-        listeners: listenersAt(ownAddresses, [...listeners, ...fleet.listeners, ...members, ...proxies]),
+        listeners: ownListeners(),
         networks: [...block, ...machines.filter((address) => address !== "")],
       };
     },

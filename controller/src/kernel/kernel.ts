@@ -18,6 +18,7 @@ import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
 import { keepLocalIdentities } from "./pki/local-identities.ts";
+import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
 import { createMembership, type Membership } from "./runtime/membership.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
 import { readKeyring } from "./secrets/keyring.ts";
@@ -56,6 +57,8 @@ export interface Kernel {
   /** This controller among the others, and which keys are its own. */
   readonly membership: Membership;
   readonly shards: Shards;
+  /** Listeners of the installation's processes, for all controllers. */
+  readonly listenerReports: ListenerReports;
   readonly outbox: Outbox;
   readonly keptAnswers: KeptAnswers;
   /** How full etcd is. */
@@ -106,6 +109,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const history = await openHistory(settings, clock, log);
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
   const membership = createMembership({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
+  const listenerReports = createListenerReports(membership);
   const shards = createShards({ store, membership, memory: collections, log });
   const inserter = Promise.withResolvers<InsertEntries>();
   const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };
@@ -146,6 +150,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     storeMayBeBehind: () => holds.list().some(({ kind }) => kind === "restored"),
     membership,
     shards,
+    listenerReports,
     outbox,
     keptAnswers,
     space,

@@ -1,5 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { Feed } from "@holdfast/feed/follow.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import {
@@ -23,7 +25,7 @@ export interface ControllerFeed extends Feed<ProcessFrame, FeedFrame> {
 
 interface Deps {
   readonly processId: string;
-  /** host:port that the process listens on. */
+  /** host:port that the process listens on, or will. */
   readonly listens: readonly string[];
   readonly configuration: Configuration;
   readonly book: HoldBook;
@@ -132,8 +134,10 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 
   return {
     method: grpcService(InferenceFeedService).follow,
-    greet: () =>
-      create(ProcessFrameSchema, { frame: { case: "hello", value: { processId, listeners: [...listens] } } }),
+    greet() {
+      const listeners = reportedListeners(endpointsOf(listens));
+      return create(ProcessFrameSchema, { frame: { case: "hello", value: { processId, listeners } } });
+    },
     opened(nextSend) {
       send = nextSend;
     },

@@ -17,6 +17,7 @@ import {
   type OwnNetworks,
 } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { HearOfMails } from "./mail-health.ts";
 
@@ -30,6 +31,7 @@ export interface IssuerServiceDeps {
   readonly own: () => Omit<OwnNetworks, "$typeName" | "$unknown">;
   readonly authority: Pick<Authority, "issueServer">;
   readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly listenerReports: Pick<ListenerReports, "add">;
   /** What issuers say of mails. */
   readonly hearOfMails: HearOfMails;
   readonly now: () => number;
@@ -49,6 +51,13 @@ interface Told {
   readonly certificate: string;
 }
 
+interface News {
+  readonly news: readonly Told[];
+  readonly gone: readonly string[];
+  readonly own: ReturnType<IssuerServiceDeps["own"]>;
+  readonly reset: boolean;
+}
+
 const batchApps = 50;
 /** Changes that come together are told together. */
 const gatherMs = 20;
@@ -63,8 +72,10 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     const over = new AbortController();
     call.on("cancelled", () => over.abort()).on("end", () => over.abort());
     const greeting = Promise.withResolvers<FollowRequest>();
+    let release: (() => void) | undefined;
     call.on("data", (request: FollowRequest) => {
       greeting.resolve(request);
+      if (request.listeners.length > 0) release ??= deps.listenerReports.add(`issuer ${issuer}`, request.listeners);
       if (request.mail === undefined) return;
       deps
         .hearOfMails(request.mail)
@@ -81,6 +92,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     /** What the issuer has of each app. */
     const told = new Map<string, Told>();
     let isFirst = true;
+    let sentOwn = "";
     let wake = Promise.withResolvers<void>();
     const woken = () => wake.resolve();
     const watches = [deps.subscribe(woken), membership.subscribe(woken)];
@@ -106,8 +118,11 @@ export function createIssuerService(deps: IssuerServiceDeps) {
           return before?.app !== each.app || before.certificate !== each.certificate;
         });
         const gone = [...told.keys()].filter((appId) => !apps.has(appId));
-        if (isFirst || news.length > 0 || gone.length > 0)
-          await send(call, { news, gone, reset: isFirst }, over.signal);
+        const own = deps.own();
+        const ownText = JSON.stringify(own);
+        if (isFirst || news.length > 0 || gone.length > 0 || ownText !== sentOwn)
+          await send(call, { news, gone, own, reset: isFirst }, over.signal);
+        sentOwn = ownText;
         isFirst = false;
         told.clear();
         for (const [appId, each] of apps) told.set(appId, each);
@@ -118,16 +133,13 @@ export function createIssuerService(deps: IssuerServiceDeps) {
     } finally {
       clearInterval(timer);
       for (const watch of watches) watch.close();
+      release?.();
       log.info("issuer gone", { issuer });
     }
     call.end();
   }
 
-  async function send(
-    call: FollowCall,
-    { news, gone, reset }: { news: readonly Told[]; gone: readonly string[]; reset: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async function send(call: FollowCall, { news, gone, own, reset }: News, signal: AbortSignal): Promise<void> {
     for (let at = 0; at === 0 || at < news.length; at += batchApps) {
       const isFirst = at === 0;
       const batch = create(AppBatchSchema, {
@@ -138,7 +150,7 @@ export function createIssuerService(deps: IssuerServiceDeps) {
           .map(({ app, certificate }) => create(AppSignInSchema, { ...app, certificate })),
         gone: isFirst ? [...gone] : [],
         controllers: isFirst ? addressesOf(membership) : [],
-        ...(isFirst && { own: deps.own() }),
+        ...(isFirst && { own }),
       });
       if (!call.write(batch)) await once(call, "drain", { signal });
     }

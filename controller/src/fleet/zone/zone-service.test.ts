@@ -28,6 +28,7 @@ import { queryAddresses } from "./query-authority.ts";
 import { createRecordVerifier, type RecordVerifier } from "./verify-record.ts";
 import { createZoneFeed, type ZoneFeed } from "./zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone-records.ts";
+import { createListenerReports } from "#kernel/runtime/listener-reports.ts";
 import { createZoneService, type ServedZone } from "./zone-service.ts";
 
 const origin = "local.holdfast.test";
@@ -76,10 +77,15 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+/** Of the newest controller. */
+let membership: Membership;
+
 async function startZoneController(id: string, port = 0) {
   let zone: ServedZone | undefined;
-  const services = (membership: Membership) => {
-    zone = createZoneService({ installationId, feed, origin, membership, log: silentLog });
+  const services = (its: Membership) => {
+    membership = its;
+    const listenerReports = createListenerReports(membership);
+    zone = createZoneService({ installationId, feed, origin, membership, listenerReports, log: silentLog });
     return [zone];
   };
   const started = await startController(installation, id, { services, port });
@@ -127,6 +133,13 @@ test("a service's names are served as soon as they are stored, moved when they m
   });
   await commit((work) => records.remove(work, owner));
   await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, [], signal());
+});
+
+test("what a server listens on is in the membership, for every controller", async () => {
+  const reported = () => membership.members().flatMap(({ listeners = [] }) => listeners);
+  await waitUntil("the server has reported", () => reported().includes(dnsAddress), {
+    describe: () => reported().join(),
+  });
 });
 
 /** All that the DNS server would find at its next start. */

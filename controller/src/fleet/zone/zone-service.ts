@@ -12,6 +12,7 @@ import {
 import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 
@@ -22,6 +23,7 @@ export interface ZoneServiceDeps {
   readonly origin: string;
   /** Whom servers may follow besides this controller. */
   readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly listenerReports: Pick<ListenerReports, "add">;
   readonly log: Log;
 }
 
@@ -52,7 +54,9 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
     const over = new AbortController();
     const end = () => over.abort();
     call.on("cancelled", end).on("end", end);
-    call.on("data", ({ servedRevision }: FollowRequest) => {
+    let release: (() => void) | undefined;
+    call.on("data", ({ servedRevision, listeners: reported }: FollowRequest) => {
+      if (reported.length > 0) release ??= deps.listenerReports.add(`dns ${server}`, reported);
       for (const listener of listeners) listener(server, servedRevision);
     });
     log.info("dns server follows", { server });
@@ -83,6 +87,7 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
     } finally {
       subscription.close();
       arrivals.close();
+      release?.();
       log.info("dns server gone", { server });
     }
     call.end();

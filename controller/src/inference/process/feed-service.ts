@@ -16,6 +16,7 @@ import {
   type Settlements,
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
+import { checkedListeners, type ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -26,7 +27,7 @@ import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceSettings } from "../settings/inference-settings.ts";
 import type { UsageStore } from "../usage/usage-store.ts";
 import { keyMessage, organizationMessage } from "./configuration.ts";
-import { checkedListeners, type InferenceProcess } from "./inference-process.ts";
+import type { InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
 /** What egress of the processes refuses. */
@@ -46,6 +47,7 @@ interface FeedDeps {
   readonly ledger: Ledger;
   readonly usage: Pick<UsageStore, "add">;
   readonly membership: Pick<Membership, "members" | "subscribe">;
+  readonly listenerReports: Pick<ListenerReports, "add">;
   readonly sealer: Sealer;
   /** Ids of the processes that follow this controller, kept by the service. */
   readonly here: Set<string>;
@@ -75,6 +77,9 @@ interface Follower {
   readonly keys: Set<string>;
   readonly recalled: Set<string>;
   wake: PromiseWithResolvers<void>;
+  /** What its egress refuses, as it was sent; and whether that may differ by now. */
+  sentRefusals: string;
+  mayDiffer: boolean;
   /** Number of the last batch that was begun, of the one that is served, and of one that is wanted whatever it has. */
   sent: bigint;
   served: bigint;
@@ -84,6 +89,8 @@ interface Follower {
 const batchEntries = 200;
 const servedWithinMs = 1_000;
 const retryMs = 1_000;
+/** Hosts and machines come and go without a change of the membership. */
+const lookAtRefusalsMs = 60_000;
 
 export function createFeedService(deps: FeedDeps): ServedFeed {
   const { settings, keys, accounts, ledger, membership, sealer, clock, log } = deps;
@@ -96,6 +103,9 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       follower.wake.resolve();
     }
   };
+  const lookAtRefusals = () => tellAll((follower) => (follower.mayDiffer = true));
+  membership.subscribe(lookAtRefusals);
+  setInterval(lookAtRefusals, lookAtRefusalsMs).unref();
   settings.subscribe((id) => tellAll(({ organizations }) => organizations.add(id)));
   keys.subscribe((id) => tellAll((follower) => follower.keys.add(id)));
   accounts.subscribe((id, before) => {
@@ -129,6 +139,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     deps.here.add(processId);
     const opened = { processId, listeners: checkedListeners(hello.value.listeners) };
     const session = await openProcessSession(opened, deps, signal);
+    const release = deps.listenerReports.add(`inference ${processId}`, opened.listeners);
     log.info("inference process follows", { process: processId });
     const follower: Follower = {
       processId,
@@ -136,6 +147,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       keys: new Set(keys.ids()),
       recalled: new Set(),
       wake: Promise.withResolvers(),
+      sentRefusals: "",
+      mayDiffer: true,
       sent: 0n,
       served: 0n,
       wanted: 0n,
@@ -160,13 +173,25 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       followers.delete(follower);
       if (![...followers].some((other) => other.processId === processId)) deps.here.delete(processId);
       for (const listener of servedListeners) listener();
+      release();
       await session.end();
       log.info("inference process gone", { process: processId });
     }
     call.end();
   }
 
-  /** Sends what changed: settings and keys, and recalls. */
+  /** What egress of the process refuses, if that differs from what was sent. */
+  function newRefusals(follower: Follower): Refusals | undefined {
+    if (!follower.mayDiffer) return undefined;
+    follower.mayDiffer = false;
+    const refusals = deps.refusals();
+    const text = JSON.stringify(refusals);
+    if (text === follower.sentRefusals) return undefined;
+    follower.sentRefusals = text;
+    return refusals;
+  }
+
+  /** Sends what changed: settings and keys, what egress refuses, and recalls. */
   async function tell(
     call: FollowCall,
     session: ProcessSession,
@@ -177,7 +202,9 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     const organizations = takeAll(follower.organizations);
     const its = takeAll(follower.keys);
     const size = Math.max(organizations.length, its.length);
-    const batches = Math.max(Math.ceil(size / batchEntries), isFirst || follower.wanted > follower.sent ? 1 : 0);
+    const refusals = newRefusals(follower);
+    const isWanted = isFirst || refusals !== undefined || follower.wanted > follower.sent;
+    const batches = Math.max(Math.ceil(size / batchEntries), isWanted ? 1 : 0);
     if (batches > 0) follower.sent += 1n;
     const told = { sealer, statusOf: ledger.statusOf, now: clock.now() };
     for (let batch = 0; batch < batches; batch += 1) {
@@ -187,7 +214,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         reset: isFirst && batch === 0,
         synced: batch === batches - 1,
         controllers: batch === 0 ? addressesOf(membership) : [],
-        ...(isFirst && batch === 0 && { refusals: messageOf(deps.refusals()), catalog: deps.catalog() }),
+        ...(batch === 0 && refusals && { refusals: messageOf(refusals) }),
+        ...(isFirst && batch === 0 && { catalog: deps.catalog() }),
         organizations: organizations
           .slice(at, at + batchEntries)
           .map((id) => organizationMessage(id, settings.get(id)?.object, told)),

@@ -19,11 +19,3 @@ export interface InferenceProcessStatus {
   /** When an operator declared that it never comes back; null or absent while nobody has, and once it is back all the same. */
   readonly lostAt?: number | null;
 }
-
-const listenersMax = 16;
-
-/** Pure: the entries of a process's report that are host:port. */
-export function checkedListeners(texts: readonly string[]): string[] {
-  const isEndpoint = (text: string) => text.length <= 300 && /:\d{1,5}$/.test(text) && URL.canParse(`tcp://${text}`);
-  return texts.slice(0, listenersMax).filter(isEndpoint);
-}

@@ -15,6 +15,8 @@ export interface Member {
   readonly draining: boolean;
   /** Generation of the authorities that it and the data planes beside it use; absent before it has reported. */
   readonly authorityGeneration?: number;
+  /** host:port of its listeners and of those of the processes that follow it; absent before it has reported. */
+  readonly listeners?: readonly string[];
 }
 
 /** This controller among the others on the same etcd. */
@@ -35,6 +37,8 @@ export interface Membership {
   announce(address: string): Promise<void>;
   /** Says in the store which generation of the authorities is in use here. */
   tellAuthority(generation: number): Promise<void>;
+  /** Says in the store where this controller, and what follows it, listens. */
+  announceListeners(listeners: readonly string[]): Promise<void>;
   /** Says in the store that this controller drains. */
   drain(): Promise<void>;
   readonly draining: boolean;
@@ -155,6 +159,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
     },
     announce: (address) => change({ address }),
     tellAuthority: (authorityGeneration) => change({ authorityGeneration }),
+    announceListeners: (listeners) => change({ listeners }),
     drain: () => change({ draining: true }),
     get draining() {
       return self.draining;

@@ -1,0 +1,52 @@
+import { createServer } from "node:net";
+import { listenAt } from "@holdfast/common/open-listeners.ts";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { createListenerReports } from "./listener-reports.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function open() {
+  const announced: (readonly string[])[] = [];
+  const reports = createListenerReports({
+    announceListeners: async (listeners) => void announced.push(listeners),
+  });
+  return { announced, reports };
+}
+
+test("reports of processes with one identity stand side by side, and linger after the end of a stream", () => {
+  const { announced, reports } = open();
+  const first = reports.add("issuer a", ["10.0.0.1:8451"]);
+  reports.add("issuer a", ["10.0.0.2:8451", "10.0.0.2", "x".repeat(400)]);
+  expect(announced.at(-1)).toEqual(["10.0.0.1:8451", "10.0.0.2:8451"]);
+  first();
+  vi.advanceTimersByTime(9 * 60_000);
+  expect(announced.at(-1)).toContain("10.0.0.1:8451");
+  vi.advanceTimersByTime(2 * 60_000);
+  expect(announced.at(-1)).toEqual(["10.0.0.2:8451"]);
+});
+
+test("a process that is back within that time stays, and one report is announced once", () => {
+  const { announced, reports } = open();
+  const first = reports.add("dns a", ["10.0.0.1:53"]);
+  first();
+  reports.add("dns a", ["10.0.0.1:53"]);
+  vi.advanceTimersByTime(60 * 60_000);
+  expect(announced).toEqual([["10.0.0.1:53"]]);
+});
+
+test("reports without number push out the oldest", () => {
+  const { announced, reports } = open();
+  for (let n = 0; n < 300; n += 1) reports.add(`dns ${n}`, [`10.0.${n >> 8}.${n & 255}:53`]);
+  expect(announced.at(-1)).toHaveLength(256);
+  expect(announced.at(-1)).toContain("10.0.1.43:53");
+});
+
+test("what this controller opens is announced with them", async () => {
+  const { announced, reports } = open();
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  const port = await listenAt(server, { host: "127.0.0.1", port: 0 });
+  reports.refresh();
+  expect(announced).toEqual([[`127.0.0.1:${port}`]]);
+});

@@ -1,0 +1,54 @@
+import { reportedListeners } from "@holdfast/common/open-listeners.ts";
+import type { Membership } from "./membership.ts";
+
+/** Listeners of this controller and of the processes that follow it, in its entry of the membership, where every controller reads them. */
+export interface ListenerReports {
+  /** Adds a process's report until the returned function is called, and for a while after: the process may follow another controller then. */
+  add(process: string, listeners: readonly string[]): () => void;
+  /** Adds what this controller has opened since. */
+  refresh(): void;
+}
+
+/** A listener on all addresses is reported at each address of its host. */
+const ofProcessMax = 64;
+const reportsMax = 256;
+const lingerMs = 10 * 60_000;
+
+export function createListenerReports(membership: Pick<Membership, "announceListeners">): ListenerReports {
+  /** By process and listeners, since processes may share an identity; the oldest goes first. */
+  const reports = new Map<string, readonly string[]>();
+  let announced = "";
+
+  function refresh(): void {
+    const all = [...new Set([...reportedListeners(), ...[...reports.values()].flat()])];
+    const text = all.toSorted().join();
+    if (text === announced) return;
+    announced = text;
+    void membership.announceListeners(all);
+  }
+
+  return {
+    add(process, listeners) {
+      const report = checkedListeners(listeners);
+      const key = [process, ...report].join(" ");
+      reports.delete(key);
+      reports.set(key, report);
+      const oldest = reports.keys().next();
+      if (reports.size > reportsMax && oldest.done !== true) reports.delete(oldest.value);
+      refresh();
+      return () => {
+        setTimeout(() => {
+          // A newer report of the process stays.
+          if (reports.get(key) === report && reports.delete(key)) refresh();
+        }, lingerMs).unref();
+      };
+    },
+    refresh,
+  };
+}
+
+/** Pure: the entries of a process's report that are host:port. */
+export function checkedListeners(texts: readonly string[]): string[] {
+  const isEndpoint = (text: string) => text.length <= 300 && /:\d{1,5}$/.test(text) && URL.canParse(`tcp://${text}`);
+  return texts.slice(0, ofProcessMax).filter(isEndpoint);
+}

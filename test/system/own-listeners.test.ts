@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { type InferenceCallers, createInferenceCallers } from "../support/platform/inference-callers.ts";
+import { type InferenceProcess, startInferenceProcess } from "../support/platform/inference-process.ts";
+import { freePorts } from "../support/platform/free-ports.ts";
+import { createOrganizations, type Organizations } from "../support/platform/organizations.ts";
+import { type Platform, startPlatform } from "../support/platform/platform.ts";
+import { argumentsAndEnvironment } from "../support/platform/platform-processes.ts";
+import { type SecondController, startSecondController } from "../support/platform/second-controller.ts";
+import { waitUntil } from "../support/wait-until.ts";
+
+/** Listeners that no setting names: of a second controller with its DNS server, of a second issuer and of a second proxy. */
+let platform: Platform;
+let organizations: Organizations;
+let its: InferenceCallers;
+let second: SecondController;
+let proxy: InferenceProcess;
+let issuer: ChildProcess | undefined;
+/** Another address of this host. */
+const elsewhere = "127.0.0.9";
+
+beforeAll(async () => {
+  platform = await startPlatform({ environment: { HOLDFAST_ALLOW_EGRESS: "127.0.0.0/8" } });
+  organizations = createOrganizations(platform);
+  its = createInferenceCallers(platform, await organizations.first());
+});
+afterAll(async () => {
+  issuer?.kill("SIGKILL");
+  await proxy?.remove();
+  await second?.stop();
+  await its?.close();
+  organizations?.close();
+  await platform?.remove();
+});
+
+function settingsOf(pid: number | undefined): Record<string, string> {
+  const { environ } = argumentsAndEnvironment(pid ?? 0);
+  return Object.fromEntries(environ.split("\0").map((entry) => entry.split(/=(.*)/s, 2) as [string, string]));
+}
+
+/** An issuer beside the platform's own, with the same identity. */
+async function startSecondIssuer(port: number, metricsPort: number): Promise<void> {
+  const directory = join(platform.directory, "second-issuer");
+  mkdirSync(directory, { mode: 0o700 });
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../../issuer/src/main.ts")], {
+    env: {
+      ...settingsOf(platform.processes().issuer),
+      HOLDFAST_ISSUER_LISTEN: `${elsewhere}:${port}`,
+      HOLDFAST_ISSUER_DIR: directory,
+      HOLDFAST_ISSUER_METRICS: `${elsewhere}:${metricsPort}`,
+    },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  issuer = child;
+  let output = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  await waitUntil("the second issuer follows", () => output.includes("apps follow"), { describe: () => output });
+}
+
+const provide = async (port: number) => {
+  const wanted = { provider: "provider_c", api_key: "k", base_url: `https://${elsewhere}:${port}/v1` };
+  const { status, json } = await its.put("providers", wanted);
+  return [status, json["code"]];
+};
+
+it("listeners that processes open while others run are no targets for any of them", { timeout: 240_000 }, async () => {
+  const [issuerPort = 0, metricsPort = 0] = await freePorts(2);
+  const { secret } = await its.newKey();
+  await its.put("settings", { eu_only: false, monthly_cost_limit_cents: 5_000 });
+  // Nothing of the installation is there yet.
+  expect((await provide(issuerPort))[1]).toBeUndefined();
+  const sayOfCall = () => its.chat(secret, "plain").then(String, (error: Error) => error.message);
+  await waitUntil("the proxy serves that", async () => /ECONNREFUSED|could not be called/.test(await sayOfCall()));
+  expect(await sayOfCall()).not.toContain("not allowed");
+  second = await startSecondController(platform);
+  proxy = await startInferenceProcess(platform);
+  await startSecondIssuer(issuerPort, metricsPort);
+  const controllerSettings = settingsOf(second.pid);
+  const portOf = (text = "") => Number(text.slice(text.lastIndexOf(":") + 1));
+  const ports = {
+    "API of the second controller": portOf(controllerSettings["HOLDFAST_API_LISTEN"]),
+    "agents of the second controller": portOf(controllerSettings["HOLDFAST_AGENT_LISTEN"]),
+    "DNS server of the second controller": portOf(controllerSettings["HOLDFAST_DNS_SERVERS"]),
+    "second proxy": portOf(new URL(proxy.url).host),
+    "second issuer": issuerPort,
+    "metrics of the second issuer": metricsPort,
+  };
+  for (const [name, port] of Object.entries(ports))
+    await waitUntil(`${name} is refused by the first controller`, async () => (await provide(port))[0] === 422);
+  // The proxy has run since before, and its configuration leads there still.
+  await waitUntil("the first proxy refuses the second issuer", async () => (await sayOfCall()).includes("not allowed"));
+});
