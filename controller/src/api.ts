@@ -16,7 +16,9 @@ import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 
 export interface ApiDeps
-  extends Required<Pick<GatewayDeps, "services" | "authenticator" | "refused" | "keptAnswers" | "reached" | "ready">> {
+  extends Required<
+    Pick<GatewayDeps, "services" | "forms" | "authenticator" | "refused" | "keptAnswers" | "reached" | "ready">
+  > {
   readonly controllerId: string;
   readonly pages: readonly Mount[];
   /** Told in the description of the API. */
@@ -51,6 +53,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   });
   const handler = createGateway({
     services: deps.services,
+    forms: deps.forms,
     authenticator: deps.authenticator,
     rateLimit: { reads: rateReads, changes: rateChanges },
     publicPace,

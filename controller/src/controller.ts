@@ -83,6 +83,7 @@ export async function startController(
   const api = await startApi({
     ...kernel,
     services: systems.flatMap(({ rpcs = [] }) => rpcs).map((served) => timedService(refusals.watch(served), calls)),
+    forms: systems.flatMap(({ forms = [] }) => forms),
     pages: systems.flatMap(({ pages = [] }) => pages),
     authenticator: below.authenticator,
     admitGrowth() {

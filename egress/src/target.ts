@@ -20,6 +20,14 @@ export type ParsedTarget =
   | { readonly ok: true; readonly target: Target }
   | { readonly ok: false; readonly fault: "invalid" | "port"; readonly detail: string };
 
+/** The form of a user's URL as JSON Schema has it: a part of what is read. */
+export const targetForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-\\[\\]-~][!-\\[\\]-~]*$" };
+/** Without a query and a fragment. */
+export const plainTargetForm = {
+  format: "uri",
+  pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
+};
+
 /** Reads a URL as browsers do (WHATWG), so that there is one reading: `0x7f.1` is `127.0.0.1` from here on. */
 export function parseTarget(text: string): ParsedTarget {
   const invalid = (detail: string): ParsedTarget => ({ ok: false, fault: "invalid", detail });

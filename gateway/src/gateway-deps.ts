@@ -4,6 +4,7 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import type { Mount } from "./mounts.ts";
+import type { Form } from "./openapi/forms.ts";
 import type { PlaceLimits } from "./places.ts";
 import type { PublicPace } from "./public-pace.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
@@ -29,6 +30,8 @@ export interface GatewayDeps {
   readonly keptAnswers: KeptAnswers;
   /** What the platform sends to others, as OpenAPI describes it below `webhooks`. */
   readonly webhooks?: Readonly<Record<string, unknown>>;
+  /** Limits of inputs that methods check by themselves, for the description of the API. */
+  readonly forms?: readonly Form[];
   /** Resolves when reads show this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   /** Can this process answer now? For /healthz and grpc.health.v1. */

@@ -29,7 +29,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
   const shown = createRevisionWaits(deps);
   const entrance = { gate, validation, refused, dear, shown };
   const rpc = createRpc(methods, deps, entrance);
-  const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl, deps.webhooks));
+  const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl, deps));
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 

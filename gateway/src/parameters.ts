@@ -3,6 +3,7 @@ import { decodeEnum, decodeScalar, faultOfText } from "./json/decode-scalar.ts";
 import type { Faults } from "./json/faults.ts";
 import type { JsonNode } from "./json/json-node.ts";
 import { parseTimestamp } from "./json/timestamp.ts";
+import { isUuid } from "./openapi/uuid-fields.ts";
 
 /** Sets fields of a request from the query of its URL; everything that is not a parameter is a fault. */
 export type DecodeQuery = (query: string, into: Record<string, unknown>, faults: Faults) => void;
@@ -11,7 +12,9 @@ type DecodeParameter = (text: string, name: string, faults: Faults) => unknown;
 
 /** Compiles the strict reader of a query: unknown, repeated and badly typed parameters are faults. */
 export function compileQuery(fields: readonly DescField[]): DecodeQuery {
-  const parameters = new Map(fields.map((field) => [field.name, { field, decode: compileParameter(field) }]));
+  const parameters = new Map(
+    fields.map((field) => [field.name, { field, decode: isUuid(field) ? decodeUuid : compileParameter(field) }]),
+  );
   return (query, into, faults) => {
     if (query === "") return;
     const seen = new Set<string>();
@@ -42,6 +45,15 @@ export function compileQuery(fields: readonly DescField[]): DecodeQuery {
       else into[localName] = value;
     }
   };
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** A filter by what is no id finds nothing, whatever there is: it is a fault. In a path, nothing has such an id. */
+function decodeUuid(text: string, name: string, faults: Faults): string | undefined {
+  if (uuid.test(text)) return text;
+  faults.parameter(name, "string_uuid", "must be a valid UUID");
+  return undefined;
 }
 
 /** Reads one text of the path or query as the field's type. */

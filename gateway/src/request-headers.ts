@@ -16,13 +16,13 @@ export function presentedBy({ request, source, requestId }: Exchange, subject: s
   };
 }
 
-export const etagPattern = '^(\\*|"[!#-~]*")$';
+export const etagPattern = '^"[!#-~]*"$';
 
 const etag = new RegExp(etagPattern);
 
 /** If-Match as sent: one entity tag in its quotes, or an asterisk. */
 export function readIfMatch(text: string | undefined, faults: Faults): string | undefined {
-  if (text === undefined || etag.test(text)) return text;
+  if (text === undefined || text === "*" || etag.test(text)) return text;
   faults.parameter("If-Match", "invalid_etag", "must be one ETag in its quotes, or *");
   return undefined;
 }

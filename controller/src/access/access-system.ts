@@ -17,6 +17,7 @@ import { createOrganizationCascade } from "./organization/organization-cascade.t
 import { organizationKind } from "./organization/organization.ts";
 import type { Rights } from "./scopes.ts";
 import { signInSourcesKind } from "./user/known-sources.ts";
+import { accessForms } from "./access-forms.ts";
 
 interface AccessSystemDeps {
   /** What tokens may be limited to. */
@@ -78,6 +79,7 @@ function openAccessSystem(
       createOrganizationAdminApi({ ...kernel, ...collections, quotas, rights, auditLog }),
       createOperatorApi({ ...kernel, ...collections, setUps }),
     ],
+    forms: accessForms(rights),
     work: [
       createOrganizationCascade({ kinds, store }),
       createPeriodic("credential-upkeep", hourMs, (signal) =>

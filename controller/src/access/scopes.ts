@@ -11,6 +11,8 @@ export type Role = (typeof roles)[number];
  */
 export interface Rights {
   readonly roleScopes: Readonly<Record<Role, ReadonlySet<string>>>;
+  /** All of them, `area:*` too. */
+  readonly scopes: readonly string[];
   /** Is it a right of an area, or `area:*`? */
   isScope(scope: string): boolean;
   /** Throws INVALID_REQUEST that names each scope that no organization can give. */
@@ -36,6 +38,7 @@ export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights
       admin: scopesOf("admin"),
       owner: scopesOf("owner"),
     },
+    scopes: Object.entries(areas).flatMap(([area, { rights }]) => [...rights, "*"].map((right) => `${area}:${right}`)),
     isScope,
     check(scopes) {
       const faults = scopes.flatMap((scope, index) =>

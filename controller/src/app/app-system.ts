@@ -28,6 +28,7 @@ import { authKind, isOn } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
 import { grantsAccess, withAccess } from "./auth/platform-access.ts";
 import { userHandlers } from "./auth/user-api.ts";
+import { appForms } from "./app-forms.ts";
 
 interface AppSystemDeps extends BelowIssuers {
   readonly access: ServiceAccess;
@@ -99,6 +100,7 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   };
   return {
     name: "app",
+    forms: appForms,
     rpcs: [
       createAppApi({
         ...all,

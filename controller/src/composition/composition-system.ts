@@ -16,6 +16,7 @@ import { createDeploymentMover } from "./deployment-mover.ts";
 import { createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
 import { createDescriptorReader, type DescriptorReader } from "./descriptor.ts";
 import { createObserver, type Observer } from "./observer.ts";
+import { compositionForms } from "./composition-forms.ts";
 
 /** What the faces of compositions need of them. */
 export interface CompositionSystem {
@@ -58,6 +59,7 @@ function openCompositionSystem(
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",
+    forms: compositionForms(kinds),
     gives: { composition },
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, inTurn: databases.creation.inTurn }),

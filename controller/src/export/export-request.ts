@@ -5,6 +5,8 @@ import { carriesLogs, carriesMetrics, type MetricsExportSpec } from "./metrics-e
 
 const interval = { least: 30, most: 3_600, usual: 60 } as const;
 export const usualIntervalSeconds = interval.usual;
+/** The limits as JSON Schema has them. */
+export const intervalForm = { minimum: interval.least, maximum: interval.most };
 
 interface Fault {
   readonly field: string;

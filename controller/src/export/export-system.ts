@@ -24,6 +24,7 @@ import { createLogSource } from "./log-source.ts";
 import { destinationTypes, metricsExportKind } from "./metrics-export.ts";
 import { createMetricsExportApi } from "./metrics-export-api.ts";
 import { createSampleSource, type StoredSamples } from "./sample-source.ts";
+import { exportForms } from "./export-forms.ts";
 
 interface ExportSystemDeps {
   readonly fleet: Pick<FleetSystem, "fleet">;
@@ -74,6 +75,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
   };
   return {
     name: "export",
+    forms: exportForms,
     rpcs: [createMetricsExportApi({ ...all, egress: deps.egress.users, probe: createProbe(all) })],
     work: [createExportRemoval(all), createExportUpkeep(all)],
     metrics: [

@@ -26,6 +26,7 @@ import { createProviderHandlers } from "./settings/provider-handlers.ts";
 import { createSettingsHandlers } from "./settings/settings-handlers.ts";
 import { createUsageHandlers } from "./usage/usage-handlers.ts";
 import { createUsageStore, type UsageStore } from "./usage/usage-store.ts";
+import { inferenceForms } from "./inference-forms.ts";
 
 const inferenceSettings = {
   inferenceCatalog: text(
@@ -147,6 +148,7 @@ function openInferenceSystem(
   };
   return {
     name: "inference",
+    forms: inferenceForms(inferenceParts.catalog),
     rpcs: [
       serve(InferenceService, {
         ...createProviderHandlers(deps),

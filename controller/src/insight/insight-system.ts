@@ -31,6 +31,7 @@ import { createHealthApi } from "./health/health-api.ts";
 import { createMetricApi } from "./metric/metric-api.ts";
 import { createSampleCollector, type SampleCollector } from "./metric/sample-collector.ts";
 import { createSamples, type Samples } from "./metric/samples/samples.ts";
+import { insightForms } from "./insight-forms.ts";
 
 interface InsightSystemDeps extends Pick<EventPagesDeps, "access"> {
   readonly fleet: Pick<FleetSystem, "fleet" | "contents">;
@@ -100,6 +101,7 @@ function openInsightSystem(
       createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
       createAlertApi({ ...all, outlook: createRuleOutlook({ ...all, samples: deps.storedSamples }) }),
     ],
+    forms: insightForms,
     work: [createAlertRulesWork(all)],
     metrics: [
       {

@@ -1,5 +1,6 @@
 import type { ServedService } from "@holdfast/common/call.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
 import type { ProcessGauge } from "./metrics/process-metrics.ts";
 import type { EntryPlanner } from "./outbox/entry-planner.ts";
 import type { ServiceFigure } from "./metrics/service-figure.ts";
@@ -12,6 +13,8 @@ export interface System<Gives = unknown> {
   readonly gives?: Gives;
   /** RPCs of the public API and of operators, over REST and gRPC alike. */
   readonly rpcs?: readonly ServedService[];
+  /** Limits of inputs that its RPCs check beyond the protos, for the description of the API. */
+  readonly forms?: readonly Form[];
   /** Pages that need no credential; the gateway paces them by source. */
   readonly pages?: readonly Mount[];
   /** Reconcilers and periodic work, each key done by one controller at a time. */

@@ -25,6 +25,7 @@ import { allReceivers } from "./webhook/receiver.ts";
 import { createWebhookApi } from "./webhook/webhook-api.ts";
 import { createWebhookReceivers } from "./webhook/webhook-receivers.ts";
 import { webhookKind } from "./webhook/webhook.ts";
+import { notifyForms } from "./notify-forms.ts";
 
 interface NotifySystemDeps {
   /** Where clients reach the platform. */
@@ -85,6 +86,7 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
       createWebhookApi(all),
       createChannelApi({ ...all, linkPace, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
     ],
+    forms: notifyForms(deps.eventTypes.keys()),
     planners: [dispatcher],
     pages: [createConfirmationPage(confirmations, deps.baseUrl)],
     work: [

@@ -57,6 +57,7 @@ import { createPulse } from "./service/member/pulse.ts";
 import { createServiceWork } from "./service/service-work.ts";
 import { createServicesSeams } from "./services-seams.ts";
 import { type ServicesSettings, servicesSettings } from "./services-settings.ts";
+import { servicesForms } from "./services-forms.ts";
 
 interface ServicesSystemDeps {
   readonly access: ServiceAccess;
@@ -160,6 +161,7 @@ function openServicesSystem(
     name: "services",
     gives: { databases: { ...all, creation } },
     serviceFigures: backupFigures(kept.backups),
+    forms: servicesForms,
     rpcs: [
       createManagedServiceApi({
         ...all,

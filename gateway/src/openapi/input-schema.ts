@@ -1,8 +1,9 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { bareItems, rulesOf } from "../json/field-rules.ts";
 import type { Validation } from "../validation.ts";
+import type { Forms } from "./forms.ts";
 import { described, type JsonSchema, orNull } from "./json-schema.ts";
-import { constraintsOf, countLimits, limited } from "./limits.ts";
+import { constraintsOf, countLimits, jsonObjectSchema, limited } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";
 import { singleSchema } from "./type-schema.ts";
 
@@ -15,26 +16,30 @@ export interface InputSchemas {
   required(message: DescMessage): ReadonlySet<string>;
 }
 
-export function createInputSchemas(validation: Validation): InputSchemas {
+export function createInputSchemas(validation: Validation, forms: Forms): InputSchemas {
   function object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
     const demanded = validation.required(message);
     const required = fields.map((field) => field.name).filter((name) => demanded.has(name));
-    return {
+    const schema = {
       type: "object",
       additionalProperties: false,
       properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
       ...(required.length > 0 ? { required } : {}),
     };
+    return forms.add(schema, message);
   }
 
   function fieldSchema(field: DescField): JsonSchema {
-    const schema = described(valueSchema(field), protoComments[`${field.parent.typeName}.${field.name}`]);
+    const schema = described(
+      forms.add(valueSchema(field), field),
+      protoComments[`${field.parent.typeName}.${field.name}`],
+    );
     return rulesOf(field).clearable ? orNull(schema) : schema;
   }
 
   function valueSchema(field: DescField): JsonSchema {
     // Raw values of inputs are descriptors and payloads, which are objects.
-    if (rulesOf(field).rawJson) return { type: "object" };
+    if (rulesOf(field).rawJson || field.message?.typeName === "google.protobuf.Struct") return jsonObjectSchema;
     if (field.fieldKind === "message" && rulesOf(field).bare) return valueSchema(bareItems(field.message));
     const single = singleSchema(field, (of) => object(of.message as DescMessage, (of.message as DescMessage).fields));
     const { type } = constraintsOf(field);

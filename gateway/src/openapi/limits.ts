@@ -6,6 +6,27 @@ import type { JsonSchema } from "./json-schema.ts";
 /** Texts never hold U+0000; said where no pattern says more. */
 const noNul = "^[^\\x00]*$";
 
+/** Free values of a body, which have no U+0000 either. */
+export const jsonValueSchema: JsonSchema = {
+  anyOf: [
+    { type: ["null", "boolean", "number"] },
+    { type: "string", pattern: noNul },
+    { type: "array", items: { $ref: "#/components/schemas/JsonValue" } },
+    {
+      type: "object",
+      propertyNames: { pattern: noNul },
+      additionalProperties: { $ref: "#/components/schemas/JsonValue" },
+    },
+  ],
+};
+
+/** A free object of a body. */
+export const jsonObjectSchema: JsonSchema = {
+  type: "object",
+  propertyNames: { pattern: noNul },
+  additionalProperties: { $ref: "#/components/schemas/JsonValue" },
+};
+
 /** What protovalidate demands of a field. */
 export function constraintsOf(field: DescField): FieldRules {
   return getOption(field, fieldConstraints);

@@ -3,9 +3,11 @@ import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
 import { answerExample } from "./answer-example.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
+import { createForms, type Form } from "./forms.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { linksOf } from "./links.ts";
+import { jsonValueSchema } from "./limits.ts";
 import { createOutputSchemas } from "./output-schema.ts";
 import { createPathNames, pathOf, type PathNames } from "./path-names.ts";
 import { protoComments } from "./proto-comments.ts";
@@ -16,10 +18,13 @@ export function createOpenApi(
   methods: readonly ApiMethod[],
   validation: Validation,
   baseUrl: string,
-  webhooks: JsonSchema = {},
+  { webhooks = {}, forms = [] }: { readonly webhooks?: JsonSchema; readonly forms?: readonly Form[] } = {},
 ): JsonSchema {
-  const schemas = new Map<string, JsonSchema>([["Problem", problemSchema]]);
-  const inputs = createInputSchemas(validation);
+  const schemas = new Map<string, JsonSchema>([
+    ["Problem", problemSchema],
+    ["JsonValue", jsonValueSchema],
+  ]);
+  const inputs = createInputSchemas(validation, createForms(forms));
   const outputs = createOutputSchemas(schemas);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   const names = createPathNames(methods.flatMap(({ rest }) => rest ?? []));
@@ -196,7 +201,7 @@ const commonParameters: JsonSchema = {
     name: "If-Match",
     in: "header",
     description: "The ETag that was read: the change happens only if nobody else changed it since.",
-    schema: { type: "string", pattern: etagPattern },
+    schema: { anyOf: [{ const: "*" }, { type: "string", pattern: etagPattern }] },
   },
 };
 

@@ -58,7 +58,7 @@ export const requestExamples: Readonly<Record<string, object>> = {
   "holdfast.v1.BackupService.UndeleteManagedService": { name: "orders" },
   "holdfast.v1.DatabaseService.CreateDatabase": { name: "archive" },
   "holdfast.v1.ConfigurationService.UpdateConfiguration": {
-    parameters: { work_mem: "8MB", log_min_duration_statement: null },
+    parameters: { work_mem: "8MB", statement_timeout: null },
   },
   "holdfast.v1.WebhookService.CreateWebhook": {
     url: "https://example.com/hooks/holdfast",

@@ -10,6 +10,11 @@ const hidden = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]
 const ports = [25, 465, 587, 2_525];
 const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 
+/** The forms of these as JSON Schema has them. */
+export const hostNameForm = { pattern: hostName.source };
+export const portForm = { enum: ports };
+export const pemForm = { pattern: "-----BEGIN CERTIFICATE-----" };
+
 export function isAddress(text: string): boolean {
   return text.length <= 254 && address.test(text);
 }

@@ -8,6 +8,10 @@ import type { IdpSpec } from "./auth.ts";
 const knownIssuers: Readonly<Partial<Record<IdpSpec["provider"], string>>> = { google: "https://accounts.google.com" };
 const scopesOfOurs = ["openid", "email"];
 
+/** The forms of a provider's name and issuer as JSON Schema has them. */
+export const idpForm = { enum: ["google", "oidc"] };
+export const issuerUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-~][!"$->@-~]*$' };
+
 /** Where the secret of a client is sent: the issuer's document names the endpoint. */
 export function idpDestinationOf({
   issuerUrl,

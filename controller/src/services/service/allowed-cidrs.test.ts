@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { canonicalCidrs } from "./allowed-cidrs.ts";
+import { canonicalCidrs, cidrForm } from "./allowed-cidrs.ts";
 
 test.each([
   ["203.0.113.77/24", "203.0.113.0/24"],
@@ -31,4 +31,13 @@ test.each([
 
 test("doubles in different spellings are stored once", () => {
   expect(canonicalCidrs(["10.0.0.0/8", "10.1.2.3/8"]).cidrs).toEqual(["10.0.0.0/8"]);
+});
+
+// biome-ignore format: a row for each family, and one of both
+test.each([
+  "0.0.0.0", "255.255.255.255/32", "256.0.0.1", "1.2.3", "1.2.3.4/33", "1.2.3.4/0", "01.2.3.4",
+  "::", "::1/128", "1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8:9", "1::2::3", "fe80::1/10", "::ffff:10.0.0.1/104",
+  "2001:DB8::/32", "2001:db8::/129", ":::", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "g::", "", "x", "10.0.0.0/8 ",
+])("the form in the API's description says of %j what is so", (text) => {
+  expect(new RegExp(cidrForm.pattern).test(text)).toBe(canonicalCidrs([text]).faults.length === 0);
 });

@@ -2,6 +2,23 @@ import type { FieldFault } from "@holdfast/common/errors.ts";
 import { pointerOf } from "@holdfast/common/errors.ts";
 import ipaddr from "ipaddr.js";
 
+const octet = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
+const four = `${octet}(\\.${octet}){3}`;
+const part = "[0-9a-fA-F]{1,4}";
+const six = [
+  `(${part}:){7}${part}`,
+  `(${part}:){1,7}:`,
+  ...[6, 5, 4, 3, 2, 1].map((before) => `(${part}:){1,${before}}(:${part}){1,${7 - before}}`),
+  `:(:${part}){1,7}`,
+  "::",
+  `::([fF]{4}(:0{1,4})?:)?${four}`,
+].join("|");
+
+/** The form of a network as JSON Schema has it. */
+export const cidrForm = {
+  pattern: `^(${four}(/(3[0-2]|[12]?[0-9]))?|(${six})(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$`,
+};
+
 /**
  * Networks in their one canonical form: host bits cleared, IPv6 compressed, a bare address as a network of one,
  * doubles removed. Each fault names its entry.

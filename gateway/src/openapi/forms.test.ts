@@ -1,0 +1,51 @@
+import { CreateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
+import { CreateAppRequestSchema } from "@holdfast/proto/holdfast/v1/app_pb.ts";
+import { describe, expect, test } from "vitest";
+import { createValidation } from "../validation.ts";
+import { createForms, type Form } from "./forms.ts";
+import { createInputSchemas } from "./input-schema.ts";
+
+const { url, events } = CreateWebhookRequestSchema.field;
+
+function schemaWith(...forms: Form[]) {
+  return createInputSchemas(createValidation(), createForms(forms)).object(
+    CreateWebhookRequestSchema,
+    CreateWebhookRequestSchema.fields,
+  );
+}
+
+describe("a form", () => {
+  test("adds its keywords to those of the field", () => {
+    expect(schemaWith([url, { pattern: "^https:" }])).toMatchObject({
+      properties: { url: { type: "string", maxLength: 2048, pattern: "^https:" } },
+    });
+  });
+
+  test("of a list is one of its items", () => {
+    expect(schemaWith([events, { enum: ["service.running"] }])).toMatchObject({
+      properties: { events: { type: ["array", "null"], items: { type: "string", enum: ["service.running"] } } },
+    });
+  });
+
+  test("of a message stands beside its members, and adds to those that are required", () => {
+    const form = { required: ["url", "events"], dependentRequired: { events: ["retry_policy"] } };
+    expect(schemaWith([CreateWebhookRequestSchema, form])).toMatchObject({
+      additionalProperties: false,
+      required: ["url", "events"],
+      dependentRequired: form.dependentRequired,
+    });
+  });
+
+  test("of another message changes nothing", () => {
+    expect(schemaWith([CreateAppRequestSchema.field.homeUrl, { pattern: "x" }])).toEqual(schemaWith());
+  });
+
+  test("is the only one of its field", () => {
+    expect(() =>
+      createForms([
+        [url, {}],
+        [url, {}],
+      ]),
+    ).toThrow("two forms are of one field or message");
+  });
+});
