@@ -52,7 +52,7 @@ const longSuites = [
   ["long",  "test/system/inference-limits.test.ts"],
   ["long",  "test/system/kept-disks.test.ts"],
   ["long",  "test/system/maintenance.test.ts"],
-  ["long",  "test/system/openapi-judge.test.ts"],
+  ["long",  "test/system/openapi-judge-"],
   ["long",  "test/system/own-listeners.test.ts"],
   ["long",  "test/system/postgresql-upgrade"],
   ["long",  "test/system/project-kills.test.ts"],
