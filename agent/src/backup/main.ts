@@ -46,8 +46,9 @@ try {
   link.end(report);
   process.exitCode = 0;
 } catch (error) {
-  const { code, message } = JobFailed.from("failed", end.signal.aborted ? end.signal.reason : error);
-  process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, code, msg: message })}\n`);
+  const { code, message, cause } = JobFailed.from("failed", end.signal.aborted ? end.signal.reason : error);
+  const reason = cause instanceof Error ? cause.message : undefined;
+  process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, code, msg: message, reason })}\n`);
   const state = code === "cancelled" ? "cancelled" : "failed";
   link.end({ state, errorCode: code, error: message });
   process.exitCode = 1;

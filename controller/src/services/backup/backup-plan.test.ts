@@ -97,12 +97,27 @@ test.each([
     0,
     { kind: "fail", code: "interrupted" },
   ],
+  ["begins anew when the store refused it", running, { told: told("failed", "store_failed") }, 0, { kind: "requeue" }],
+  [
+    "waits for the end of the pause after a failure",
+    backup({ attempt: 1, retry: { failures: 1, at: now + 5_000 } }),
+    {},
+    4_999,
+    { kind: "wait", step: "WaitForRetry" },
+  ],
+  [
+    "begins anew after the pause",
+    backup({ attempt: 1, retry: { failures: 1, at: now + 5_000 } }),
+    {},
+    5_000,
+    { kind: "begin" },
+  ],
   [
     "fails as its machine says",
     running,
-    { told: told("failed", "store_failed") },
+    { told: told("failed", "damaged") },
     0,
-    { kind: "fail", code: "store_failed", message: "why" },
+    { kind: "fail", code: "damaged", message: "why" },
   ],
   ["fails without progress", running, { isUp: false }, silentForMs + 1, { kind: "fail", code: "timed_out" }],
   ["is read again when it is stored", running, { told: told("stored") }, silentForMs + 1, { kind: "stored" }],
@@ -123,11 +138,18 @@ test.each([
     { kind: "fail", code: "damaged" },
   ],
   [
-    "is checked again when the store failed",
+    "is checked again after a pause when the store failed",
     verifying,
     { check: { kind: "failed", error: new Error("503") } },
     0,
-    { kind: "check" },
+    { kind: "checkLater" },
+  ],
+  [
+    "waits for the end of the pause before it is checked again",
+    { ...verifying, status: { ...verifying.status, retry: { failures: 1, at: now + 5_000 } } },
+    {},
+    4_999,
+    { kind: "wait", step: "WaitForRetry" },
   ],
   [
     "fails when the store fails for long",
@@ -204,8 +226,63 @@ test("an increment that is begun again goes on from nothing", () => {
   expect(first.status).toMatchObject({ state: "running", attempt: 1, term: 1 });
   const seen = observed({ hasBase: true, told: told("failed", "interrupted") });
   const { backup: waits } = advanceBackup(first, undefined, planBackup(first, seen, now), now);
-  const { backup: second } = advanceBackup(waits, undefined, planBackup(waits, observed({ hasBase: true }), now), now);
+  const later = waits.status.retry?.at ?? now;
+  const { backup: second } = advanceBackup(
+    waits,
+    undefined,
+    planBackup(waits, observed({ hasBase: true }), later),
+    later,
+  );
   expect(second.spec).toMatchObject({ kind: "full" });
   expect(second.spec).not.toHaveProperty("baseId");
   expect(second.status).toMatchObject({ state: "running", attempt: 2 });
+});
+
+test("attempts are spread by pauses that grow and end, and are written with the backup", () => {
+  const pauses: number[] = [];
+  let of = backup();
+  let at = now;
+  while (!hasEnded(of)) {
+    of = advanceBackup(of, undefined, planBackup(of, observed(), at), at).backup;
+    if (of.status.state === "pending") {
+      pauses.push((of.status.retry?.at ?? at) - at);
+      at = of.status.retry?.at ?? at;
+      continue;
+    }
+    const seen = { ...told("failed", "source_failed"), error: "write EPIPE", attempt: of.status.attempt };
+    of = advanceBackup(of, undefined, planBackup(of, observed({ told: seen }), at), at).backup;
+    if (of.status.state === "pending") {
+      pauses.push((of.status.retry?.at ?? at) - at);
+      at = of.status.retry?.at ?? at;
+    }
+  }
+  expect(pauses).toEqual([5_000, 25_000, 125_000]);
+  expect(of.status.error?.code).toBe("source_failed");
+  expect(of.status.error?.message).not.toMatch(/EPIPE/);
+});
+
+// biome-ignore format: a table, aligned so that it reads as one
+test.each([
+  ["interrupted",   "spawn /usr/bin/node EAGAIN"],
+  ["source_failed", "write EPIPE"],
+  ["store_failed",  "the store answered 403 to PUT a/b: <Error>SignatureDoesNotMatch</Error>"],
+  ["failed",        "EIO: i/o error, read"],
+])("a backup whose last attempt is %s fails with words of the catalog", (code, error) => {
+  const last = { ...running, status: { ...running.status, attempt: furtherAttemptsMax + 1 } };
+  const step = planBackup(last, observed({ told: { ...told("failed", code), error } }), now);
+  expect(step).toMatchObject({ kind: "fail", code, message: expect.stringContaining("Each of 4 attempts") });
+  expect(step).not.toMatchObject({ message: expect.stringContaining(error) });
+});
+
+test("checks that the store fails are spread by pauses, however fast they fail", () => {
+  let of: BackupObject = verifying;
+  const check = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;
+  const pauses: number[] = [];
+  for (let at = now; !hasEnded(of) && pauses.length < 100; at = of.status.retry?.at ?? at) {
+    of = advanceBackup(of, undefined, planBackup(of, observed({ check }), at), at).backup;
+    pauses.push((of.status.retry?.at ?? at) - at);
+  }
+  expect(pauses.slice(0, 4)).toEqual([5_000, 25_000, 60_000, 60_000]);
+  expect(Math.max(...pauses)).toBe(60_000);
+  expect(of.status.error).toMatchObject({ code: "store_failed", message: expect.not.stringContaining("ECONNREFUSED") });
 });

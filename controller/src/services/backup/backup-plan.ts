@@ -1,7 +1,9 @@
 import type { BackupObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import { pauseLeftMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { CheckState } from "./background-checks.ts";
 import type { BackupObject } from "./backup.ts";
+import { failureWords } from "@holdfast/common/backup/failure-words.ts";
 
 /** What the world is like for one backup that has not ended, read fresh at each reconcile. */
 export interface ObservedBackup {
@@ -32,19 +34,22 @@ export interface ObservedBackup {
 export type BackupStep =
   | {
       readonly kind: "wait";
-      readonly step: "WaitForTurn" | "WaitForService" | "WaitForHost" | "FollowLog" | "VerifyBackup";
+      readonly step: "WaitForTurn" | "WaitForService" | "WaitForHost" | "WaitForRetry" | "FollowLog" | "VerifyBackup";
     }
   /** Another attempt is written down before its machine hears of it. */
   | { readonly kind: "begin"; readonly machineId: string; readonly term: number; readonly isWhole: boolean }
   /** The machine has not told of the attempt yet. */
   | { readonly kind: "start" }
   | { readonly kind: "follow"; readonly told: BackupObservation }
-  /** The attempt is over and another one follows. */
+  /** The attempt is over and another one follows after a pause. */
   | { readonly kind: "requeue"; readonly reason: string }
   | { readonly kind: "stored"; readonly told: BackupObservation }
   | { readonly kind: "check" }
+  /** The store did not let it be checked: another check follows after a pause. */
+  | { readonly kind: "checkLater"; readonly reason: string }
   | { readonly kind: "complete" }
-  | { readonly kind: "fail"; readonly code: string; readonly message: string };
+  /** `reason`: words of what failed, for the log. */
+  | { readonly kind: "fail"; readonly code: string; readonly message: string; readonly reason?: string };
 
 const minuteMs = 60_000;
 /** Without progress for so long it is given up (spec 1, Limits). */
@@ -55,12 +60,14 @@ const slowestBytesPerMs = 2_000;
 const waitsForMs = 24 * 60 * minuteMs;
 /** After the first one. */
 export const furtherAttemptsMax = 3;
+/** Of failures that another attempt may not meet. */
+const repeatedCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
 
 /** Pure: what to do next. */
 export function planBackup(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
   const { spec, status } = backup;
   if (spec.cancelRequested) return fail("cancelled", "The backup was cancelled.");
-  if (status.state === "verifying") return planCheck(status.progressedAt, observed.check, now);
+  if (status.state === "verifying") return planCheck(backup, observed.check, now);
   const { service } = observed;
   if (service === undefined) return fail("service_deleted", "The service was deleted.");
   return status.state === "running" ? planRunning(backup, observed, now) : planPending(backup, service, observed, now);
@@ -77,6 +84,7 @@ function planPending(
   if (service.spec.power === "off") return fail("service_stopped", "The service was stopped.");
   if (now - metadata.createdAt > waitsForMs) return fail("not_started", "It could not begin for a day.");
   if (!isNext) return { kind: "wait", step: "WaitForTurn" };
+  if (pauseLeftMs(status.retry, now) > 0) return { kind: "wait", step: "WaitForRetry" };
   if (!isUp || machineId === undefined || (service.spec.closed === true && !isClosed))
     return { kind: "wait", step: "WaitForService" };
   if (!hasRoom) return { kind: "wait", step: "WaitForHost" };
@@ -90,14 +98,15 @@ function planRunning(backup: BackupObject, observed: ObservedBackup, now: number
   const { machineId, isUp, told, service, refusal } = observed;
   const { status } = backup;
   const isIncrement = backup.spec.kind === "incremental";
-  if (machineId !== status.machineId) return requeue(backup, "The service's data moved to another machine.");
+  if (machineId !== status.machineId)
+    return requeue(backup, "interrupted", "The service's data moved to another machine.");
   if (service?.spec.power === "off") return fail("service_stopped", "The service was stopped.");
   if (told?.state === "stored") return { kind: "stored", told };
-  if (told?.state === "cancelled") return requeue(backup, "The machine gave the backup up.");
+  if (told?.state === "cancelled") return requeue(backup, "interrupted", "The machine gave the backup up.");
   if (told?.state === "failed") {
-    const isRepeated = told.errorCode === "interrupted" || told.errorCode === "source_failed";
-    if (isRepeated || isIncrement) return requeue(backup, told.error);
-    return fail(told.errorCode === "" ? "failed" : told.errorCode, told.error);
+    const code = told.errorCode === "" ? "failed" : told.errorCode;
+    if (repeatedCodes.has(code) || isIncrement) return requeue(backup, code, told.error);
+    return { ...fail(code, failureWords(code, told.error)), reason: told.error };
   }
   if (now - status.progressedAt > silentForMs)
     return fail("timed_out", `No byte was stored for ${silentForMs / minuteMs} minutes.`);
@@ -107,27 +116,30 @@ function planRunning(backup: BackupObject, observed: ObservedBackup, now: number
   if (told !== undefined) return { kind: "follow", told };
   // An agent from before increments takes a full one.
   if (refusal !== undefined)
-    return isIncrement ? requeue(backup, refusal.message) : fail(refusal.code, refusal.message);
+    return isIncrement ? requeue(backup, refusal.code, refusal.message) : fail(refusal.code, refusal.message);
   return isUp ? { kind: "start" } : { kind: "wait", step: "WaitForService" };
 }
 
-function planCheck(since: number, check: CheckState | undefined, now: number): BackupStep {
-  if (check === undefined) return { kind: "check" };
+function planCheck({ status }: BackupObject, check: CheckState | undefined, now: number): BackupStep {
+  if (check === undefined)
+    return pauseLeftMs(status.retry, now) > 0 ? { kind: "wait", step: "WaitForRetry" } : { kind: "check" };
   if (check.kind === "passed") return { kind: "complete" };
   if (check.kind === "failed") {
-    if (check.error.name === "BackupDamaged") return fail("damaged", check.error.message);
+    const reason = check.error.message;
+    if (check.error.name === "BackupDamaged") return fail("damaged", reason);
     // The store does not answer: what is in it is no worse for that.
-    return now - since > silentForMs ? fail("store_failed", check.error.message) : { kind: "check" };
+    if (now - status.progressedAt <= silentForMs) return { kind: "checkLater", reason };
+    return { ...fail("store_failed", failureWords("store_failed", reason)), reason };
   }
   return { kind: "wait", step: "VerifyBackup" };
 }
 
-function requeue({ status }: BackupObject, reason: string): BackupStep {
+function requeue({ status }: BackupObject, code: string, reason: string): BackupStep {
   if (status.attempt > furtherAttemptsMax)
-    return fail("interrupted", `Each of ${status.attempt} attempts ended: ${reason}`);
+    return { ...fail(code, `Each of ${status.attempt} attempts ended: ${failureWords(code, reason)}`), reason };
   return { kind: "requeue", reason };
 }
 
-function fail(code: string, message: string): BackupStep {
+function fail(code: string, message: string): Extract<BackupStep, { kind: "fail" }> {
   return { kind: "fail", code, message };
 }

@@ -15,8 +15,9 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import { type ManagedServiceObject, primaryOf } from "../service/managed-service.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { findOperation } from "#operation/find-operation.ts";
-import { completed, failed, operationKind, type OperationObject } from "#operation/operation.ts";
+import { operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome, settled } from "#kernel/runtime/reconciler.ts";
+import { pauseLeftMs } from "#kernel/runtime/recorded-retry.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -30,7 +31,7 @@ import type { BackupIndex } from "./backup-index.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
 import { dataKeyMessage, sourceBackup } from "./source-backup.ts";
 import { type ObservedBackup, planBackup } from "./backup-plan.ts";
-import { advanceBackup } from "./backup-steps.ts";
+import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 import { backupKind, type BackupObject, hasEnded, isClear } from "./backup.ts";
 import { isLogAwaited } from "./log-archive.ts";
 import { deleteBelow } from "./stored-prefix.ts";
@@ -98,18 +99,23 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       await backups.reached(await unit.commit(signal), 1_000);
       if (after.backup.status.state !== backup.status.state) logMove(backup, after.backup);
     }
+    if ("reason" in step)
+      log.info("backup attempt failed", { backup: backup.metadata.id, step: step.kind, reason: step.reason });
     if (step.kind === "requeue") refusals.delete(backup.metadata.id);
     if (step.kind === "start") await start(backup, signal);
     if (step.kind === "check")
       checks.begin(`check/${backup.metadata.id}`, () =>
         checkBackup(wholeOf(backup), keyOfBackup(backup), "sample", deps),
       );
-    if (step.kind === "begin" || step.kind === "requeue" || step.kind === "stored") return again(0, step.kind);
+    if (step.kind === "begin" || step.kind === "requeue" || step.kind === "stored" || step.kind === "checkLater")
+      return again(0, step.kind);
     if (hasEnded(after.backup)) {
       refusals.delete(backup.metadata.id);
       return again(0, "ended");
     }
     if (step.kind === "wait" && step.step === "FollowLog") return again(soonMs, step.step);
+    if (step.kind === "wait" && step.step === "WaitForRetry")
+      return again(pauseLeftMs(backup.status.retry, now), step.step);
     return again(step.kind === "start" ? soonMs * 2 : lookAgainMs, step.kind);
   }
 
@@ -237,22 +243,19 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     const id = `verify/${backup.metadata.id}`;
     const operation = await findOperation(operations, operationId, signal);
     const state = checks.look(id);
+    const pauseMs = pauseLeftMs(backup.status.retry, clock.now());
+    if (state === undefined && pauseMs > 0) return again(pauseMs, "the store failed");
     if (state === undefined)
       checks.begin(id, (onProgress) => checkBackup(wholeOf(backup), keyOfBackup(backup), "all", deps, onProgress));
     if (state === undefined || state.kind === "running") return again(lookAgainMs, "it is read");
-    const now = clock.now();
+    const after = advanceVerification(backup, operation?.object, state, clock.now());
     const unit = deps.begin();
-    const isGood = state.kind === "passed";
-    const message = isGood ? "" : state.error.message;
-    if (operation !== undefined && operation.object.status.finishedAt === null) {
-      const code = isGood || state.error.name === "BackupDamaged" ? "damaged" : "store_failed";
-      const ended = isGood ? completed(operation.object, now) : failed(operation.object, { code, message }, now);
-      unit.update(operationKind, operation, ended);
-    }
-    const status = isGood ? { ...backup.status, verifiedAt: now } : { ...backup.status, damage: message };
-    unit.update(backupKind, stored, { ...backup, spec: { ...backup.spec, verification: null }, status });
+    if (operation !== undefined && after.operation !== undefined && after.operation !== operation.object)
+      unit.update(operationKind, operation, after.operation);
+    unit.update(backupKind, stored, after.backup);
     await backups.reached(await unit.commit(signal), 1_000);
-    log.info("backup read again", { backup: backup.metadata.id, isGood, reason: message });
+    const reason = state.kind === "failed" ? state.error.message : "";
+    log.info("backup read again", { backup: backup.metadata.id, isGood: state.kind === "passed", reason });
     return again(0, "verified");
   }
 

@@ -2,9 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { expect, test } from "vitest";
+import { newOperation } from "#operation/operation.ts";
+import { serviceSubject } from "../service/managed-service.ts";
 import { newBackup } from "./backup.ts";
 import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
-import { advanceBackup } from "./backup-steps.ts";
+import { furtherAttemptsMax } from "./backup-plan.ts";
+import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 
 const begun = advanceBackup(
   newBackup("b-1", "org", askedBackup, 50),
@@ -27,4 +30,39 @@ test.each([
   });
   const { restoresTo, consistentAt } = advanceBackup(begun, undefined, { kind: "stored", told }, 300).backup.status;
   expect({ restoresTo, ...(consistentAt !== undefined && { consistentAt }) }).toEqual(moments);
+});
+
+const asked = { ...begun, spec: { ...begun.spec, verification: "op-1" } };
+const operation = newOperation({
+  id: "op-1",
+  subject: serviceSubject("service-1"),
+  organizationId: "org",
+  type: "backup",
+  now: 100,
+});
+const away = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;
+
+test("a verification is read again after pauses while the store fails, and ends with words of the catalog", () => {
+  let backup: typeof asked = asked;
+  const pauses: number[] = [];
+  for (let index = 0; index < furtherAttemptsMax; index += 1) {
+    const after = advanceVerification(backup, operation, away, 1_000);
+    expect(after.operation).toBe(operation);
+    expect(after.backup.spec.verification).toBe("op-1");
+    pauses.push((after.backup.status.retry?.at ?? 0) - 1_000);
+    backup = { ...backup, ...after.backup, spec: { ...backup.spec, ...after.backup.spec, verification: "op-1" } };
+  }
+  expect(pauses).toEqual([5_000, 25_000, 125_000]);
+  const last = advanceVerification(backup, operation, away, 1_000);
+  expect(last.operation?.status.error).toMatchObject({ code: "store_failed" });
+  expect(JSON.stringify(last)).not.toContain("ECONNREFUSED");
+  expect(last.backup).toMatchObject({ spec: { verification: null }, status: { damage: expect.any(String) } });
+});
+
+test("a verification that passes after a failure leaves no pause", () => {
+  const { backup } = advanceVerification(asked, operation, away, 1_000);
+  const after = advanceVerification(backup, operation, { kind: "passed" }, 6_000);
+  expect(after.backup.status).toMatchObject({ verifiedAt: 6_000 });
+  expect(after.backup.status).not.toHaveProperty("retry");
+  expect(after.operation?.status.finishedAt).toBe(6_000);
 });

@@ -3,10 +3,13 @@ import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { next } from "@holdfast/common/machine.ts";
 import type { BackupObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { completed, failed, type OperationObject, progressed } from "#operation/operation.ts";
+import { afterFailure } from "#kernel/runtime/recorded-retry.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type BackupEffect, type BackupEvent, backupLifecycle } from "./backup-lifecycle.ts";
-import type { BackupStep } from "./backup-plan.ts";
+import type { CheckState } from "./background-checks.ts";
+import { type BackupStep, furtherAttemptsMax } from "./backup-plan.ts";
 import type { BackupObject, BackupStatus } from "./backup.ts";
+import { failureWords } from "@holdfast/common/backup/failure-words.ts";
 
 /** A backup after a step, with what else that writes. */
 export interface Advanced {
@@ -14,6 +17,8 @@ export interface Advanced {
   readonly operation: OperationObject | undefined;
   readonly events: readonly NewEvent[];
 }
+
+const longestCheckPauseMs = 60_000;
 
 /** Pure: what a step makes of a backup and its operation; the same objects when it changes nothing. */
 export function advanceBackup(
@@ -33,11 +38,21 @@ export function advanceBackup(
     case "follow":
       return followed(backup, operation, step.told, now);
     case "requeue":
-      return moved(backup, operation, "sourceLost", { ...fresh, machineId: null }, now);
+      return moved(
+        backup,
+        operation,
+        "sourceLost",
+        { ...fresh, machineId: null, retry: afterFailure(status.retry, now) },
+        now,
+      );
+    case "checkLater": {
+      const retry = afterFailure(status.retry, now, { maxMs: longestCheckPauseMs });
+      return { backup: withStatus(backup, { retry }, now), operation, events: [] };
+    }
     case "stored":
-      return moved(backup, operation, "stored", { ...storedFacts(step.told, status, now), progressedAt: now }, now);
+      return moved(withoutRetry(backup), operation, "stored", storedFacts(step.told, status, now), now);
     case "complete":
-      return moved(backup, operation, "verified", { progressPct: 100, finishedAt: now }, now);
+      return moved(withoutRetry(backup), operation, "verified", { progressPct: 100, finishedAt: now }, now);
     case "fail": {
       const error = { code: step.code, message: step.message };
       return moved(backup, operation, "failed", { error, finishedAt: now }, now);
@@ -47,6 +62,37 @@ export function advanceBackup(
     default:
       return { backup, operation, events: [] };
   }
+}
+
+/** Pure: what a verification that a user requested makes of its backup and operation. A store that fails is read again after a pause. */
+export function advanceVerification(
+  backup: BackupObject,
+  operation: OperationObject | undefined,
+  check: Exclude<CheckState, { kind: "running" }>,
+  now: number,
+): Advanced {
+  const { spec, status } = withoutRetry(backup);
+  const over = { ...backup, spec: { ...spec, verification: null } };
+  const end = (error?: { readonly code: string; readonly message: string }) => {
+    if (operation === undefined || operation.status.finishedAt !== null) return operation;
+    return error === undefined ? completed(operation, now) : failed(operation, error, now);
+  };
+  if (check.kind === "passed")
+    return { backup: { ...over, status: { ...status, verifiedAt: now } }, operation: end(), events: [] };
+  const isDamage = check.error.name === "BackupDamaged";
+  const { retry } = backup.status;
+  if (!isDamage && (retry?.failures ?? 0) < furtherAttemptsMax) {
+    const later = { ...status, retry: afterFailure(retry, now) };
+    return { backup: { ...backup, status: later }, operation, events: [] };
+  }
+  const code = isDamage ? "damaged" : "store_failed";
+  const message = failureWords(code, check.error.message);
+  return { backup: { ...over, status: { ...status, damage: message } }, operation: end({ code, message }), events: [] };
+}
+
+/** Failures of its attempts are no failures of its checks. */
+function withoutRetry({ status: { retry: _, ...status }, ...backup }: BackupObject): BackupObject {
+  return { ...backup, status };
 }
 
 /** The same as one that goes on from nothing. */
@@ -95,6 +141,7 @@ function followed(
 function storedFacts(told: BackupObservation, status: BackupStatus, now: number): Partial<BackupStatus> {
   return {
     progressPct: 95,
+    progressedAt: now,
     sourceBytes: Number(told.sourceBytes),
     sizeBytes: Number(told.storedBytes),
     manifestSha256: told.manifestSha256,

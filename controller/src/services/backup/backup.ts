@@ -1,5 +1,6 @@
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
+import type { RecordedRetry } from "#kernel/runtime/recorded-retry.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { BackupState } from "./backup-lifecycle.ts";
 
@@ -58,6 +59,8 @@ export interface BackupStatus {
   readonly state: BackupState;
   /** How often it was begun. */
   readonly attempt: number;
+  /** Attempts, or checks of what was stored, that failed in a row; absent before the first one. */
+  readonly retry?: RecordedRetry;
   /** The machine that takes it, since it was begun. */
   readonly machineId: string | null;
   readonly progressPct: number;

@@ -1,0 +1,22 @@
+import { connect } from "node:net";
+import { expect, test } from "vitest";
+import { JobFailed } from "./job-failed.ts";
+
+test("words of the operating system are no words of a failure", async () => {
+  const error = await new Promise<Error>((resolve) => connect("/nowhere/at.all").on("error", resolve));
+  expect(error.message).toMatch(/ENOENT/);
+  const failed = JobFailed.from("source_failed", error);
+  expect(failed).toMatchObject({ code: "source_failed", cause: error });
+  expect(failed.message).not.toMatch(/ENOENT|connect/);
+});
+
+test("a full disk is named as such, whatever the words for it", () => {
+  const failed = JobFailed.from("failed", new Error("could not write to file: No space left on device"));
+  expect(failed).toMatchObject({ code: "no_room", message: expect.stringContaining("expand the storage") });
+});
+
+test("words of the engine stay", () => {
+  expect(JobFailed.from("source_failed", new Error("the database system is shutting down"))).toMatchObject({
+    message: "the database system is shutting down",
+  });
+});

@@ -1,0 +1,31 @@
+import { backOffMs } from "@holdfast/common/back-off.ts";
+
+/**
+ * Failures in a row of work whose attempts are counted or end with a deadline. It is stored in the record of the work, so that a
+ * controller that takes over keeps the pause. Reconcilers whose attempts have no limit throw instead, and their queue spaces them.
+ */
+export interface RecordedRetry {
+  readonly failures: number;
+  /** The next attempt begins no sooner. */
+  readonly at: number;
+}
+
+const firstPauseMs = 5_000;
+const longestPauseMs = 300_000;
+const growth = 5;
+
+/** Pure: the record after one more failure. Pauses are 5 s, 25 s, 125 s and so on, up to `maxMs`. */
+export function afterFailure(
+  retry: RecordedRetry | undefined,
+  now: number,
+  { maxMs = longestPauseMs } = {},
+): RecordedRetry {
+  const failures = (retry?.failures ?? 0) + 1;
+  const pauseMs = backOffMs(failures, () => 1, { initialMs: firstPauseMs, maxMs, factor: growth });
+  return { failures, at: now + pauseMs };
+}
+
+/** Pure: how long the next attempt still waits; 0 when it may begin. A clock that was set back prolongs no pause. */
+export function pauseLeftMs(retry: RecordedRetry | undefined, now: number): number {
+  return retry === undefined ? 0 : Math.max(0, Math.min(retry.at - now, longestPauseMs));
+}
