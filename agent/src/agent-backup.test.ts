@@ -185,6 +185,48 @@ describe.skipIf(skipped !== undefined)(
       await sql(target, "SELECT * FROM after", newPassword);
     });
 
+    test("the last backup of a service has all that tasks acknowledged, and none is acknowledged once it began", async () => {
+      const acknowledged: string[] = [];
+      let isOver = false;
+      const put = (username: string) =>
+        perform(source, {
+          case: "putEngineUser",
+          value: { user: { username, role: "readonly", verifier: scramVerifier(password) } },
+        });
+      const making = (async () => {
+        for (let n = 0; !isOver; n += 1) {
+          if ((await put(`late_${n}`)).failure === undefined) acknowledged.push(`late_${n}`);
+          await sleep(50);
+        }
+      })();
+      try {
+        await waitUntil("users are made", () => acknowledged.length > 2, { everyMs: 20 });
+        expect((await source.converge({ closed: true, allowedCidrs: [] })).failure).toBeUndefined();
+        const value = { backupId: "b-last", attempt: 1, kind: "full", key, isLast: true };
+        const begins = async () => (await perform(source, { case: "startBackup", value })).failure === undefined;
+        await waitUntil("it begins", begins);
+        const seen = () => source.controller.observations.at(-1)?.backup;
+        const isStored = () => seen()?.backupId === "b-last" && seen()?.state === "stored";
+        await waitUntil("it is stored", isStored, { describe: () => source.log() });
+      } finally {
+        isOver = true;
+        await making;
+      }
+      const manifestSha256 = source.controller.observations.at(-1)?.backup?.manifestSha256 ?? "";
+      const restoreSource = create(RestoreSourceSchema, {
+        restoreId: "r-last",
+        serviceId: "s-1",
+        backup: { backupId: "b-last", attempt: 1, key, manifestSha256 },
+        target: { target: { case: "backupEnd", value: true } },
+      });
+      expect((await target.converge({ source: restoreSource })).failure).toBeUndefined();
+      const found = await sql(target, "SELECT rolname AS name FROM pg_roles", newPassword);
+      const names = new Set(found.map(({ name }) => name));
+      expect(acknowledged.filter((name) => !names.has(name))).toEqual([]);
+      expect((await put("later")).failure).toMatchObject({ code: "not_ready" });
+      expect((await source.converge({ closed: false, allowedCidrs: ["127.0.0.0/8"] })).failure).toBeUndefined();
+    });
+
     test("a backup goes on without its agent, and tells when it was cancelled or killed", async () => {
       await store.stop();
       const begin = (backupId: string) =>

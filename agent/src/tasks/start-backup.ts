@@ -16,7 +16,10 @@ export const startBackup: TaskHandler<"startBackup"> = {
     if (!isIncrement && kind !== driver.backup.kind)
       throw new TaskFailed("not_supported", `${driver.engine} has no backup of kind ${kind}`);
     if (key === undefined) throw new TaskFailed("invalid_task", "the task has no key");
-    if (isLast) await withoutClients(driver.backup, instance, context);
+    if (isLast) {
+      await withoutClients(driver.backup, instance, context);
+      await context.endChanges();
+    }
     const place = { service: instance.spec.serviceId, backup: id, attempt };
     const base = isIncrement ? storedBackup(place.service, since) : undefined;
     await backups.begin({ id, place, key, instance, work: { kind: "backup", background, base, pageMap } });

@@ -11,6 +11,22 @@ export type TaskKind = NonNullable<Task["input"]["case"]>;
 export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
 export type OutputOf<K extends TaskKind> = Extract<TaskResult["output"], { case: K }>["value"];
 
+/** Kinds that change what is in the engine for a caller, who counts on the change once the task succeeds. */
+export const changingKinds: ReadonlySet<TaskKind> = new Set([
+  "putEngineUser",
+  "dropEngineUser",
+  "createEngineDatabase",
+  "dropEngineDatabase",
+  "putEngineQueue",
+  "removeEngineQueue",
+  "callQueue",
+  "prepareAuthSchema",
+  "addAuthUser",
+  "eraseAuthUser",
+  "revokeAuthSession",
+  "replayAuthErasures",
+]);
+
 /** One kind of task. Running it twice must do no harm: delivery is at least once. */
 export interface TaskHandler<K extends TaskKind> {
   /**
@@ -37,6 +53,8 @@ export interface TaskContext {
   channel(): Promise<ControllerChannel>;
   /** Has these tasks end here and now, and never begin if they come later; resolves when none of them runs. */
   withdraw(taskIds: readonly string[]): Promise<void>;
+  /** Ends the tasks that change what is in the engine; resolves when none of them can still be acknowledged. */
+  endChanges(): Promise<void>;
   readonly signal: AbortSignal;
   /** Until shortly before the deadline: what ends by itself within it has an outcome that is known. */
   readonly withinMs: number;

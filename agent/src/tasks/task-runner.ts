@@ -11,7 +11,7 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Journal } from "../journal/journal.ts";
 import { TaskFailed } from "../task-failed.ts";
-import type { TaskContext, TaskHandler, TaskKind } from "./task-handler.ts";
+import { changingKinds, type TaskContext, type TaskHandler, type TaskKind } from "./task-handler.ts";
 
 /** What the context of a task is made from, besides the task itself. */
 export type TaskSurroundings = Pick<
@@ -43,6 +43,12 @@ export interface TaskRunner {
   release(): void;
 }
 
+interface UnderWay {
+  readonly cancel: AbortController;
+  readonly done: Promise<void>;
+  readonly isChange: boolean;
+}
+
 const longestTaskMs = 24 * 3_600_000;
 /** Of a task's time, for all that is not the engine's. */
 const spareMs = 2_000;
@@ -50,7 +56,7 @@ const spareMs = 2_000;
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
   const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2), queue: createLane(128) };
-  const underWay = new Map<string, { readonly cancel: AbortController; readonly done: Promise<void> }>();
+  const underWay = new Map<string, UnderWay>();
   let waiting: { tasks: Task[]; acknowledged: string[] } | undefined;
 
   /** Throws for a task of a past that is over. */
@@ -77,7 +83,9 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       withinMs: Math.max(1_000, Math.min(deadlineOf(task) - now() - spareMs, longestTaskMs)),
       progress: (step, pct) => sendProgress(task.id, step, pct),
       withdraw,
+      endChanges,
     };
+    if (changingKinds.has(kind)) await refuseIfClosed();
     const wasBegun = journal.outcome(task.id) === "begun";
     if (isDurable(task)) {
       const { id, ownerId, generation } = task;
@@ -144,11 +152,27 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
       // A journal that cannot be written: no result is told, so the task comes again.
       .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
       .finally(() => underWay.delete(task.id));
-    underWay.set(task.id, { cancel, done });
+    const isChange = task.input.case !== undefined && changingKinds.has(task.input.case);
+    underWay.set(task.id, { cancel, done, isChange });
   }
 
   function stop(taskId: string): void {
     underWay.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "the task was cancelled"));
+  }
+
+  /** What it would bring might not be in the final backup. */
+  async function refuseIfClosed(): Promise<void> {
+    // Without an engine the handler says what it can do.
+    const engine = await surroundings.engine().catch(() => undefined);
+    if (engine?.instance.spec.closed === true)
+      throw new TaskFailed("not_ready", "The service is being deleted.", { retryable: true });
+  }
+
+  /** Each that has yet to begin is refused by then: it ends at once as well. */
+  async function endChanges(): Promise<void> {
+    const changes = [...underWay].filter(([, { isChange }]) => isChange);
+    for (const [id] of changes) stop(id);
+    await Promise.all(changes.map(([, { done }]) => done));
   }
 
   async function withdraw(taskIds: readonly string[]): Promise<void> {

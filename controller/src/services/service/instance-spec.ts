@@ -60,6 +60,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
       ? []
       : (spec.platformAccess ?? []).map(({ role, database, from }) => ({ role, database, from: [...from] })),
     onTrial: spec.trial !== undefined,
+    closed: spec.closed === true,
     address: addresses.address,
     port: spec.port,
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
