@@ -30,6 +30,8 @@ export interface ArchiveRun {
   readonly term: number;
   readonly firstSequence: number;
   readonly lastSequence: number;
+  /** Its newest commit that was noted, by the clock of its primary; absent in what an older version wrote. */
+  readonly toTimeMs?: number;
 }
 
 const name = "archive.json";

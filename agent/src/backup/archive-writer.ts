@@ -64,7 +64,9 @@ export function createArchiveWriter(
     if (kept === undefined || kept.archiveId !== archiveId) return undefined;
     if (kept.term === term) return kept;
     const { term: was, firstSequence, lastSequence, durablePosition: fromPosition, earlier = [] } = kept;
-    const runs = lastSequence < firstSequence ? earlier : [...earlier, { term: was, firstSequence, lastSequence }];
+    const { durableTimeMs: toTimeMs } = kept;
+    const run = { term: was, firstSequence, lastSequence, ...(toTimeMs > 0 && { toTimeMs }) };
+    const runs = lastSequence < firstSequence ? earlier : [...earlier, run];
     return { ...kept, term, firstSequence: 1, lastSequence: 0, fromPosition, fromTimeMs: now(), earlier: runs };
   }
 
@@ -143,7 +145,7 @@ export function createArchiveWriter(
       ...rest,
       fromTime: fromTimeMs,
       ...(durableTimeMs > 0 && { durableTime: durableTimeMs }),
-      earlier: earlier.map((run) => `${run.term} ${run.firstSequence} ${run.lastSequence}`),
+      earlier: earlier.map((run) => `${run.term} ${run.firstSequence} ${run.lastSequence} ${run.toTimeMs ?? 0}`),
     };
   }
 

@@ -99,12 +99,13 @@ export function archiveObservation(told: Told): ArchiveObservation {
   });
 }
 
-/** A run as reports tell it: its three numbers, apart by blanks. */
+/** A run as reports have it: its four numbers, apart by blanks; the fourth one is 0 or absent where no commit was noted. */
 function runOf(text: unknown) {
-  const [term = "0", firstSequence = "0", lastSequence = "0"] = String(text).split(" ");
+  const [term = "0", firstSequence = "0", lastSequence = "0", toTimeMs = "0"] = String(text).split(" ");
   return create(ArchiveRunSchema, {
     term: BigInt(term),
     firstSequence: BigInt(firstSequence),
     lastSequence: BigInt(lastSequence),
+    ...(Number(toTimeMs) > 0 && { toTime: timestampFromMs(Number(toTimeMs)) }),
   });
 }

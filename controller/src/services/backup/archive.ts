@@ -33,6 +33,12 @@ export interface LogArchiving {
 
 export type LogKey = Pick<LogArchiving, "keyId" | "keyVersion" | "wrappedKey">;
 
+/** Moments from one to another, in milliseconds since 1970; both included. */
+export interface TimeSpan {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** Log without a gap, as it is durable in the store. Times are those of its commits. */
 export interface LogRange {
   readonly archiveId: string;
@@ -47,6 +53,8 @@ export interface LogRange {
   readonly continues?: boolean;
   /** Later terms go on from an earlier one: what only its primary had was lost with that. */
   readonly isAbandoned?: true;
+  /** Moments that commits have twice, as the machine's clock was set back; absent while none are. */
+  readonly repeated?: readonly TimeSpan[];
   /** How far it was at some times, oldest first. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
 }

@@ -91,7 +91,8 @@ export function advanceVerification(
 }
 
 /** Failures of its attempts are no failures of its checks. */
-function withoutRetry({ status: { retry: _, ...status }, ...backup }: BackupObject): BackupObject {
+function withoutRetry(backup: BackupObject): BackupObject {
+  const { retry: _, ...status } = backup.status;
   return { ...backup, status };
 }
 

@@ -9,7 +9,8 @@ import { type BackupKeyObject, currentVersion } from "./backup-key.ts";
 import { isShown } from "./backup.ts";
 import type { DrillIndex } from "./drill/drill-index.ts";
 import { type DrillObject, isOver } from "./drill/drill.ts";
-import { restorableOf, type TimeSpan } from "./restorable.ts";
+import { restorableOf } from "./restorable.ts";
+import type { TimeSpan } from "./archive.ts";
 import { hasBackups } from "./service-backups.ts";
 
 export interface BackupSummaryDeps {

@@ -38,6 +38,33 @@ test("what a machine tells makes its range longer, and what is older changes not
   expect(rangesWith(archive(longer), told(99_000, 9, { archiveId: "a-0" }))).toBe(longer);
 });
 
+test("a clock that was set back leaves moments that commits have twice", () => {
+  const first = rangesWith(archive([]), told(500_000, 3));
+  const back = rangesWith(archive(first), told(200_000, 4));
+  expect(back).toMatchObject([{ lastSequence: 4, toTime: 500_000, repeated: [{ from: 200_000, to: 500_000 }] }]);
+  const later = rangesWith(archive(back), told(300_000, 5));
+  expect(later).toMatchObject([{ lastSequence: 5, toTime: 500_000, repeated: [{ from: 200_000, to: 500_000 }] }]);
+  const passed = rangesWith(archive(later), told(600_000, 6));
+  expect(passed).toMatchObject([{ lastSequence: 6, toTime: 600_000, repeated: [{ from: 200_000, to: 500_000 }] }]);
+  // A look at the clock may be a moment later than the commit that it counts for.
+  expect(rangesWith(archive(first), told(499_500, 4))[0]).not.toHaveProperty("repeated");
+});
+
+test("a term ends with the newest commit that its primary noted, also where the clock of the next one is behind", () => {
+  const first = rangesWith(archive([]), told(300_000, 3));
+  const run = create(ArchiveRunSchema, {
+    term: 1n,
+    firstSequence: 1n,
+    lastSequence: 5n,
+    toTime: timestampFromMs(500_000),
+  });
+  const next = { ...told(210_000, 1, { term: 2n }), fromTime: timestampFromMs(200_000), earlier: [run] };
+  expect(rangesWith(archive(first), create(ArchiveObservationSchema, next))).toMatchObject([
+    { term: 1, toTime: 500_000 },
+    { term: 2, fromTime: 200_000, toTime: 210_000 },
+  ]);
+});
+
 test("another archive or term is another range, and each range knows all keys of its objects", () => {
   const first = rangesWith(archive([]), told(5_000, 3));
   const renewed = rangesWith(archive(first, { ...log, keyId: "k-2" }), told(6_000, 4));

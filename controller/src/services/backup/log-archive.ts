@@ -1,9 +1,13 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
-import type { ArchiveObject, LogArchiving, LogKey, LogRange } from "./archive.ts";
+import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "./archive.ts";
 
 const hourMs = 3_600_000;
 const logWithinMs = 120_000;
+/** Clocks that are slewed go back by less between two looks. */
+const clockStepMs = 1_000;
+/** Of one range: what is older has mostly expired. */
+const mostRepeated = 100;
 /** How often the newest moment of a range is written down; what a machine told last is newer. */
 const notedEveryMs = 30_000;
 /** A range's times are of its machine's clock, those of bases of the controllers': before one is deleted they may be so far apart. */
@@ -53,11 +57,21 @@ export function rangesWith(archive: ArchiveObject, told: ArchiveObservation | un
     fromTime,
     toTime: Math.max(known?.toTime ?? 0, toTime),
     keys: keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key],
+    ...repeatedBy(known, { at: toTime, sequence: lastSequence }),
     ...(told.earlier.length > 0 && { continues: true }),
     checkpoints: checkpointsOf(known, { at: toTime, sequence: lastSequence }),
   };
   if (known !== undefined) return ranges.map((each) => (isThis(each) ? range : each));
   return [...endedRanges(ranges, told, fromTime, key), range];
+}
+
+/** The log goes on with earlier commits where the clock was set back: from the first of them to the newest one before. */
+function repeatedBy(known: LogRange | undefined, now: LogRange["checkpoints"][number]): Pick<LogRange, "repeated"> {
+  const before: readonly TimeSpan[] = known?.repeated ?? [];
+  const isBack = known !== undefined && now.sequence > known.lastSequence && now.at < known.toTime - clockStepMs;
+  const isNew = isBack && !before.some(({ from, to }) => from <= now.at && now.at <= to);
+  const repeated = isNew ? [...before, { from: now.at, to: known.toTime }].slice(-mostRepeated) : before;
+  return repeated.length === 0 ? {} : { repeated };
 }
 
 /** Where each term ended, its machine knows: what was noted last was a moment before, and a short one was never noted. */
@@ -72,7 +86,8 @@ function endedRanges(
     if (range.archiveId !== archiveId) return range;
     const run = runs.find(({ term }) => Number(term) === range.term);
     // It was written to until the next term began, however long ago that was noted.
-    const toTime = Math.max(range.toTime, range.term === lastTerm ? fromTime : 0);
+    const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
+    const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
     if (run !== undefined) return { ...range, toTime, lastSequence: Number(run.lastSequence) };
     // Of a primary whose log nobody went on with: what goes on does so from an earlier one.
     const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
@@ -101,7 +116,8 @@ export function isDue(before: readonly LogRange[], after: readonly LogRange[]): 
   if (before === after) return false;
   const [was, is] = [before.at(-1), after.at(-1)];
   if (before.length !== after.length || was === undefined || is === undefined) return true;
-  return is.keys.length !== was.keys.length || is.toTime - was.toTime >= notedEveryMs;
+  const isBack = is.repeated?.length !== was.repeated?.length;
+  return isBack || is.keys.length !== was.keys.length || is.toTime - was.toTime >= notedEveryMs;
 }
 
 /** Pure: the ranges without what no kept base needs; `oldest` is when the oldest of them began, undefined without any. */

@@ -1,12 +1,6 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import type { ArchiveObject, LogRange } from "./archive.ts";
+import type { ArchiveObject, LogRange, TimeSpan } from "./archive.ts";
 import { type BackupObject, logReachesFrom } from "./backup.ts";
-
-/** Moments from one to another, in milliseconds since 1970; both included. */
-export interface TimeSpan {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** What can be restored to. Moments in a gap cannot, though they are within the span. */
 export interface Restorable {
@@ -26,7 +20,8 @@ export function restorableOf(
   if (first === undefined || last === undefined) return { span: undefined, gaps: [] };
   if (engineOf(databaseType)?.backups?.restorePoints !== "any_second")
     return { span: { from: first, to: last }, gaps: [] };
-  const covered = spansOf(completed, archive?.status.log ?? []);
+  const log = archive?.status.log ?? [];
+  const covered = repeatedMoments(log).reduce(without, spansOf(completed, log));
   const from = covered[0]?.from;
   const to = covered.at(-1)?.to;
   if (from === undefined || to === undefined) return { span: undefined, gaps: [] };
@@ -35,6 +30,38 @@ export function restorableOf(
     return next === undefined || next.from <= span.to ? [] : [{ from: span.to, to: next.from }];
   });
   return { span: { from, to }, gaps };
+}
+
+/** A primary may have committed for so long before or after what its archive says of it. */
+const unnotedMs = 10_000;
+
+/**
+ * Moments that commits have twice: the clock of a primary was behind that of the one before, or was set back. The log has two places
+ * for each, and none of them has all that was acknowledged before and nothing that began later by both clocks.
+ */
+function repeatedMoments(log: readonly LogRange[]): TimeSpan[] {
+  const between = chainsOf(log).flatMap((chain) => {
+    let reached = Number.NEGATIVE_INFINITY;
+    return chain.flatMap(({ fromTime, toTime }) => {
+      const before = reached;
+      reached = Math.max(reached, toTime);
+      return fromTime < before ? [{ from: fromTime, to: before }] : [];
+    });
+  });
+  const all = [...between, ...log.flatMap(({ repeated = [] }) => repeated)];
+  return all.map(({ from, to }) => ({ from: from - unnotedMs, to: to + unnotedMs }));
+}
+
+/** The spans without what is inside of another one. */
+function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[] {
+  return spans.flatMap((span) =>
+    span.to <= from || span.from >= to
+      ? [span]
+      : [
+          ...(span.from <= from ? [{ from: span.from, to: from }] : []),
+          ...(span.to >= to ? [{ from: to, to: span.to }] : []),
+        ],
+  );
 }
 
 /** Log without a gap, through the terms of one archive: each range goes on where the one before it ends. */
@@ -74,7 +101,7 @@ function endOf(chain: LogChain): number {
 }
 
 /** What each chain brings back, from its first base on, oldest first. */
-function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): TimeSpan[] {
+function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): readonly TimeSpan[] {
   const spans = new Map<LogRange, TimeSpan>();
   for (const base of completed) {
     const last = logAfter(base, log)?.at(-1);

@@ -87,6 +87,31 @@ describe("through terms", () => {
     const terms = backups.map((backup) => logAfter(backup, kept.status.log)?.map(({ term }) => term));
     expect(terms).toEqual([[1, 3], [2]]);
   });
+  const slowMs = 10_000;
+  test("moments that commits of two terms have, as the clock of the next primary was behind, are a gap", () => {
+    const behind = of(range(1, 500, 200_000), range(2, 100_000, 300_000, { continues: true }));
+    const refused = {
+      key: "RESTORE_POINT_UNAVAILABLE",
+      earliest: at(1_000),
+      latest: at(300_000),
+      gaps: [{ from: at(100_000 - slowMs), to: at(200_000 + slowMs) }],
+    };
+    expect(chosen("postgresql", 150_000, behind, backups)).toEqual(refused);
+    for (const point of [90_000, 210_000])
+      expect(chosen("postgresql", point, behind, backups)).toEqual({ backupId: "b-2", targetTime: point });
+    // Also out of a base that the next primary took meanwhile.
+    expect(chosen("postgresql", 150_000, behind, [...backups, base("b-3", 120_000)])).toMatchObject(refused);
+  });
+  test("the window ends before moments that commits have twice, until the clock has passed them", () => {
+    const behind = of(range(1, 500, 200_000), range(2, 100_000, 150_000, { continues: true }));
+    expect(chosen("postgresql", 120_000, behind, backups)).toMatchObject({ latest: at(90_000), gaps: [] });
+  });
+  test("moments that commits have twice, as the clock of a primary was set back, are a gap", () => {
+    const back = of(range(1, 500, 400_000, { repeated: [{ from: 100_000, to: 200_000 }] }));
+    expect(chosen("postgresql", 150_000, back, backups)).toMatchObject({
+      gaps: [{ from: at(90_000), to: at(210_000) }],
+    });
+  });
   test("log that does not go on from the term before leaves a gap", () => {
     const apart = of(range(1, 500, 2_000), range(2, 4_000, 8_000, { archiveId: "a-2" }));
     expect(chosen("postgresql", 3_000, apart, backups)).toEqual({

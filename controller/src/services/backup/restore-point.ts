@@ -2,7 +2,8 @@ import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ArchiveObject } from "./archive.ts";
 import { type BackupObject, logReachesFrom } from "./backup.ts";
-import { restorableOf, type TimeSpan } from "./restorable.ts";
+import type { TimeSpan } from "./archive.ts";
+import { restorableOf } from "./restorable.ts";
 
 /** What brings a moment back: a backup, and how far its log is followed. */
 export interface ChosenPoint {

@@ -12,7 +12,8 @@ import type { BackupIndex } from "../backup-index.ts";
 import { sourceIn } from "../backup-version.ts";
 import { backupKind, type BackupObject, isShown } from "../backup.ts";
 import { choosePoint } from "../restore-point.ts";
-import { restorableOf, type TimeSpan } from "../restorable.ts";
+import { restorableOf } from "../restorable.ts";
+import type { TimeSpan } from "../archive.ts";
 import type { DrillIndex } from "./drill-index.ts";
 import { drillKind, type DrillObject, type DrillRestore, type DrillSpec, isOver, newDrill } from "./drill.ts";
 
