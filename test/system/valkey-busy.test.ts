@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { flushedAtOnce } from "../faults/acknowledged-writer.ts";
 import { commandOnce, openValkey } from "../support/api/clients.ts";
+import type { OperationJson, ProblemJson } from "../support/api/service-json.ts";
 import { type Platform, startPlatform } from "../support/platform/platform.ts";
 import { isCountedOn } from "../support/platform/counted-on.ts";
-import { createServices, type RunningService, type Services } from "../support/platform/services.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../support/platform/services.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const endless = "while true do end";
@@ -61,6 +62,38 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     };
   }
 
+  it("answers in words what the engine has to take part in, and has done it once the script is over", async () => {
+    const before = await rolesNow();
+    await follows();
+    const script = await begin(endless);
+    const failover = await platform.rest.post<ProblemJson>(path(`/nodes/${before.replica}/failover`), {});
+    expect(expectStatus(failover, 503).json.detail).toContain("SCRIPT KILL");
+    const backup = expectStatus(await platform.rest.post<{ id: string }>(path("/backups")), 202).json;
+    const parameters = { "maxmemory-policy": "allkeys-lru" };
+    const [user, configuration] = await Promise.all([
+      platform.rest.post<{ operation: OperationJson }>(path("/database-users"), { username: "late", role: "readonly" }),
+      platform.rest.patch(path("/configuration"), { parameters }),
+    ]);
+    expectStatus(user, 202);
+    expect([200, 202]).toContain(configuration.status);
+    expect(await script.kill()).toBe("OK");
+    expect(await script.ended).toMatch(/killed/);
+    await untilFree();
+    await waitUntil("the policy is set", async () =>
+      String(await ask("INFO", "memory")).includes("maxmemory_policy:allkeys-lru"),
+    );
+    await waitUntil("the user is made", async () => {
+      const { json } = await platform.rest.get<OperationJson>(`/operations/${user.json.operation.id}`);
+      return json.status === "completed";
+    });
+    await services.settled(cache.service.id, "Running");
+    await waitUntil("the backup is taken", async () => {
+      const { json } = await platform.rest.get<{ status: string }>(path(`/backups/${backup.id}`));
+      return json.status === "completed";
+    });
+    expect(await rolesNow()).toMatchObject({ primary: before.primary, term: before.term });
+  });
+
   it("keeps its primary while one command works on much data", async () => {
     const before = await rolesNow();
     await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
@@ -95,5 +128,13 @@ describe("a Valkey of two nodes whose engine is busy", () => {
     await services.settled(cache.service.id, "Running");
     await waitUntil("it answers", async () => (await ask("GET", "kept")) === "1");
     await follows();
+  });
+
+  it("stops in order though a script runs", async () => {
+    const script = await begin(endless);
+    await services.verb(cache.service.id, "stop");
+    await script.ended;
+    await services.verb(cache.service.id, "start");
+    expect(await ask("GET", "kept")).toBe("1");
   });
 });
