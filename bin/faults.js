@@ -13,7 +13,7 @@
 //   npm run faults -- --alerts                 10,000 alerts at once, half of them for a channel that hangs
 //   npm run faults -- --failovers [N] [--seed N]  N faults of primaries, 100 by default, of the list of test/faults/failovers
 //   npm run faults -- --soak                   ten minutes of pauses of two seconds and less: no failover
-//   npm run faults -- --restore-walk [--seed N] [--minutes N]  a random life of a PostgreSQL, and each way back to its data
+//   npm run faults -- --restore-walk [--type valkey] [--seed N] [--minutes N]  a random life of a PostgreSQL, or Valkey, and each way back to its data
 //   npm run faults -- --middle [--seed N]      kills at each step of an image's replacement and of an agent's upgrade
 import { join } from "node:path";
 import { runPinned } from "./run-pinned.js";

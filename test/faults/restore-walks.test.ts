@@ -17,3 +17,9 @@ it.each(seeds)(
   },
   1_200_000,
 );
+
+it("everything of the random life of a Valkey comes back, by moments, id, fork, drill, undelete and from the store alone", async () => {
+  const walk = await walkUnderTest({ type: "valkey", seed: 7, steps, moments: 3, ends: walkEnds, without: leftOut });
+  expect(walk.steps).toBe(steps);
+  expect(walk.rows).toBeGreaterThan(500);
+}, 1_200_000);

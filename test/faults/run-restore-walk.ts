@@ -1,5 +1,5 @@
 // A random life of a service and each way back to its data: npm run faults -- --restore-walk [--seed N] [--minutes N] [--steps N]
-// [--logs DIRECTORY] keeps logs of a walk that failed.
+// [--type valkey] lives that of a Valkey; [--logs DIRECTORY] keeps logs of a walk that failed.
 // [--ends id,fork] takes these ways back alone, and --short leaves out what takes long.
 // [--with FEATURE]... has what is left out until it is mended; "all" has all of it.
 import { cpSync } from "node:fs";
@@ -13,6 +13,7 @@ import { runRestoreWalk, walkEnds } from "../system/restore-walk/restore-walk.ts
 const { values } = parseArgs({
   options: {
     seed: { type: "string" },
+    type: { type: "string", default: "postgresql" },
     minutes: { type: "string", default: "10" },
     steps: { type: "string", default: "100000" },
     moments: { type: "string", default: "5" },
@@ -27,6 +28,9 @@ const [minutes, steps, moments] = [values.minutes, values.steps, values.moments]
 if (![seed, steps, moments].every(Number.isInteger) || !(minutes !== undefined && minutes > 0))
   throw new Error("--seed, --steps and --moments are whole numbers, --minutes is a number");
 
+const type = (["postgresql", "valkey"] as const).find((each) => each === values.type);
+if (type === undefined) throw new Error("--type is postgresql or valkey");
+
 // The ways back take about a third of the time.
 const lifeMs = minutes * 60_000 * 0.65;
 const say = (line: string) => console.log(line);
@@ -35,6 +39,7 @@ try {
   const without = new Set([...leftOut].filter((feature) => !isIn(feature)));
   const upgradeTo = findSoftware(imagesDirectory(process.env), "postgresql", "18") === undefined ? undefined : "18";
   const options = {
+    type,
     seed,
     steps: steps ?? 0,
     moments: moments ?? 0,
@@ -52,6 +57,8 @@ try {
   console.log(JSON.stringify(await runRestoreWalk(options)));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
-  console.error(`failed; again with: npm run faults -- --restore-walk --seed ${seed} --minutes ${minutes}`);
+  console.error(
+    `failed; again with: npm run faults -- --restore-walk --type ${type} --seed ${seed} --minutes ${minutes}`,
+  );
   process.exitCode = 1;
 }

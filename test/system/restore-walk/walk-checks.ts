@@ -2,13 +2,11 @@ import { isWell } from "../../support/api/is-well.ts";
 import type { RestAnswer } from "../../support/api/rest-answer.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
 import { type DrillJson, drilled } from "../../support/platform/drills.ts";
-import type { Platform } from "../../support/platform/platform.ts";
 import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
 import { createServices, expectStatus } from "../../support/platform/services.ts";
 import { GiveUp, waitUntil } from "../../support/wait-until.ts";
-import { readContents } from "./read-contents.ts";
-import { longMs, type WalkGround, walkEnvironment } from "./walk-ground.ts";
-import { faultsOf, type Moment } from "./walk-ledger.ts";
+import { longMs, type ServiceGround, walkEnvironment } from "./walk-ground.ts";
+import type { Moment } from "./walk-ledger.ts";
 import type { PlannedMoment, WalkFeature } from "./walk-step.ts";
 
 /** Steps of a walk that were taken, and when. */
@@ -19,7 +17,7 @@ export interface TakenStep {
 }
 
 export interface WalkCheck {
-  readonly ground: WalkGround;
+  readonly ground: ServiceGround;
   readonly steps: readonly TakenStep[];
   readonly without: ReadonlySet<WalkFeature>;
   readonly say: (line: string) => void;
@@ -70,6 +68,15 @@ export async function windowAtRest({ ground, without, say }: WalkCheck): Promise
   });
   const faults = isLate ? [`the window reached the last row only after ${tookMs} ms`] : [];
   return { ...range(restorable), gaps: gaps.map(range), faults };
+}
+
+/** The window of an engine without a log: from its first snapshot to its newest one. */
+export async function windowOfSnapshots({ ground }: WalkCheck): Promise<Window> {
+  await ground.pause();
+  const { backups } = await ground.services.get(ground.source.service.id);
+  const { restorable } = backups ?? {};
+  if (restorable === undefined || restorable === null) throw new Error("there is no snapshot");
+  return { from: Math.ceil(Date.parse(restorable.from)), to: Date.now(), gaps: [], faults: [] };
 }
 
 /** Moments beside the window are refused with the window that the service shows. */
@@ -137,7 +144,7 @@ async function checkCopy(
   answer: RestAnswer<ServiceJson>,
   moment: (copy: ServiceJson) => Promise<Moment> | Moment,
 ): Promise<readonly string[]> {
-  const { platform, services, ledger } = check.ground;
+  const { platform, services, faultsIn } = check.ground;
   const copy = expectStatus(answer, 202).json;
   const seen: SeenProgress[] = [];
   const isSettled = async () => {
@@ -150,9 +157,8 @@ async function checkCopy(
   try {
     const describe = () => services.describe(copy.id);
     const settled = await waitUntil(`copy ${copy.name} is Running`, isSettled, { withinMs: longMs, describe });
-    const contents = await readContents(platform, await services.open(copy.id));
-    const out = check.without.has("steps-in-order") ? [] : orderFaults(seen);
-    return [...faultsOf(ledger, await moment(settled), contents), ...out];
+    const found = await faultsIn(platform, await services.open(copy.id), await moment(settled));
+    return [...found, ...(check.without.has("steps-in-order") ? [] : orderFaults(seen))];
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   } finally {
@@ -192,13 +198,39 @@ function orderFaults(seen: readonly SeenProgress[]): string[] {
   return isInOrder ? [] : [`its steps went back: ${JSON.stringify(seen)}`];
 }
 
-/** Restores to the moment. */
-export function restoreTo(check: WalkCheck, at: number, name: string): Promise<readonly string[]> {
+/** Restores to the moment. `isExact`: of an engine with a log; without one the data are those of the newest snapshot before it. */
+export async function restoreTo(
+  check: WalkCheck,
+  at: number,
+  { name, isExact }: { readonly name: string; readonly isExact: boolean },
+): Promise<readonly string[]> {
   const { ground } = check;
   const body = { restore_point: new Date(at).toISOString(), target_service_name: name };
-  return ground.platform.rest
-    .post<ServiceJson>(ground.path("/backups/restore"), body)
-    .then((answer) => checkCopy(check, answer, () => ({ from: at, to: at })));
+  const answer = await ground.platform.rest.post<ServiceJson>(ground.path("/backups/restore"), body);
+  return checkCopy(check, answer, async (copy) => {
+    if (isExact) return { from: at, to: at };
+    const { moment, named } = await momentOfCopy(check, copy);
+    if (named > at) throw new Error(`the snapshot is of ${new Date(named).toISOString()}, behind the moment`);
+    return moment;
+  });
+}
+
+/** Of the backup that a copy came out of. */
+async function momentOfCopy(check: WalkCheck, { restored_from: from }: ServiceJson) {
+  const backup = await backupOf(check, from?.backup_id ?? "");
+  return {
+    moment: momentOf(check, backup, Date.parse(backup.started_at ?? "")),
+    named: Date.parse(backup.restores_to ?? ""),
+  };
+}
+
+/** Of the newest completed backup: data that come back without a log are of then. */
+export async function momentOfNewest(check: WalkCheck): Promise<Moment> {
+  const { rest } = check.ground.platform;
+  const { json } = await rest.get<{ backups: BackupJson[] }>(check.ground.path("/backups"));
+  const newest = json.backups.find(({ status }) => status === "completed");
+  if (newest === undefined) throw new Error("no backup is completed");
+  return momentOf(check, newest, Date.parse(newest.started_at ?? ""));
 }
 
 async function backupOf({ ground }: WalkCheck, id: string): Promise<BackupJson> {
@@ -235,7 +267,7 @@ export async function restoreById(check: WalkCheck, name: string): Promise<reado
   return checkCopy(check, answer, () => momentOf(check, backup, begunAt));
 }
 
-async function takeBackup(ground: WalkGround): Promise<{ id: string; begunAt: number }> {
+async function takeBackup(ground: ServiceGround): Promise<{ id: string; begunAt: number }> {
   ground.resume();
   await ground.writesGoOn();
   const begunAt = Date.now();
@@ -249,10 +281,7 @@ async function takeBackup(ground: WalkGround): Promise<{ id: string; begunAt: nu
 export async function forkIt(check: WalkCheck, name: string): Promise<readonly string[]> {
   const { ground } = check;
   const answer = await ground.platform.rest.post<ServiceJson>(ground.path("/fork"), { name });
-  return checkCopy(check, answer, async ({ restored_from: from }) => {
-    const backup = await backupOf(check, from?.backup_id ?? "");
-    return momentOf(check, backup, Date.parse(backup.started_at ?? ""));
-  });
+  return checkCopy(check, answer, async (copy) => (await momentOfCopy(check, copy)).moment);
 }
 
 /** A drill of the newest backup and of a moment. */
@@ -268,7 +297,7 @@ export async function drillIt({ ground }: WalkCheck): Promise<readonly string[]>
 
 /** Deletes the service while rows are written, and brings it back under its id. */
 export async function undeleteIt({ ground }: WalkCheck): Promise<readonly string[]> {
-  const { platform, services, source, ledger } = ground;
+  const { platform, services, source, faultsIn } = ground;
   const { id } = source.service;
   ground.resume();
   await ground.writesGoOn();
@@ -278,23 +307,18 @@ export async function undeleteIt({ ground }: WalkCheck): Promise<readonly string
   const at = Date.now();
   await ground.call("POST", ground.path("/undelete"), [202]);
   await ground.settled();
-  return faultsOf(ledger, { from: at, to: at }, await readContents(platform, await services.open(id)));
+  return faultsIn(platform, await services.open(id), { from: at, to: at });
 }
 
 /** Removes the installation but its store and its keys, recovers it, and looks for everything in the service itself. */
-export async function recoverIt({ ground }: WalkCheck, window: { readonly to: number }): Promise<readonly string[]> {
+export async function recoverIt({ ground }: WalkCheck, moment: Moment): Promise<readonly string[]> {
   const { id } = ground.source.service;
-  const recovered = await recoverPlatform(ground.platform, walkEnvironment);
+  const { platform, remove } = await recoverPlatform(ground.platform, walkEnvironment);
   try {
-    return await faultsAfter(recovered.platform, id, ground, window);
+    const services = createServices(platform);
+    await services.settled(id, "Running", longMs);
+    return await ground.faultsIn(platform, await services.open(id), moment);
   } finally {
-    await recovered.remove();
+    await remove();
   }
-}
-
-async function faultsAfter(platform: Platform, id: string, { ledger }: WalkGround, { to }: { readonly to: number }) {
-  const services = createServices(platform);
-  await services.settled(id, "Running", longMs);
-  const contents = await readContents(platform, await services.open(id));
-  return faultsOf(ledger, { from: to, to: Date.now() }, contents);
 }

@@ -6,8 +6,8 @@ import { killAtOnce } from "../../support/platform/platform-processes.ts";
 import { createServices, type RunningService, type Services } from "../../support/platform/services.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { createFailures, failing } from "../replication/failures.ts";
-import { openSession } from "./read-contents.ts";
-import type { Deed, WalkLedger } from "./walk-ledger.ts";
+import { openSession, readContents } from "./read-contents.ts";
+import { type Deed, faultsOf, type Moment, type WalkLedger } from "./walk-ledger.ts";
 import type { WalkVictim } from "./walk-step.ts";
 
 /** As long as anything may take on a busy machine, kills included. */
@@ -21,19 +21,23 @@ export interface Answer {
   readonly text: string;
 }
 
-/** One PostgreSQL that is written to all the time, whatever happens to it. */
-export interface WalkGround {
+/** One service of any engine that is written to all the time, whatever happens to it. */
+export interface ServiceGround {
   readonly platform: Platform;
   readonly services: Services;
   readonly source: RunningService;
   readonly ledger: WalkLedger;
-  /** Sessions with a transaction that is open, by name. */
-  readonly open: Map<string, Client>;
   /** Manual backups, and when each was requested. */
   readonly backups: { readonly id: string; readonly begunAt: number }[];
   readonly failures: ReturnType<typeof createFailures>;
   /** Number of the next row. */
   nextRow(): number;
+  /** From then on no failover loses what is acknowledged. */
+  protect(): Promise<void>;
+  /** Writes are acknowledged without a replica, which is to go. */
+  unprotect(): Promise<void>;
+  /** How what a service has differs from what the ledger says of the moment, a sentence each. */
+  faultsIn(platform: Platform, service: RunningService, moment: Moment): Promise<readonly string[]>;
   /** Path of the service, or of what is below it. */
   path(rest?: string): string;
   /** Resolves with an answer of one of the statuses; throws for another. */
@@ -47,20 +51,42 @@ export interface WalkGround {
   resume(): void;
   /** True when there was one, and it is killed. */
   kill(victim: WalkVictim): boolean;
-  /** Work in a session of its own. */
-  within<T>(work: (client: Client) => Promise<T>, database?: string, options?: string): Promise<T>;
   remove(): Promise<void>;
 }
 
-export async function openWalkGround(): Promise<WalkGround> {
+/** The same of a PostgreSQL. */
+export interface WalkGround extends ServiceGround {
+  /** Sessions with a transaction that is open, by name. */
+  readonly open: Map<string, Client>;
+  /** Work in a session of its own. */
+  within<T>(work: (client: Client) => Promise<T>, database?: string, options?: string): Promise<T>;
+}
+
+/** What is an engine's own of a ground. */
+export interface GroundParts<C> extends Pick<ServiceGround, "faultsIn"> {
+  readonly platform: Platform;
+  readonly services: Services;
+  readonly source: RunningService;
+  connect(): Promise<C>;
+  /** Resolves once the row is acknowledged. */
+  write(client: C, row: number): Promise<unknown>;
+  close(client: C): Promise<void>;
+  protect(ground: ServiceGround): Promise<void>;
+  unprotect(ground: ServiceGround): Promise<void>;
+}
+
+/** A ground on a platform of its own, which goes with it. */
+export async function openGround<G>(on: (platform: Platform) => Promise<G>): Promise<G> {
   const platform = await startPlatform({ environment: walkEnvironment });
   try {
-    return await walkGroundOn(platform);
+    return await on(platform);
   } catch (error) {
     await platform.remove();
     throw error;
   }
 }
+
+export const openWalkGround = (): Promise<WalkGround> => openGround(walkGroundOn);
 
 async function walkGroundOn(platform: Platform): Promise<WalkGround> {
   const services = createServices(platform);
@@ -68,46 +94,93 @@ async function walkGroundOn(platform: Platform): Promise<WalkGround> {
     allowed_cidrs: ["127.0.0.0/8"],
     parameters: { max_prepared_transactions: "10" },
   });
+  const connect = (database?: string, options?: string) => openSession(platform, source, database, options);
+  const open = new Map<string, Client>();
+  const first = await connect();
+  await first.query("CREATE TABLE ledger (id bigint PRIMARY KEY, text text NOT NULL)");
+  await first.query("CREATE TABLE transactions (name text PRIMARY KEY)");
+  await first.end();
+  const ground: ServiceGround = createGround<Client>({
+    platform,
+    services,
+    source,
+    connect,
+    write: (client, row) => client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]),
+    close: (client) => client.end(),
+    protect: untilSynchronous,
+    async unprotect({ call, path, settled }) {
+      await call("PATCH", path(), [200, 202], { replication_mode: "async" });
+      await settled();
+    },
+    faultsIn: async (of, service, moment) => faultsOf(ground.ledger, moment, await readContents(of, service)),
+  });
+  return {
+    ...ground,
+    open,
+    async within(work, database, options) {
+      const client = await connect(database, options);
+      try {
+        return await work(client);
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    },
+    async remove() {
+      for (const client of open.values()) await client.end().catch(() => undefined);
+      await ground.remove();
+    },
+  };
+}
+
+async function untilSynchronous({ services, source, call, path }: ServiceGround): Promise<void> {
+  await call("PATCH", path(), [200, 202], { replication_mode: "sync" });
+  const isProtected = async () => {
+    const { replication } = await services.get(source.service.id);
+    return replication !== null && replication.healthy && replication.standby_names.length > 0;
+  };
+  const describe = () => services.describe(source.service.id);
+  await waitUntil("commits wait for the replica", isProtected, { withinMs: longMs, everyMs: 200, describe });
+}
+
+/** Writes rows from now on, until it is removed. */
+export function createGround<C>(parts: GroundParts<C>): ServiceGround {
+  const { platform, services, source, faultsIn } = parts;
   const { id } = source.service;
   const ledger: WalkLedger = { rows: [], objects: [] };
   const stop = new AbortController();
-  const connect = (database?: string, options?: string) => openSession(platform, source, database, options);
   let rows = 0;
   const nextRow = () => (rows += 1);
   let gate: PromiseWithResolvers<void> | undefined;
   let writing: Promise<unknown> = Promise.resolve();
   let calls = 0;
   let primary = source.service.nodes[0]?.id;
-
-  const first = await connect();
-  await first.query("CREATE TABLE ledger (id bigint PRIMARY KEY, text text NOT NULL)");
-  await first.query("CREATE TABLE transactions (name text PRIMARY KEY)");
-  await first.end();
-  const writer = startWriter<Client>({
-    connect,
+  const writer = startWriter<C>({
+    connect: parts.connect,
     async write(client) {
       await gate?.promise;
       if (stop.signal.aborted) return;
       const made: Deed = { begunAt: Date.now() };
       const row = nextRow();
       ledger.rows.push({ id: row, made });
-      const written = client.query("INSERT INTO ledger VALUES ($1, md5($1::bigint::text))", [row]);
+      const written = parts.write(client, row);
       writing = written.catch(() => undefined);
       await written;
       made.acknowledgedAt = Date.now();
     },
-    close: (client) => client.end(),
+    close: parts.close,
     read: async () => [],
     signal: stop.signal,
   });
 
-  const ground: WalkGround = {
+  const ground: ServiceGround = {
     platform,
     services,
     source,
     ledger,
     nextRow,
-    open: new Map(),
+    faultsIn,
+    protect: () => parts.protect(ground),
+    unprotect: () => parts.unprotect(ground),
     backups: [],
     failures: createFailures(failing({ platform, services }, source), () => undefined, []),
     path: (rest = "") => `/managed-services/${id}${rest}`,
@@ -161,19 +234,10 @@ async function walkGroundOn(platform: Platform): Promise<WalkGround> {
       }[victim].filter((pid) => pid !== undefined);
       return pids.map((pid) => killAtOnce(pid)).includes(true);
     },
-    async within(work, database, options) {
-      const client = await connect(database, options);
-      try {
-        return await work(client);
-      } finally {
-        await client.end().catch(() => undefined);
-      }
-    },
     async remove() {
       stop.abort();
       ground.resume();
       await writer.done;
-      for (const client of ground.open.values()) await client.end().catch(() => undefined);
       await platform.remove();
     },
   };

@@ -34,6 +34,20 @@ describe("what is in data of a moment", () => {
   ] as const)("made %o, dropped %o, at %o: %s", (made, dropped, moment, presence) => {
     expect(presenceIn({ made, dropped }, moment)).toBe(presence);
   });
+
+  it("rows that were removed are missed before that, and are too much after it", () => {
+    const rows = [{ id: 1, made: deed(10, 20), dropped: deed(40, 50) }];
+    const contents = (...there: number[]): Contents => ({
+      rows: new Set(there),
+      damaged: [],
+      roles: new Set(),
+      prepared: new Set(),
+      databases: new Map(),
+    });
+    const faults = (moment: number, ...there: number[]) =>
+      faultsOf({ rows, objects: [] }, at(moment), contents(...there));
+    expect([faults(30, 1), faults(30).length, faults(60), faults(60, 1).length]).toEqual([[], 1, [], 1]);
+  });
 });
 
 describe("the comparison with a ledger", () => {

@@ -33,6 +33,7 @@ export interface LedgerObject {
 export interface LedgerRow {
   readonly id: number;
   readonly made: Deed;
+  dropped?: Deed;
 }
 
 /** Everything that was written to a service, outside of it. */

@@ -1,6 +1,7 @@
 import { checkParameter } from "@holdfast/common/engine-catalog/check-parameter.ts";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { planValkeySteps } from "./valkey-plan.ts";
 import { planMoments, planSteps } from "./walk-plan.ts";
 import type { WalkFeature, WalkStep } from "./walk-step.ts";
 
@@ -139,3 +140,33 @@ function faultOf(step: WalkStep, there: Set<string>): string | undefined {
       return;
   }
 }
+
+describe("the plan of a Valkey's walk", () => {
+  it("is the same for the same seed, and reaches every kind of step within a few walks", () => {
+    const of = (seed: number) => planValkeySteps({ seed, without: all }).take(200).toArray();
+    expect(of(7)).toEqual(of(7));
+    const kinds = new Set([1, 2, 3, 4, 5].flatMap((seed) => of(seed).map(({ step }) => step.kind)));
+    expect([...kinds].sort()).toEqual(
+      [
+        "add-node",
+        "backup",
+        "create-user",
+        "drop-user",
+        "expand",
+        "expire",
+        "failover",
+        "flush",
+        "kill",
+        "remove-node",
+        "resize",
+        "restart",
+        "rest",
+        "rotate-key",
+        "script",
+        "set-parameter",
+        "store-outage",
+        "switchover",
+      ].sort(),
+    );
+  });
+});

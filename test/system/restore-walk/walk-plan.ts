@@ -1,9 +1,17 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql-extensions.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { postgresqlParameters } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { createRandom, type Random } from "../../support/random.ts";
 import { parameterValue } from "./parameter-value.ts";
-import { type PlannedMoment, type PlannedStep, type WalkFeature, type WalkStep, walkVictims } from "./walk-step.ts";
+import {
+  type PlannedMoment,
+  type PlannedStep,
+  type ServiceStep,
+  type WalkFeature,
+  type WalkStep,
+  walkVictims,
+} from "./walk-step.ts";
 
 export interface WalkChoice {
   readonly seed: number;
@@ -58,12 +66,18 @@ interface Placed {
   readonly name: string;
 }
 
-/** What there is after the steps so far, if each did what it says. */
-interface Life {
+/** What a service of any engine has after the steps so far, if each did what it says. */
+export interface ServiceLife {
   count: number;
   plan: string;
   storageGb: number;
   nodes: number;
+  parameters: string[];
+}
+
+export const newServiceLife = (): ServiceLife => ({ count: 0, plan: "tier-1", storageGb: 1, nodes: 1, parameters: [] });
+
+interface Life extends ServiceLife {
   databases: string[];
   roles: { name: string; way: "sql" | "api" }[];
   extensions: Placed[];
@@ -72,20 +86,20 @@ interface Life {
   largeObjects: Placed[];
   prepared: string[];
   open: string[];
-  parameters: string[];
   settings: Placed[];
   isUpgraded: boolean;
 }
 
-interface Rule {
+/** A step that may come next, with its weight, and when it is possible. */
+export interface Rule<L, S> {
   readonly weight: number;
   readonly feature?: WalkFeature;
   readonly isLong?: true;
-  readonly when?: (life: Life, choice: WalkChoice) => boolean;
-  readonly next: (life: Life, random: Random, choice: WalkChoice) => WalkStep;
+  readonly when?: (life: L, choice: WalkChoice) => boolean;
+  readonly next: (life: L, random: Random, choice: WalkChoice) => S;
 }
 
-const name = (life: Life, prefix: string) => {
+export const name = (life: ServiceLife, prefix: string) => {
   life.count += 1;
   return `${prefix}_${life.count}`;
 };
@@ -93,7 +107,7 @@ const somewhere = (life: Life, random: Random) => random.pick([defaultDatabase, 
 const aWay = (random: Random) => random.pick(["sql", "api"] as const);
 
 /** Takes one of them away. */
-function taken<T>(from: T[], random: Random): T {
+export function taken<T>(from: T[], random: Random): T {
   const index = random.between(0, from.length - 1);
   const [one] = from.splice(index, 1);
   if (one === undefined) throw new Error("nothing to take from");
@@ -112,29 +126,28 @@ function withoutDatabase(life: Life, random: Random): string {
   return gone;
 }
 
-/** What may come next: each rule with its weight, and when it is possible. */
-const rules: readonly Rule[] = [
-  {
-    weight: 10,
-    next(life, random, { without }) {
-      if (life.parameters.length > 0 && random.next() < 0.25)
-        return { kind: "set-parameter", name: taken(life.parameters, random), value: null };
-      const possible = postgresqlParameters.filter(
-        (each) =>
-          !(without.has("recovery-parameters") && recoveryParameters.has(each.name)) &&
-          !(without.has("session-timeouts") && isTimeout(each.name)),
-      );
-      const parameter = random.pick(possible);
-      life.parameters.push(parameter.name);
-      return {
-        kind: "set-parameter",
-        name: parameter.name,
-        value: parameterValue(parameter, random, !without.has("extreme-values")),
-      };
-    },
+/** Sets a parameter, or resets one that was set. */
+export const parameterRule = (
+  possibleOf: (choice: WalkChoice) => readonly Parameter[],
+): Rule<ServiceLife, ServiceStep> => ({
+  weight: 10,
+  next(life, random, choice) {
+    if (life.parameters.length > 0 && random.next() < 0.25)
+      return { kind: "set-parameter", name: taken(life.parameters, random), value: null };
+    const parameter = random.pick(possibleOf(choice));
+    life.parameters.push(parameter.name);
+    return {
+      kind: "set-parameter",
+      name: parameter.name,
+      value: parameterValue(parameter, random, !choice.without.has("extreme-values")),
+    };
   },
-  { weight: 3, next: () => ({ kind: "restart" }) },
-  {
+});
+
+/** Rules of every engine. */
+export const serviceRules = {
+  restart: { weight: 3, next: () => ({ kind: "restart" }) },
+  resize: {
     weight: 2,
     feature: "plans",
     next(life, random) {
@@ -142,7 +155,7 @@ const rules: readonly Rule[] = [
       return { kind: "resize", plan: life.plan };
     },
   },
-  {
+  expand: {
     weight: 1,
     when: ({ storageGb }) => storageGb < mostStorageGb,
     next(life) {
@@ -150,7 +163,7 @@ const rules: readonly Rule[] = [
       return { kind: "expand", storageGb: life.storageGb };
     },
   },
-  {
+  addNode: {
     weight: 3,
     isLong: true,
     when: ({ nodes }) => nodes < mostNodes,
@@ -159,7 +172,7 @@ const rules: readonly Rule[] = [
       return { kind: "add-node" };
     },
   },
-  {
+  removeNode: {
     weight: 1,
     isLong: true,
     when: ({ nodes }) => nodes > 1,
@@ -168,8 +181,31 @@ const rules: readonly Rule[] = [
       return { kind: "remove-node" };
     },
   },
-  { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "switchover" }) },
-  { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "failover" }) },
+  switchover: { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "switchover" }) },
+  failover: { weight: 3, isLong: true, when: ({ nodes }) => nodes > 1, next: () => ({ kind: "failover" }) },
+  kill: { weight: 6, next: (_life, random) => ({ kind: "kill", victim: random.pick(walkVictims) }) },
+  storeOutage: { weight: 2, next: (_life, random) => ({ kind: "store-outage", ms: random.between(500, 8_000) }) },
+  backup: { weight: 3, next: () => ({ kind: "backup" }) },
+  rotateKey: { weight: 1, next: () => ({ kind: "rotate-key" }) },
+  rest: { weight: 2, next: (_life, random) => ({ kind: "rest", ms: random.between(500, 5_000) }) },
+} satisfies Readonly<Record<string, Rule<ServiceLife, ServiceStep>>>;
+
+/** What may come next. The steps of a seed depend on their order. */
+const rules: readonly Rule<Life, WalkStep>[] = [
+  parameterRule(({ without }) =>
+    postgresqlParameters.filter(
+      (each) =>
+        !(without.has("recovery-parameters") && recoveryParameters.has(each.name)) &&
+        !(without.has("session-timeouts") && isTimeout(each.name)),
+    ),
+  ),
+  serviceRules.restart,
+  serviceRules.resize,
+  serviceRules.expand,
+  serviceRules.addNode,
+  serviceRules.removeNode,
+  serviceRules.switchover,
+  serviceRules.failover,
   {
     weight: 2,
     isLong: true,
@@ -331,24 +367,20 @@ const rules: readonly Rule[] = [
     when: ({ open }) => open.length > 0,
     next: (life, random) => ({ kind: "end", name: taken(life.open, random), commits: random.next() < 0.7 }),
   },
-  { weight: 6, next: (_life, random) => ({ kind: "kill", victim: random.pick(walkVictims) }) },
-  { weight: 2, next: (_life, random) => ({ kind: "store-outage", ms: random.between(500, 8_000) }) },
-  { weight: 3, next: () => ({ kind: "backup" }) },
-  { weight: 1, next: () => ({ kind: "rotate-key" }) },
-  { weight: 2, next: (_life, random) => ({ kind: "rest", ms: random.between(500, 5_000) }) },
+  serviceRules.kill,
+  serviceRules.storeOutage,
+  serviceRules.backup,
+  serviceRules.rotateKey,
+  serviceRules.rest,
 ];
 
 /** Share of steps in which something is killed. */
 const killed = 0.15;
 
 /** Pure: the steps of a walk, without an end. */
-export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
-  const random = createRandom(choice.seed);
+export function planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
   const life: Life = {
-    count: 0,
-    plan: "tier-1",
-    storageGb: 1,
-    nodes: 1,
+    ...newServiceLife(),
     databases: [],
     roles: [],
     extensions: [],
@@ -357,11 +389,20 @@ export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
     largeObjects: [],
     prepared: [],
     open: [],
-    parameters: [],
     settings: [],
     isUpgraded: false,
   };
-  const offered = rules.filter(
+  return drawSteps(rules, life, choice);
+}
+
+/** Pure: steps by these rules, without an end. */
+export function* drawSteps<L, S extends { readonly kind: string }>(
+  all: readonly Rule<L, S>[],
+  life: L,
+  choice: WalkChoice,
+): Generator<PlannedStep<S | Extract<ServiceStep, { kind: "restart" }>>, never> {
+  const random = createRandom(choice.seed);
+  const offered = all.filter(
     ({ feature, isLong }) =>
       !(feature !== undefined && choice.without.has(feature)) && !(choice.isShort === true && isLong === true),
   );
@@ -375,7 +416,7 @@ export function* planSteps(choice: WalkChoice): Generator<PlannedStep, never> {
   }
 }
 
-function weighted(possible: readonly Rule[], random: Random): Rule {
+function weighted<L, S>(possible: readonly Rule<L, S>[], random: Random): Rule<L, S> {
   let left = random.next() * possible.reduce((sum, { weight }) => sum + weight, 0);
   const found = possible.find(({ weight }) => {
     left -= weight;

@@ -5,8 +5,8 @@ export type WalkVictim = (typeof walkVictims)[number];
 /** By which way a user makes or drops something. */
 export type Way = "sql" | "api";
 
-/** One step in the life of a PostgreSQL service. Every name is used once in a walk. */
-export type WalkStep =
+/** One step in the life of a service of any engine. */
+export type ServiceStep =
   /** `value` null resets the parameter. */
   | { readonly kind: "set-parameter"; readonly name: string; readonly value: string | null }
   | { readonly kind: "restart" }
@@ -14,6 +14,16 @@ export type WalkStep =
   | { readonly kind: "expand"; readonly storageGb: number }
   | { readonly kind: "add-node" | "remove-node" | "switchover" | "failover" }
   | { readonly kind: "upgrade"; readonly version: string }
+  | { readonly kind: "kill"; readonly victim: WalkVictim }
+  | { readonly kind: "store-outage"; readonly ms: number }
+  | { readonly kind: "backup" | "rotate-key" }
+  | { readonly kind: "rest"; readonly ms: number };
+
+export type ServiceStepKind = ServiceStep["kind"];
+
+/** One step in the life of a PostgreSQL service. Every name is used once in a walk. */
+export type WalkStep =
+  | ServiceStep
   | { readonly kind: "create-database"; readonly name: string; readonly way: Way }
   /** `atRest`: nothing is written for a while before, so that no commit stands between. */
   | { readonly kind: "drop-database"; readonly name: string; readonly way: Way; readonly atRest: boolean }
@@ -40,17 +50,23 @@ export type WalkStep =
   /** ALTER DATABASE ... SET. */
   | { readonly kind: "set-for-database"; readonly database: string; readonly name: string; readonly value: string }
   | { readonly kind: "prepare" | "begin"; readonly name: string }
-  | { readonly kind: "end-prepared" | "end"; readonly name: string; readonly commits: boolean }
-  | { readonly kind: "kill"; readonly victim: WalkVictim }
-  | { readonly kind: "store-outage"; readonly ms: number }
-  | { readonly kind: "backup" | "rotate-key" }
-  | { readonly kind: "rest"; readonly ms: number };
+  | { readonly kind: "end-prepared" | "end"; readonly name: string; readonly commits: boolean };
 
 export type WalkStepKind = WalkStep["kind"];
 
+/** One step in the life of a Valkey service. */
+export type ValkeyStep =
+  | ServiceStep
+  /** A script writes so many rows, all of them or none. */
+  | { readonly kind: "script"; readonly rows: number }
+  /** A row that expires. */
+  | { readonly kind: "expire"; readonly ms: number }
+  | { readonly kind: "flush" }
+  | { readonly kind: "create-user" | "drop-user"; readonly name: string };
+
 /** A step, and a process that is killed so long after it began. */
-export interface PlannedStep {
-  readonly step: WalkStep;
+export interface PlannedStep<S = WalkStep> {
+  readonly step: S;
   readonly kill?: { readonly victim: WalkVictim; readonly afterMs: number };
 }
 
