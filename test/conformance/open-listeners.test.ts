@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-// @ts-expect-error it has no types
 import { sourceFiles } from "../../bin/source-files.js";
 
 /** Files with a server of node's that call `listen` or `bind` themselves, and why egress could reach nothing of it. */

@@ -4,6 +4,7 @@ import { waitUntil } from "../support/wait-until.ts";
 import { createAccessUnderTest, type Entry, status } from "./access/access-under-test.ts";
 import { credentialCases } from "./access/credentials.ts";
 import { organizationCases } from "./access/organizations.ts";
+import { nameCases } from "./access/names.ts";
 import { peopleCases } from "./access/people.ts";
 
 describe("access", () => {
@@ -13,6 +14,7 @@ describe("access", () => {
 
   peopleCases(its);
   organizationCases(its);
+  nameCases(its);
   credentialCases(its);
 
   it("what was done and refused is in the audit log, and nothing secret is in the store", async () => {

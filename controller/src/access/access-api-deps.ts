@@ -3,6 +3,7 @@ import type { History } from "#kernel/history/history.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ApiKey, Token, User } from "./credential/credential.ts";
 import type { LastUse } from "./credential/last-use.ts";
@@ -17,6 +18,7 @@ import type { SignInSources } from "./user/known-sources.ts";
 
 /** What the RPCs about access work with. */
 export interface AccessApiDeps {
+  readonly store: Pick<Store, "get">;
   readonly begin: () => UnitOfWork;
   readonly organizations: Collection<Organization>;
   readonly membershipObjects: Collection<Membership>;

@@ -65,7 +65,10 @@ export interface Maker {
 /** A person, or the operator of the host. Id is the user name; the organization is the one that made it. */
 export type User = Resource<UserSpec, NoStatus>;
 
-export const userKind = defineKind<User>("user", { quotas: [{ name: "users", words: "users", limit: 400 }] });
+export const userKind = defineKind<User>("user", {
+  globalNames: "people sign in by it, before an organization is known",
+  quotas: [{ name: "users", words: "users", limit: 400 }],
+});
 
 export interface UserSpec {
   /**

@@ -15,7 +15,7 @@ import { auditOf, commitAndSee, organizationOf, principalOf } from "../caller.ts
 import { touchUser, type User } from "../credential/credential.ts";
 import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
-import { type Organization, organizationKind } from "./organization.ts";
+import { type Organization, organizationKind, type OrganizationSpec, releaseClaim } from "./organization.ts";
 
 /** One person may own so many. */
 const ownedMax = 20;
@@ -65,7 +65,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         const metadata = newMetadata(id, now, { name });
         // An operator makes them for others.
         const isOperator = caller.scopes.has("platform:*");
-        const spec = { quota: {}, ...(!isOperator && { maker: caller.id }) };
+        const spec: OrganizationSpec = { quota: {}, ...(!isOperator && { maker: caller.id, ownName: true }) };
         const organization: Organization = { metadata, spec, status: {} };
         const membership: Membership = {
           metadata: { ...metadata, id: membershipId(id, caller.id), name: caller.id, organizationId: id },
@@ -73,7 +73,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
           status: {},
         };
         const unit = deps.begin();
-        unit.claimName(organizationKind, "", name, id);
+        if (isOperator) unit.claimName(organizationKind, "", name, id);
         unit.create(organizationKind, organization);
         unit.create(membershipKind, membership);
         touchUser(unit, user, now);
@@ -104,10 +104,13 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         const before = require(orgId, call);
         const { metadata } = before.object;
         if (name === undefined || name === metadata.name) return message(before.object);
-        const after: Organization = { ...before.object, metadata: { ...nextMetadata(metadata, clock.now()), name } };
+        const after: Organization = {
+          ...before.object,
+          metadata: { ...nextMetadata(metadata, clock.now()), name },
+          spec: { ...before.object.spec, ownName: true },
+        };
         const unit = deps.begin();
-        unit.releaseName(organizationKind, "", metadata.name);
-        unit.claimName(organizationKind, "", name, orgId);
+        await releaseClaim(unit, deps.store, metadata, call.signal);
         unit.update(organizationKind, before, after);
         unit.audit(auditOf(call, "organization.update", "organization", orgId));
         await commitAndSee(call, unit, [organizations]);
@@ -126,7 +129,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         }
         const unit = deps.begin();
         unit.remove(organizationKind, before);
-        unit.releaseName(organizationKind, "", before.object.metadata.name);
+        await releaseClaim(unit, deps.store, before.object.metadata, call.signal);
         unit.audit(auditOf(call, "organization.delete", "organization", orgId));
         await commitAndSee(call, unit, [organizations]);
         return create(EmptySchema);

@@ -1,9 +1,9 @@
 import type { Index } from "./object-index.ts";
 import type { Quota } from "./quota.ts";
-import type { Resource } from "./resource.ts";
+import type { KindName, Resource } from "./resource.ts";
 
 /** A kind of object: everything that the platform must know of all objects of the kind, wherever it meets them. */
-export interface Kind<R> {
+export interface Kind<R> extends KindName {
   /** Name of its key range; stored, so it never changes. */
   readonly name: string;
   /** Reads a stored object, and upgrades the form of older versions; it keeps the fields that it does not know. */

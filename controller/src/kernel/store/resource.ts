@@ -44,6 +44,8 @@ export interface Stored<R> {
 /** A kind, by its name alone. */
 export interface KindName {
   readonly name: string;
+  /** Reason for names that are unique in the installation. Absent: a name is unique in its organization. */
+  readonly globalNames?: string;
 }
 
 export const root = "/holdfast/v1";

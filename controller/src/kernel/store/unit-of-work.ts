@@ -44,7 +44,10 @@ export interface UnitOfWork {
   remove<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>): void;
   /** Compare-and-set of a key that is no object's, such as the authority's record; revision 0 for a missing key. */
   replace(key: string, modRevision: bigint, value: string): void;
-  /** Claims a name; the commit throws NAME_TAKEN if another object has it. */
+  /**
+   * Claims a name in an organization; the commit throws NAME_TAKEN if another object has it. The organization is empty
+   * for kinds with `globalNames` alone: any other answer would tell a tenant which names others use.
+   */
   claimName(kind: KindName, organizationId: string, name: string, id: string): void;
   releaseName(kind: KindName, organizationId: string, name: string): void;
   event(event: NewEvent): void;
@@ -135,6 +138,8 @@ export function createUnitOfWork(store: Store, { outbox, written, sealer, clock,
       puts.push({ key, value });
     },
     claimName(kind, organizationId, name, id) {
+      const isGlobal = kind.globalNames !== undefined;
+      assert((organizationId === "") === isGlobal, `a name of a ${kind.name} is unique in its organization`);
       const key = nameKeyOf(kind, organizationId, name);
       claims.push({ key, name });
       conditions.push({ key, modRevision: 0n });

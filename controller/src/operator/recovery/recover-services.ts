@@ -165,21 +165,25 @@ async function isNameTaken(
   return holder !== undefined && holder.value !== id;
 }
 
-/** Its organization, or the one that has that name here; made when there is neither. */
-async function homeOf(
-  { organization: { id, name } }: ServiceDescriptor,
-  { store, clock }: RecoverDeps,
+/**
+ * Its organization, or the one that claimed that name here; made when there is neither. An organization whose name
+ * others may have too is found by its id alone.
+ */
+export async function homeOf(
+  { organization: { id, name, ownName } }: Pick<ServiceDescriptor, "organization">,
+  { store, clock }: Pick<RecoverDeps, "store" | "clock">,
   signal: AbortSignal | undefined,
 ): Promise<string> {
   if ((await store.get(keyOf(organizationKind, id), signal)) !== undefined) return id;
   const nameKey = nameKeyOf(organizationKind, "", name);
-  const namesake = await store.get(nameKey, signal);
+  const namesake = ownName ? undefined : await store.get(nameKey, signal);
   if (namesake !== undefined) return namesake.value;
   const organization: Organization = {
     metadata: newMetadata(id, clock.now(), { name }),
-    spec: { quota: {} },
+    spec: { quota: {}, ...(ownName && { ownName }) },
     status: {},
   };
-  await put(store, [{ key: nameKey, value: id }, objectPut(organizationKind, organization)], signal);
+  const claim = ownName ? [] : [{ key: nameKey, value: id }];
+  await put(store, [...claim, objectPut(organizationKind, organization)], signal);
   return id;
 }

@@ -11,12 +11,14 @@ import { startTestPostgresql, type TestPostgresql } from "../../../../test/suppo
 import { createHistory, type History } from "#kernel/history/history.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
-import { keyOf, root } from "#kernel/store/resource.ts";
+import { keyOf, nameKeyOf, root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createDeliveries, newDeliveries } from "#notify/webhook/deliveries.ts";
+import { homeOf } from "./recover-services.ts";
 import { restoreSnapshot } from "./restore.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { createSnapshotReconciler, snapshots } from "./snapshot-reconciler.ts";
+import { organizationKind } from "#access/organization/organization.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 
@@ -171,4 +173,19 @@ test("a snapshot is taken each hour, and the newest 48 stay", async () => {
   const kept = await snapshots({ objects });
   expect(kept).toHaveLength(48);
   expect(kept.at(-1)?.key).toContain(new Date(time.now).toISOString().slice(0, 10));
+});
+
+test("recovered services join the organization that claims their organization's name, unless others may have the name", async () => {
+  const first = { id: uuidv7(), name: "first" };
+  await put(nameKeyOf(organizationKind, "", first.name), first.id);
+  const home = (organization: { id: string; name: string; ownName?: true }) =>
+    homeOf({ organization }, deps(), undefined);
+  expect(await home({ id: uuidv7(), name: "first" })).toBe(first.id);
+  const namesake = { id: uuidv7(), name: "first", ownName: true } as const;
+  expect(await home(namesake)).toBe(namesake.id);
+  expect(await home(namesake)).toBe(namesake.id);
+  const claims = await store.list(nameKeyOf(organizationKind, "", ""), { limit: 10 });
+  expect(claims.values.map(({ value }) => value)).toEqual([first.id]);
+  const made = JSON.parse((await store.get(keyOf(organizationKind, namesake.id)))?.value ?? "");
+  expect(made).toMatchObject({ metadata: { name: "first" }, spec: { ownName: true } });
 });

@@ -162,9 +162,13 @@ type DescribedParts = Pick<DescriptionWorkDeps, "services" | "users" | "organiza
 function describing({ services, users, organizations, index }: DescribedParts) {
   return (archive: ArchiveObject): ServiceDescriptor => {
     const { id, organizationId } = archive.metadata;
-    const organization = organizations.get(organizationId)?.object.metadata;
+    const { metadata, spec } = organizations.get(organizationId)?.object ?? {};
     return descriptorOf({
-      organization: { id: organizationId, name: organization?.name ?? organizationId },
+      organization: {
+        id: organizationId,
+        name: metadata?.name ?? organizationId,
+        ...(spec?.ownName && { ownName: true }),
+      },
       service: services.get(id)?.object,
       users: usersOfService(users, id),
       archive,

@@ -9,7 +9,8 @@ import { type BackupObject, isShown } from "./backup.ts";
 
 /** All that brings a service back besides its bytes: it lies beside them in the store, sealed under the master key. */
 export interface ServiceDescriptor {
-  readonly organization: { readonly id: string; readonly name: string };
+  /** `ownName`: others may have the name too, so the organization is found by its id alone. */
+  readonly organization: { readonly id: string; readonly name: string; readonly ownName?: true };
   /** Null for one that is gone and has left backups. */
   readonly service: ManagedServiceObject | null;
   readonly users: readonly DatabaseUserObject[];

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { createOrganizations } from "../../support/platform/organizations.ts";
+import { type AccessUnderTest, status } from "./access-under-test.ts";
+
+type Answers = readonly [own: number, ownAgain: number, othersSame: number];
+
+/**
+ * Answers to the making of one name: by an organization, by the same once more, and by another organization. A name that
+ * is unique in its organization is 409 there alone.
+ */
+// biome-ignore format: a table, aligned so that it reads as one
+const uniqueInOrganization: readonly (readonly [path: string, body: object, answers: Answers])[] = [
+  ["/managed-services",           { name: "same", database_type: "valkey", plan_name: "tier-1", storage_size_gb: 1 }, [202, 409, 202]],
+  ["/app-services",               { name: "same" },                                                                  [201, 409, 201]],
+  ["/projects/deploy",            { descriptor: { name: "same", resources: [] } },                                   [202, 409, 202]],
+  ["/api/v1/metrics-exports",     { name: "same", destination_type: "prometheus_remote_write", data_type: "metrics",
+                                    configuration: { url: "https://1.1.1.1/", bearer_token: "t" } },                 [201, 409, 201]],
+  ["/alerts/channels",            { name: "same", type: "webhook", config: { url: "https://1.1.1.1/" } },            [201, 201, 201]],
+  ["/webhooks",                   { url: "https://1.1.1.1/same" },                                                   [201, 201, 201]],
+  ["/api-keys",                   { name: "same", scopes: ["services:read"] },                                       [201, 201, 201]],
+  ["/users",                      { username: "same" },                                                              [201, 409, 409]],
+];
+
+/** Names that organizations use, and what another organization learns of them. */
+export function nameCases(its: AccessUnderTest): void {
+  describe("names", () => {
+    it("are unique in an organization, so that no other learns that one is in use; user names alone are global", async () => {
+      const organizations = createOrganizations(its.platform);
+      try {
+        const other = await organizations.create("neighbour");
+        const keys = [await organizations.createKey(its.organizationId), await organizations.createKey(other)];
+        const [own, others] = keys.map(({ authorization }) => its.platform.rest.as(authorization));
+        if (own === undefined || others === undefined) throw new Error("both have a key");
+        for (const [path, body, answers] of uniqueInOrganization) {
+          const answered = [];
+          for (const rest of [own, own, others]) answered.push(await status(rest.post(path, body)));
+          expect([path, ...answered]).toEqual([path, ...answers]);
+        }
+        const appOf = async (rest: typeof own) =>
+          (await rest.get<{ apps: { id: string }[] }>("/app-services")).json.apps[0]?.id ?? "";
+        for (const rest of [own, others]) {
+          const domains = `/app-services/${await appOf(rest)}/domains`;
+          expect(await status(rest.post(domains, { name: "www.example.com" }))).toBe(201);
+          expect(await status(rest.post(domains, { name: "www.example.com" }))).toBe(409);
+        }
+        const once = { headers: { "idempotency-key": "same" }, body: { name: "once", scopes: ["services:read"] } };
+        for (const rest of [own, own, others]) expect(await status(rest.call("POST", "/api-keys", once))).toBe(201);
+      } finally {
+        organizations.close();
+      }
+    });
+
+    it("of an organization are its members' choice: no name of another is refused, and what it claimed is free", async () => {
+      const password = "correct horse battery";
+      const stranger = await its.newPerson("stranger", password, "viewer");
+      const organizations = createOrganizations(its.platform);
+      try {
+        const theirs = await its.owner.post<{ id: string }>("/organizations", { name: "taken" });
+        expect(theirs.status).toBe(201);
+        await organizations.create("operated");
+        for (const name of ["taken", "operated", "default"]) {
+          const made = await stranger.post<{ id: string }>("/organizations", { name });
+          expect([name, made.status]).toEqual([name, 201]);
+          const path = `/organizations/${made.json.id}`;
+          expect(await status(stranger.patch(path, { name: "another" }))).toBe(200);
+          expect((await stranger.patch(path, { name })).json).toMatchObject({ name });
+          expect(await status(stranger.delete(path))).toBe(204);
+        }
+        // A namesake's end leaves the claim of an operator's organization.
+        await expect(organizations.create("operated")).rejects.toThrow("in use");
+        expect(await status(its.owner.delete(`/organizations/${theirs.json.id}`))).toBe(204);
+      } finally {
+        organizations.close();
+      }
+    });
+  });
+}
