@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdir, open, readdir, realpath, rename, rm, truncate } from "node:fs/promises";
+import { mkdir, open, readdir, realpath, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { Enrollment } from "../compute-provider.ts";
-import { diskFailure } from "../local/data-disk.ts";
+import { makeWhole, removeDrafts } from "../local/atomic-file.ts";
+import { diskFailure, makeSparse } from "../local/data-disk.ts";
 import { enrollmentText } from "../local/enrollment-file.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
@@ -27,15 +28,17 @@ export interface PackedDirectories {
 export function createPackedDirectories(directory: string, lock: DirectoryLock): PackedDirectories {
   async function make(path: string, from: string, signal: AbortSignal): Promise<void> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const partial = `${path}.partial`;
-    await rm(partial, { force: true });
-    // Read far more often than made, from the host's memory: what unpacks fastest is best.
-    const args = [await realpath(from), partial, "-comp", "lz4", "-noappend", "-quiet", "-no-progress"];
-    await runProgram("mksquashfs", args, { signal }).catch((error: unknown) => {
-      signal.throwIfAborted();
-      throw diskFailure("A disk for virtual machines could not be made (mksquashfs)", error);
+    await removeDrafts(path);
+    // The draft of an earlier version.
+    await rm(`${path}.partial`, { force: true });
+    await makeWhole(path, async (draft) => {
+      // Read far more often than made, from the host's memory: what unpacks fastest is best.
+      const args = [await realpath(from), draft, "-comp", "lz4", "-noappend", "-quiet", "-no-progress"];
+      await runProgram("mksquashfs", args, { signal }).catch((error: unknown) => {
+        signal.throwIfAborted();
+        throw diskFailure("A disk for virtual machines could not be made (mksquashfs)", error);
+      });
     });
-    await rename(partial, path);
   }
 
   return {
@@ -92,8 +95,7 @@ export async function writeEnrollmentDisk(
 }
 
 async function makeFile(path: string, bytes: number): Promise<void> {
-  if (existsSync(path)) return;
-  const file = await open(path, "a", 0o600);
-  await file.close();
-  await truncate(path, bytes);
+  // An earlier version that was killed may have left an empty one.
+  if (existsSync(path) && (await stat(path)).size > 0) return;
+  await makeWhole(path, (draft) => makeSparse(draft, bytes));
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { syncPath } from "@holdfast/common/sync-path.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /** Ends the names of files that are only there while they are written. */
@@ -48,6 +49,31 @@ export async function claimFile(path: string, text: string, scratch: string): Pr
     throw error;
   } finally {
     await rm(temporary, { force: true });
+  }
+}
+
+/**
+ * Makes a file under a name of its own, and gives it the path once it is whole and on the disk. A program that a killed
+ * process began may go on writing: it never meets the file of the next process. What it leaves is for `removeDrafts`.
+ */
+export async function makeWhole(path: string, make: (draft: string) => Promise<void>): Promise<void> {
+  const draft = `${path}.${randomUUID()}${temporarySuffix}`;
+  try {
+    await make(draft);
+    await syncPath(draft);
+    await rename(draft, path);
+    await syncPath(dirname(path));
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Removes what makings of the path by processes that were killed have left; none may be under way. */
+export async function removeDrafts(path: string): Promise<void> {
+  const directory = dirname(path);
+  for (const name of await namesIn(directory)) {
+    if (name.startsWith(`${basename(path)}.`) && name.endsWith(temporarySuffix))
+      await rm(join(directory, name), { force: true });
   }
 }
 

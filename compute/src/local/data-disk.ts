@@ -6,7 +6,7 @@ import { inImage } from "@holdfast/image/in-image.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { layoutOf, type MachinePaths, machinePaths } from "./machine-paths.ts";
 import type { MachineRecord } from "./machine-record.ts";
-import { namesIn } from "./atomic-file.ts";
+import { makeWhole, namesIn } from "./atomic-file.ts";
 import { placeIn, removePlaced } from "./storage-tiers.ts";
 
 /** xfs refuses to be smaller. */
@@ -23,7 +23,7 @@ export interface DiskRequest {
   readonly tierDirectory: string | undefined;
 }
 
-/** Makes an empty data disk; what was there goes. */
+/** Makes an empty data disk; what was there goes. A disk that is a file is there whole or not at all. */
 export async function makeDisk(
   paths: Pick<MachinePaths, "diskFile" | "dataDirectory">,
   request: DiskRequest,
@@ -38,10 +38,20 @@ export async function makeDisk(
   }
   await removePlaced(paths.diskFile);
   const place = await placeIn(tierDirectory, paths.diskFile);
-  const file = await open(place, "wx", 0o600);
-  await file.truncate(diskBytes);
-  await file.close();
-  await format(place, imageRoot);
+  await makeWhole(place, async (draft) => {
+    await makeSparse(draft, diskBytes);
+    await format(draft, imageRoot);
+  });
+}
+
+/** Makes a file of zeros that takes no room. There is none of the name. */
+export async function makeSparse(path: string, bytes: number): Promise<void> {
+  const file = await open(path, "wx", 0o600);
+  try {
+    await file.truncate(bytes);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Removes a directory in the shape of a machine with its data disk, wherever that is. */
