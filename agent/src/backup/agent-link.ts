@@ -50,13 +50,22 @@ export function createAgentLink(path: string, outcome: string): AgentLink {
     }
   }
 
+  /** A line that is no message ends its connection, and nothing else. */
+  function read(line: string, from: Socket): void {
+    try {
+      hear(JSON.parse(line) as ToComponent);
+    } catch {
+      from.destroy();
+    }
+  }
+
   const server = createServer((socket) => {
     agents.add(socket);
     socket.on("error", () => socket.destroy());
     socket.on("close", () => agents.delete(socket));
     createInterface({ input: socket })
       .on("error", () => socket.destroy())
-      .on("line", (line) => hear(JSON.parse(line) as ToComponent));
+      .on("line", (line) => read(line, socket));
     if (newest !== undefined) say({ report: newest }, [socket]);
     for (const [id, { uses }] of needs) say({ need: { id, uses } }, [socket]);
   });

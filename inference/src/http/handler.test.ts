@@ -17,6 +17,7 @@ import { openJournal } from "../journal/journal.ts";
 import { createMetrics } from "../metrics.ts";
 import { createHandler } from "./handler.ts";
 import { createBodyRoom } from "./read-body.ts";
+import { clientWords } from "../../../test/hostile/client-words.ts";
 
 const organizationId = "o";
 const keyId = randomUUID();
@@ -150,7 +151,7 @@ test("words that every object knows are no paths, methods, models or members", a
   const url = await serve(false);
   release();
   const authorization = `Bearer ${secret}`;
-  for (const word of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+  for (const word of clientWords) {
     expect((await fetch(new URL(`/${word}`, url))).status).toBe(404);
     expect((await fetch(new URL(`/v1/${word}`, url), { headers: { authorization: `Bearer ${word}` } })).status).toBe(
       404,
