@@ -4,6 +4,7 @@ import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Exchange, headerOf } from "./exchange.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { HttpResponse } from "@holdfast/https/request-handler.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { Encode } from "./json/encode.ts";
@@ -99,7 +100,7 @@ export function compileEvents(
 }
 
 function eventsOf(page: Page, entries: DescField, encode: Encode): string {
-  const list = (page[entries.localName] ?? []) as readonly object[];
+  const list = (lookUp(page, entries.localName) ?? []) as readonly object[];
   return list
     .map((entry, index) => `${index === list.length - 1 ? `id: ${page.nextCursor}\n` : ""}data: ${encode(entry)}\n\n`)
     .join("");

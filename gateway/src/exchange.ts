@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
 import { type AnswerHeaders, problemAnswer } from "./problem.ts";
 
@@ -46,7 +47,7 @@ export function openExchange(
 
 /** The text of a header; undefined when absent. */
 export function headerOf(request: HttpRequest, name: string): string | undefined {
-  const value = request.headers[name];
+  const value = lookUp(request.headers, name);
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
@@ -58,7 +59,7 @@ export function send(
   body: string | Uint8Array,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  for (const name in headers) answerHeaders[name] = headers[name] ?? "";
+  for (const [name, value] of Object.entries(headers)) answerHeaders[name] = value;
   if (status !== 204) answerHeaders["content-length"] = String(Buffer.byteLength(body));
   (response as ServerResponse).writeHead(status, answerHeaders as OutgoingHttpHeaders);
   if (request.method === "HEAD" || status === 204) response.end();
@@ -75,8 +76,14 @@ function sendSlowly(response: ServerResponse, body: Buffer): void {
     while (at < body.length) {
       const chunk = body.subarray(at, at + chunkBytes);
       at += chunk.length;
-      if (at >= body.length) return void response.end(chunk);
-      if (!response.write(chunk)) return void response.once("drain", write);
+      if (at >= body.length) {
+        response.end(chunk);
+        return;
+      }
+      if (!response.write(chunk)) {
+        response.once("drain", write);
+        return;
+      }
     }
   };
   write();

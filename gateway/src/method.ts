@@ -1,5 +1,6 @@
 import { type DescField, type DescMethod, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import type { Call, Checked, ServedService } from "@holdfast/common/call.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts";
 import { type AlsoStatus, BodyKind, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
@@ -55,7 +56,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
     served.service.methods.map((description) => {
       const name = `${description.parent.typeName}.${description.name}`;
       const rules = getOption(description, rulesOption);
-      const handler = served.handlers[description.localName];
+      const handler = lookUp(served.handlers, description.localName);
       if (rules.scope === "") throw new Error(`${name} declares no scope`);
       if (handler === undefined) throw new Error(`${name} has no implementation`);
       if (description.methodKind !== "unary") throw new Error(`${name} is a stream, which the gateway does not serve`);
@@ -69,7 +70,7 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
         keepsAnswer: !rules.readOnly && !rules.unkept,
         maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : usualBodyBytes),
         rest: restRule(description),
-        check: served.checks[description.localName] as ApiMethod["check"],
+        check: lookUp(served.checks, description.localName) as ApiMethod["check"],
         handle: (input: Message, call: Call) => handler(input as never, call) as Promise<object>,
       };
     }),

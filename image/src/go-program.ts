@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { runProgram } from "@holdfast/common/run-program.ts";
 import { ImageImpossible } from "./image-impossible.ts";
 import { inImage } from "./in-image.ts";
@@ -76,7 +77,12 @@ async function build(
   if (existsSync(trusted)) await copyFile(trusted, join(work, "trusted.pem"));
   if (asRoot) await runProgram("chown", ["-R", `${uid}:${uid}`, work]);
   const env = {
-    ...Object.fromEntries(passedOn.flatMap((key) => (process.env[key] ? [[key, process.env[key]]] : []))),
+    ...Object.fromEntries(
+      passedOn.flatMap((key) => {
+        const value = lookUp(process.env, key);
+        return value ? [[key, value]] : [];
+      }),
+    ),
     PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
     HOME: join(work, "home"),
     GOBIN: join(work, "bin"),

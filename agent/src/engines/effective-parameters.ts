@@ -1,6 +1,7 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import { type PlanSize, planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Instance } from "./engine-driver.ts";
 
 /** Every parameter of the catalog that this instance runs with: the user's, the plan's or the default. */
@@ -8,7 +9,7 @@ export function effectiveParameters({ spec, atLeast = {} }: Pick<Instance, "spec
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
-    const value = spec.parameters[name] ?? plan[name] ?? parameter.default;
+    const value = lookUp(spec.parameters, name) ?? plan[name] ?? parameter.default;
     if (value !== null) values.set(name, withinLimits(parameter, value));
   }
   for (const [name, least] of Object.entries(atLeast)) {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -187,12 +188,12 @@ export function conformsToEngineDriver(subject: ConformanceSubject): void {
         await machine.writeConfig();
         await driver.reload(machine.instance, machine.signal);
         const before = await driver.observe(machine.instance, machine.signal);
-        expect(before.effectiveParameters[subject.live[0]]).toBe(subject.live[1]);
-        expect(before.effectiveParameters[subject.atStart[0]]).not.toBe(subject.atStart[1]);
+        expect(lookUp(before.effectiveParameters, subject.live[0])).toBe(subject.live[1]);
+        expect(lookUp(before.effectiveParameters, subject.atStart[0])).not.toBe(subject.atStart[1]);
         expect(before.pendingRestart).toEqual([subject.atStart[0]]);
         await restart(machine);
         const after = await driver.observe(machine.instance, machine.signal);
-        expect(after.effectiveParameters[subject.atStart[0]]).toBe(subject.atStart[1]);
+        expect(lookUp(after.effectiveParameters, subject.atStart[0])).toBe(subject.atStart[1]);
         expect(after.pendingRestart).toEqual([]);
       });
 
@@ -327,7 +328,9 @@ async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise
 }
 
 async function ended(client: ConformanceClient): Promise<void> {
-  let isOver = false;
-  void client.ended.then(() => (isOver = true));
-  await waitUntil("the other side ended the session", () => isOver, { everyMs: 5 });
+  const signal = AbortSignal.timeout(30_000);
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("the other side did not end the session")), { once: true });
+  });
+  await Promise.race([client.ended, late]);
 }

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 type Parameters = Readonly<Record<string, string>>;
 
 /** Which values the engine started with last, and which it would not start with. */
@@ -16,8 +17,8 @@ export function effectiveParameters(
 ): Record<string, string> {
   const effective: Record<string, string> = { ...wanted };
   for (const [name, { value }] of Object.entries(rejected)) {
-    if ((wanted[name] ?? null) !== value) continue;
-    const good = lastGood[name];
+    if ((lookUp(wanted, name) ?? null) !== value) continue;
+    const good = lookUp(lastGood, name);
     if (good === undefined) delete effective[name];
     else effective[name] = good;
   }
@@ -27,7 +28,7 @@ export function effectiveParameters(
 /** Rejections that still say something about what is wanted: a new value gets a new chance. */
 export function currentRejections(wanted: Parameters, history: ParameterHistory): ParameterHistory["rejected"] {
   return Object.fromEntries(
-    Object.entries(history.rejected).filter(([name, { value }]) => (wanted[name] ?? null) === value),
+    Object.entries(history.rejected).filter(([name, { value }]) => (lookUp(wanted, name) ?? null) === value),
   );
 }
 
@@ -41,10 +42,12 @@ export function rejectChanges(
   { message, parameter }: { readonly message: string; readonly parameter: string | undefined },
 ): ParameterHistory | undefined {
   const names = new Set([...Object.keys(tried), ...Object.keys(history.lastGood)]);
-  const changed = [...names].filter((name) => tried[name] !== history.lastGood[name]);
+  const changed = [...names].filter((name) => lookUp(tried, name) !== lookUp(history.lastGood, name));
   if (changed.length === 0) return undefined;
   const named = changed.filter((name) => name === parameter || message.includes(name));
   const blamed = named.length > 0 ? named : changed;
-  const rejected = Object.fromEntries(blamed.map((name) => [name, { value: tried[name] ?? null, reason: message }]));
+  const rejected = Object.fromEntries(
+    blamed.map((name) => [name, { value: lookUp(tried, name) ?? null, reason: message }]),
+  );
   return { lastGood: history.lastGood, rejected: { ...history.rejected, ...rejected } };
 }

@@ -72,6 +72,7 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   async function perform<K extends TaskKind>(kind: K, task: Task, signal: AbortSignal): Promise<TaskResult> {
+    // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the kinds of the proto
     const handler: TaskHandler<K> = handlers[kind];
     const input = task.input.value as Parameters<TaskHandler<K>["run"]>[0];
     const context: TaskContext = {
@@ -143,7 +144,10 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
 
   function accept(given: Task): void {
     const task = withOwnDeadline(given);
-    if (waiting !== undefined) return void waiting.tasks.push(task);
+    if (waiting !== undefined) {
+      waiting.tasks.push(task);
+      return;
+    }
     const recorded = journal.outcome(task.id);
     if (typeof recorded === "object") return sendResult(recorded);
     if (underWay.has(task.id)) return;
@@ -186,7 +190,10 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   function acknowledged(taskId: string): void {
-    if (waiting !== undefined) return void waiting.acknowledged.push(taskId);
+    if (waiting !== undefined) {
+      waiting.acknowledged.push(taskId);
+      return;
+    }
     journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
   }
 

@@ -2,6 +2,7 @@
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /** No session ends, and no statement or lock is given up, for a limit that users set. */
+// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const unlimited: SessionSettings = {
   statement_timeout: "0",
   lock_timeout: "0",
@@ -75,6 +76,7 @@ export function isPinned(setting: string): boolean {
 }
 
 /** What a program of the engine that pins the remainder by itself, such as pg_dump, needs beside. */
+// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const leastSettings: SessionSettings = {
   ...unlimited,
   default_transaction_read_only: "off",

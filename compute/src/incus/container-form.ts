@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { rootBytesOf } from "../compute-provider.ts";
 import { writeEnrollment } from "../local/enrollment-file.ts";
 import type { MachinePaths } from "../local/machine-paths.ts";
@@ -24,9 +25,11 @@ export function createContainerForm({ incus, materials, node, command }: Contain
   /** A machine starts with today's code and node, whatever it was made with. */
   async function refreshCode({ name, devices }: Instance, signal: AbortSignal): Promise<void> {
     const sources = { code: await materials.code(), node: dirname(node) };
-    const stale = Object.entries(sources).filter(([key, source]) => source && devices[key]?.["source"] !== source);
+    const stale = Object.entries(sources).filter(
+      ([key, source]) => source && lookUp(devices, key)?.["source"] !== source,
+    );
     if (stale.length === 0) return;
-    const fresh = stale.map(([key, source]) => [key, { ...devices[key], source }]);
+    const fresh = stale.map(([key, source]) => [key, { ...lookUp(devices, key), source }]);
     await incus.call("PATCH", `/1.0/instances/${name}`, signal, { devices: Object.fromEntries(fresh) });
   }
 
@@ -44,7 +47,7 @@ export function createContainerForm({ incus, materials, node, command }: Contain
     async refresh(instance, facts, image, signal) {
       await refreshCode(instance, signal);
       const { name, config } = instance;
-      if (facts.nodeImage === "" || config[imageKey] === facts.nodeImage) return;
+      if (facts.nodeImage === "" || lookUp(config, imageKey) === facts.nodeImage) return;
       // The root is made anew when another image was put under the data disk.
       const made = await materials.ensure(image().root, signal);
       const source = { type: "image", fingerprint: made.image };

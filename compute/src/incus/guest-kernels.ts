@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import type { GuestKernels, InstanceKind } from "../compute-provider.ts";
 import type { DirectoryLock } from "../local/directory-lock.ts";
@@ -29,7 +30,7 @@ export function createGuestKernels({ layout, lock, inventory, power, forms, cloc
         // Now, and not while the machine is down.
         if ((await forms[kindOf(record.spec)].kernelFor(kernel, signal)) === undefined)
           throw new ComputeFailure(`Machine ${id} has no kernel of its own.`);
-        const booted = instance?.config[guestKey] ?? "";
+        const booted = lookUp(instance?.config ?? {}, guestKey) ?? "";
         await writeRecord(layout.machine(id).record, withGuestKernel(record, kernel, booted, clock.now()));
       }),
   };

@@ -65,7 +65,9 @@ export function createIncusClient(address: IncusAddress, project: string): Incus
       const waiters = waiting.get(id) ?? new Set();
       waiting.set(id, waiters);
       // The way is the event; a stream that ended and came back at the wrong moment must not leave us waiting for ever.
-      const net = setInterval(() => void lookUp(id, send).then(settle, () => undefined), lookAgainMs);
+      const net = setInterval(() => {
+        lookUp(id, send).then(settle, () => undefined);
+      }, lookAgainMs);
       const waiter = (operation: OperationState) => {
         clearInterval(net);
         signal.removeEventListener("abort", abort);

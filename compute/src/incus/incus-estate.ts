@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { namesIn } from "../local/atomic-file.ts";
 import { layoutOf } from "../local/machine-paths.ts";
 import type { IncusClient } from "./incus-client.ts";
@@ -46,12 +47,15 @@ export async function ownerOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const owner = await lookFor(incus, `/1.0/projects/${project}`, signal);
-  if (owner !== undefined && owner.config[ownerKey] === undefined) throw new NotOurs(`project ${project}`);
+  if (owner !== undefined && lookUp(owner.config, ownerKey) === undefined) throw new NotOurs(`project ${project}`);
   const storage = await lookFor(incus, poolPath(pool), signal);
   // Pools did not say whose they are once; then the project speaks for both.
-  if (storage !== undefined && (storage.config[ownerKey] ?? owner?.config[ownerKey]) === undefined)
+  if (
+    storage !== undefined &&
+    (lookUp(storage.config, ownerKey) ?? lookUp(owner?.config ?? {}, ownerKey)) === undefined
+  )
     throw new NotOurs(`storage pool ${pool}`);
-  return owner?.config[ownerKey] ?? storage?.config[ownerKey];
+  return lookUp(owner?.config ?? {}, ownerKey) ?? lookUp(storage?.config ?? {}, ownerKey);
 }
 
 /** Something of the daemon has a name that we need, and is not ours. */

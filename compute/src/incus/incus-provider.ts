@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { largestTreeBytes } from "@holdfast/image/image-manifest.ts";
 import { ComputeFailure, ComputePending } from "../compute-failure.ts";
 import { type ComputeProvider, type InstanceKind, type MachineFacts, rootBytesOf } from "../compute-provider.ts";
@@ -94,7 +95,7 @@ export function createIncusProvider(deps: IncusProviderDeps): IncusProvider {
     log,
     async alsoNeeded() {
       const all = await incus.call<Instance[]>("GET", "/1.0/instances?recursion=1", closing.signal);
-      return all.flatMap(({ config }) => config[guestKey] ?? []);
+      return all.flatMap(({ config }) => lookUp(config, guestKey) ?? []);
     },
     async removeOthers(needed) {
       const newest = nodeImages.facts().flatMap(({ image }) => image ?? []);

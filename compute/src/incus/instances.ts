@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NodeImage } from "@holdfast/image/node-image.ts";
 import type { InstanceKind, MachineSpec } from "../compute-provider.ts";
 import type { ImageChoice } from "../local/node-images.ts";
@@ -86,7 +87,7 @@ export function createInstances(deps: InstancesDeps): Instances {
       ]);
       const image = () => imageFor({ ...record.spec, ...(record.image !== undefined && { image: record.image }) });
       // A machine from before kernels were pinned keeps the kernel that it booted last.
-      const pinned = withKernel(opened, opened.guestKernel ?? instance.config[guestKey]);
+      const pinned = withKernel(opened, opened.guestKernel ?? lookUp(instance.config, guestKey));
       await form.refresh(instance, factsOf(pinned), image, signal);
       await writeRecord(paths.record, { ...pinned, starts: record.starts + 1 });
       await power.start(id, signal);

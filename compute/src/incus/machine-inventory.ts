@@ -1,4 +1,5 @@
 import type { Log } from "@holdfast/common/log.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { ComputeFailure } from "../compute-failure.ts";
 import { type MachineFacts, rootBytesOf } from "../compute-provider.ts";
 import { namesIn } from "../local/atomic-file.ts";
@@ -88,7 +89,7 @@ function factsOf(
   snapshots: readonly string[],
 ): MachineFacts {
   const { starts, diskBytes, spec } = record ?? { starts: 0, diskBytes: 0, spec: undefined };
-  const guestKernel = record?.guestKernel ?? instance?.config[guestKey];
+  const guestKernel = record?.guestKernel ?? lookUp(instance?.config ?? {}, guestKey);
   const isWhole = instance !== undefined && record !== undefined && record.unfinished !== true;
   return {
     id,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Change, CostLine, Difference, Observation, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { specChanges } from "#resource-kind/spec-changes.ts";
@@ -136,7 +137,7 @@ export function driftOf(member: Member, { specOf, observe }: PlanWorld): readonl
   const recorded = specOf(member);
   const { actual }: Observation = observe(member);
   const told = Object.keys(recorded).filter((key) => Object.hasOwn(actual, key));
-  const pick = (from: ResourceSpec) => Object.fromEntries(told.map((key) => [key, from[key]]));
+  const pick = (from: ResourceSpec) => Object.fromEntries(told.map((key) => [key, lookUp(from, key)]));
   return specChanges(pick(recorded), pick(actual));
 }
 

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Database } from "#kernel/history/database.ts";
 
 export type Stream = "metrics" | "logs";
@@ -203,8 +204,11 @@ function cursorOf(row: Row): ExportCursor {
 }
 
 function stateOf(row: Row): RunState {
-  const number = (name: string) => Number(row[name]);
-  const orNull = (name: string) => (row[name] === null || row[name] === undefined ? null : Number(row[name]));
+  const number = (name: string) => Number(lookUp(row, name));
+  const orNull = (name: string) => {
+    const value = lookUp(row, name) ?? null;
+    return value === null ? null : Number(value);
+  };
   return {
     epoch: number("epoch"),
     consecutiveFailures: number("consecutive_failures"),

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -119,13 +120,14 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const written = writtenBytes === 0 ? undefined : createWrittenBytes(writtenBytes, clock.monotonicMs);
   const authority = await authorityReady;
   const { caFile } = settings;
+  // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the names of the data planes
   const directories = eachDataPlane((name) => settings[`${name}IdentityDir`]);
   const identities = await keepLocalIdentities({
     authority,
     caFile,
     directories,
     reachedBy: { inference: settings.inferenceNames },
-    onWritten: (generation) => void membership.tellAuthority(generation),
+    onWritten: (generation) => inBackground(log, "generation of the authority", membership.tellAuthority(generation)),
     clock,
     log,
   });

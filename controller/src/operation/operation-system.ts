@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
@@ -34,13 +35,21 @@ function openOperationSystem(
   { access, subjects }: OperationSystemDeps,
 ): System<{ readonly operation: OperationSystem }> {
   const operations = kernel.collections.open(operationKind);
-  const isThere = ({ kind, id }: Subject) => subjects[kind]?.get(id) !== undefined;
+  const isThere = ({ kind, id }: Subject) => lookUp(subjects, kind)?.get(id) !== undefined;
   const taskIds = createTaskIds(kernel.sealer);
   const sources: TaskSource[] = [];
   const asynchronous = createAsynchronousTasks(taskIds, sources);
   return {
     name: "operation",
-    gives: { operation: { taskIds, asynchronous, addTaskSource: (source) => void sources.push(source) } },
+    gives: {
+      operation: {
+        taskIds,
+        asynchronous,
+        addTaskSource: (source) => {
+          sources.push(source);
+        },
+      },
+    },
     serviceFigures: operationFigures(operations),
     rpcs: [createOperationApi({ ...kernel, operations, access }), createTaskApi({ asynchronous })],
     work: [

@@ -1,4 +1,5 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { encodeWellKnown } from "./encode-well-known.ts";
 import { bareItems, rulesOf } from "./field-rules.ts";
 
@@ -57,13 +58,13 @@ export function createEncoders(): (message: DescMessage) => Encode {
       const item = compileSingle(field);
       return (value: Members) =>
         `{${Object.keys(value)
-          .map((key) => `${quote(key)}:${item(value[key] as never)}`)
+          .map((key) => `${quote(key)}:${item(lookUp(value, key) as never)}`)
           .join(",")}}`;
     }
     if (field.fieldKind === "message" && rules.bare) {
       const items = bareItems(field.message);
       const encode = compileField(items);
-      return (value: Members) => encode((value[items.localName] ?? []) as never);
+      return (value: Members) => encode((lookUp(value, items.localName) ?? []) as never);
     }
     return compileSingle(field);
   }

@@ -17,7 +17,8 @@ interface NamedProfile {
 export function keepSession(context: Context, session: Session): string {
   const { environment, settings } = context;
   const name = nameAsked(context) ?? "default";
-  const before = readProfiles(environment).profiles[name];
+  const { profiles } = readProfiles(environment);
+  const before = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (before !== undefined && before.base_url !== settings.baseUrl && nameAsked(context) === undefined)
     throw new UsageError(`the profile ${name} is of ${before.base_url}: name another one by --profile`);
   const { baseUrl, caFile } = settings;

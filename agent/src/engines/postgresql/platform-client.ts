@@ -36,6 +36,7 @@ export function platformClient(instance: Instance, { user, database, settings, t
  * Beside those of every session: what only the superuser of the platform may set. Its statements are not printed, as they carry
  * verifiers.
  */
+// oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const superuserSettings: SessionSettings = {
   session_replication_role: "origin",
   row_security: "off",

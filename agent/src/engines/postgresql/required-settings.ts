@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 /**
  * Settings that replay takes at least as much of as the engine that wrote the log had: PostgreSQL compares them in
  * CheckRequiredParameterValues. `control` is the name that pg_controldata prints.
@@ -35,7 +36,7 @@ export function greatestOf(...all: readonly RequiredSettings[]): RequiredSetting
 
 /** Pure: does the first have more of a setting than the second? */
 export function exceeds(some: RequiredSettings, others: RequiredSettings): boolean {
-  return requiredNames.some((name) => (some[name] ?? 0) > (others[name] ?? 0));
+  return requiredNames.some((name) => (lookUp(some, name) ?? 0) > (lookUp(others, name) ?? 0));
 }
 
 /** Pure: the settings that recovery ended for, by the last words of the engine; undefined when it ended for another reason. */

@@ -1,6 +1,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import type { Call, RefusedCall, ServedService } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 
@@ -20,7 +21,7 @@ export interface RefusalAudit {
 }
 
 export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): RefusalAudit {
-  const kindOf = ({ parent }: DescMethod) => kinds[parent.typeName] ?? "";
+  const kindOf = ({ parent }: DescMethod) => lookUp(kinds, parent.typeName) ?? "";
 
   return {
     refused: ({ method, principal, source, requestId, error, input = {} }) =>
@@ -28,7 +29,7 @@ export function createRefusalAudit({ record, kinds }: RefusalAuditDeps): Refusal
     watch(served) {
       const handlers: Record<string, (input: never, call: Call) => unknown> = {};
       for (const method of served.service.methods) {
-        const handler = served.handlers[method.localName];
+        const handler = lookUp(served.handlers, method.localName);
         if (handler === undefined) throw new Error(`${served.service.typeName} has no ${method.localName}`);
         if (getOption(method, rules).readOnly || method.methodKind !== "unary") {
           handlers[method.localName] = handler;

@@ -1,5 +1,6 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CollectionSet, OpenKind } from "#kernel/store/collection-set.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { type Quota, requireAmount, usedOf } from "#kernel/store/quota.ts";
@@ -47,7 +48,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
   }
 
   function limitOf({ quota }: Row, { spec }: Organization): number {
-    return spec.quota[quota.name] ?? quota.limit;
+    return lookUp(spec.quota, quota.name) ?? quota.limit;
   }
 
   const amounts = (amountOf: (row: Row) => number): Amounts =>

@@ -5,6 +5,7 @@ import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { AddAuthUserSchema, ReadAuthRowsSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { type AppAuthService, AuthUserSchema } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { auditOf, commitAndSee } from "#access/caller.ts";
@@ -215,12 +216,15 @@ function checkedAddress(field: string, text: string): string {
 }
 
 function text(row: Row, name: string): string {
-  const value = row[name];
+  const value = lookUp(row, name);
   return typeof value === "string" ? value : "";
 }
 
 function textsOf<N extends string>(row: Row, names: Readonly<Record<string, N>>): Partial<Record<N, string>> {
-  const found = Object.entries(names).flatMap(([from, to]) => (typeof row[from] === "string" ? [[to, row[from]]] : []));
+  const found = Object.entries(names).flatMap(([from, to]) => {
+    const value = lookUp(row, from);
+    return typeof value === "string" ? [[to, value]] : [];
+  });
   return Object.fromEntries(found) as Partial<Record<N, string>>;
 }
 

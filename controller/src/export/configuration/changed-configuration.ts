@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { carriedSecretFault } from "#kernel/secrets/destined-secret.ts";
 import type { Destination } from "../destinations/destination.ts";
 import type { Configuration } from "../metrics-export.ts";
@@ -35,8 +36,10 @@ function withSecrets(
   const { configuration, faults, used } = unmasked(destination, checked.configuration, kept);
   const [before, after] = [targetOf(destination, kept), targetOf(destination, configuration)];
   const carried = Object.entries(destination.fields)
-    .filter(([key, field]) => isSecret(field) && kept[key] !== undefined && configuration[key] !== undefined)
-    .filter(([key]) => used.has(key) || given[key] === undefined)
+    .filter(
+      ([key, field]) => isSecret(field) && lookUp(kept, key) !== undefined && lookUp(configuration, key) !== undefined,
+    )
+    .filter(([key]) => used.has(key) || lookUp(given, key) === undefined)
     .flatMap(([key]) => {
       const fault = carriedSecretFault(key, before, after);
       return fault === undefined ? [] : [{ key, code: fault.code, detail: fault.detail }];

@@ -1,4 +1,5 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
@@ -26,7 +27,7 @@ export async function checkTargets(
       `This installation has no default URL for ${destination.type}: name configuration.endpoint.`,
     );
   for (const [key, { kind }] of Object.entries(destination.fields)) {
-    const url = configuration[key];
+    const url = lookUp(configuration, key);
     if (kind !== "url" || typeof url !== "string") continue;
     const parsed = parseTarget(url);
     if (!parsed.ok)

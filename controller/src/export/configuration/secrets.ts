@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import {
   bindingLabel,
   type DestinedSecret,
@@ -27,7 +28,10 @@ export interface PartedConfiguration {
 }
 
 export function partConfiguration({ fields }: Fields, whole: Configuration): PartedConfiguration {
-  const isHidden = (key: string) => fields[key] !== undefined && isSecret(fields[key]);
+  const isHidden = (key: string) => {
+    const field = lookUp(fields, key);
+    return field !== undefined && isSecret(field);
+  };
   const entries = Object.entries(whole);
   return {
     configuration: Object.fromEntries(entries.filter(([key]) => !isHidden(key))),
@@ -69,13 +73,13 @@ function destinationOf(
   isPart: (target: Field["isTarget"]) => boolean,
 ): SecretDestination {
   const targets = Object.entries(fields).filter(([, field]) => isPart(field.isTarget));
-  return Object.fromEntries(targets.map(([key, field]) => [key, configuration[key] ?? field.default ?? null]));
+  return Object.fromEntries(targets.map(([key, field]) => [key, lookUp(configuration, key) ?? field.default ?? null]));
 }
 
 /** The configuration as it is shown: the mask in place of each secret. */
 export function shownConfiguration({ fields }: Fields, whole: Configuration): Configuration {
   const shown = (key: string, value: ConfigurationValue): ConfigurationValue => {
-    const kind = fields[key]?.kind;
+    const kind = lookUp(fields, key)?.kind;
     if (kind === "secret") return mask;
     if (kind !== "secretTexts") return value;
     return Object.fromEntries(Object.keys(value).map((name) => [name, mask]));
@@ -94,20 +98,20 @@ export function unmasked({ fields }: Fields, given: Configuration, kept: Secrets
       detail: `must not be the mask ${mask}: there is no ${what} that it stands for`,
     });
   const entries = Object.entries(given).map(([key, value]): [string, ConfigurationValue] => {
-    const field = fields[key];
+    const field = lookUp(fields, key);
     if (field === undefined || !isSecret(field)) return [key, value];
     if (field.kind === "secret") {
       if (value !== mask) return [key, value];
-      if (kept[key] === undefined) nothing(key, key);
+      if (lookUp(kept, key) === undefined) nothing(key, key);
       used.add(key);
-      return [key, kept[key] ?? value];
+      return [key, lookUp(kept, key) ?? value];
     }
-    const before = (kept[key] ?? {}) as Readonly<Record<string, string>>;
+    const before = (lookUp(kept, key) ?? {}) as Readonly<Record<string, string>>;
     const texts = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
       if (text !== mask) return [name, text] as const;
-      if (before[name] === undefined) nothing(key, name);
+      if (lookUp(before, name) === undefined) nothing(key, name);
       used.add(key);
-      return [name, before[name] ?? text] as const;
+      return [name, lookUp(before, name) ?? text] as const;
     });
     return [key, Object.fromEntries(texts)];
   });

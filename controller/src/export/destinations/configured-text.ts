@@ -1,8 +1,9 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Configuration } from "../metrics-export.ts";
 
 /** The text under a key that a checked configuration has to have. */
 export function configuredText(configuration: Configuration, key: string): string {
-  const value = configuration[key];
+  const value = lookUp(configuration, key);
   if (typeof value !== "string") throw new Error(`the configuration has no text ${key}`);
   return value;
 }

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { ConfigurationFault } from "./destination.ts";
 import { basicAuthorization } from "./pieces.ts";
@@ -13,7 +14,7 @@ export function checkCredentials(
     faults.push({ key: "password", code: "required", detail: "is required with username" });
   if (password !== undefined && username === undefined)
     faults.push({ key: "username", code: "required", detail: "is required with password" });
-  if (configuration[token] !== undefined && (username !== undefined || password !== undefined))
+  if (lookUp(configuration, token) !== undefined && (username !== undefined || password !== undefined))
     faults.push({ key: token, code: "exclusive", detail: "must not be given with username and password" });
   return faults;
 }

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { HostObject, HostStatus } from "./host.ts";
 
 /** By what the host told last: can it give machines this image, because it is there or can be made again there? */
@@ -26,7 +27,7 @@ export function sinceOf(
   const ids = new Set(images.flatMap(({ image = "" }) => (image === "" ? [] : [image])));
   return Object.fromEntries(
     [...ids].flatMap((id) => {
-      const since = known.has(id) ? before.imageSince?.[id] : now;
+      const since = known.has(id) ? lookUp(before.imageSince ?? {}, id) : now;
       return since === undefined ? [] : [[id, since] as const];
     }),
   );

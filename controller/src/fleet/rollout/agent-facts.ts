@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Fleet } from "../fleet.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -15,7 +16,7 @@ const betweenStates: ReadonlySet<string> = new Set(["preparing", "starting", "st
 
 /** Of the attempt that a machine's troubles count next; the same for each controller. */
 export function upgradeTaskId({ metadata, status }: AgentRollout, machineId: string): string {
-  return `agent-${metadata.generation}-${machineId}-${status.troubles[machineId]?.attempts ?? 0}`;
+  return `agent-${metadata.generation}-${machineId}-${lookUp(status.troubles, machineId)?.attempts ?? 0}`;
 }
 
 /** The agent of one machine, from what is in memory. */

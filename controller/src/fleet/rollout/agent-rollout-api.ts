@@ -108,7 +108,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         const { machineId, digest } = factsOf(machine);
         const now = stateOf(rollout, factsOf(machine));
         const { agentVersion: release = "", keeperProtocol = 0 } = fleet.session(machineId) ?? {};
-        const trouble = now === "current" ? undefined : rollout.status.troubles[machineId];
+        const trouble = now === "current" ? undefined : lookUp(rollout.status.troubles, machineId);
         const { attempts = 0, reason = "" } = trouble ?? {};
         return { machineId, release, digest, keeperProtocol, state: now, attempts, reason };
       });
@@ -120,7 +120,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       change(call, audited(call, "resume"), move("resumeRequested", "only one that is paused or halted goes on.")),
     retryAgentUpgrade: ({ machineId }, call) =>
       change(call, auditOf(call, "agent-rollout.retry", "machine", machineId), ({ object }) => {
-        const trouble = object.status.troubles[machineId];
+        const trouble = lookUp(object.status.troubles, machineId);
         if (trouble === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
         }

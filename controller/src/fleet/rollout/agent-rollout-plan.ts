@@ -63,7 +63,7 @@ export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): Agen
   if (agent.digest === spec.digest) return "current";
   if (!agent.able) return "needs_start";
   if (agent.task?.status === "open") return "upgrading";
-  return status.troubles[agent.machineId]?.retryAt === null ? "failed" : "behind";
+  return lookUp(status.troubles, agent.machineId)?.retryAt === null ? "failed" : "behind";
 }
 
 /** What to do next: pure, and the same for each controller that looks. */
@@ -103,7 +103,7 @@ export function planAgentRollout(
   const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(pace, status.stage)) / 100);
   if (isTooMany(faults, begun, pace)) {
     const [first] = faults;
-    const why = status.troubles[first?.machineId ?? ""]?.reason ?? "";
+    const why = lookUp(status.troubles, first?.machineId ?? "")?.reason ?? "";
     const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
     return { ...nothing, event: "failuresExceeded", reason };
   }
@@ -159,7 +159,7 @@ function isTooMany(some: readonly AgentFacts[], begun: number, { failurePct }: R
 }
 
 function shareOf({ shares }: RolloutPace, stage: number): number {
-  return shares[stage - 1] ?? 100;
+  return (stage > 0 ? shares.at(stage - 1) : undefined) ?? 100;
 }
 
 /** Waiting machines first, as they serve nobody; the others in an order that differs with each release. */

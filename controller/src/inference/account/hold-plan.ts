@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { AccountStatus, Recall } from "./inference-account.ts";
 
 /** A process that wants to hold more. */
@@ -51,7 +52,7 @@ export function planHold(account: AccountStatus, limit: number, asked: HoldAsked
     return isOver(recall, holders) ? { kind: "grant", amount: free } : { kind: "wait" };
   }
   if (recall !== null && !isOver(recall, holders)) return { kind: "wait" };
-  const from = holders.connected.filter((other) => other !== processId && (account.holds[other] ?? 0) > 0);
+  const from = holders.connected.filter((other) => other !== processId && (lookUp(account.holds, other) ?? 0) > 0);
   if (from.length === 0) return { kind: "grant", amount: free };
   const until = holders.now + recallMs;
   return { kind: "recall", recall: { id, by: processId, need: need - free, from, answered: {}, until } };
@@ -59,7 +60,7 @@ export function planHold(account: AccountStatus, limit: number, asked: HoldAsked
 
 /** Has everybody answered who can? */
 export function isOver({ from, answered, until }: Recall, { connected, now }: Holders): boolean {
-  return now >= until || from.every((each) => answered[each] !== undefined || !connected.includes(each));
+  return now >= until || from.every((each) => lookUp(answered, each) !== undefined || !connected.includes(each));
 }
 
 /** The account after a grant, which ends the recall that it was for. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { microcentsPerCent, parseAccount } from "@holdfast/common/inference/accounts.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
@@ -186,7 +187,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         const before = accounts.get(account) && (await accounts.fresh(account, signal));
         if (limit === undefined || before === undefined) return;
         const over = -freeOf(before.object.status, limit);
-        const from = connected().filter((each) => (before.object.status.holds[each] ?? 0) > 0);
+        const from = connected().filter((each) => (lookUp(before.object.status.holds, each) ?? 0) > 0);
         if (over <= 0 || from.length === 0) return;
         const until = clock.now() + recallMs;
         const recall = { id: deps.newId(), by: "", need: over, from, answered: {}, until };

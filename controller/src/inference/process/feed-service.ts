@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { status as Code, type ServerDuplexStream } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { parseAccount } from "@holdfast/common/inference/accounts.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { grpcService } from "@holdfast/mtls/grpc-service.ts";
 import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
@@ -225,7 +227,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     }
     for (const id of takeAll(follower.recalled)) {
       const recall = accounts.get(id)?.object.status.recall;
-      if (!recall?.from.includes(session.processId) || recall.answered[session.processId] !== undefined) continue;
+      if (!recall?.from.includes(session.processId) || lookUp(recall.answered, session.processId) !== undefined)
+        continue;
       const value = { id: recall.id, account: id, need: BigInt(recall.need), exactly: recall.by === "" };
       await write(call, { frame: { case: "recall", value } }, signal);
     }
@@ -287,7 +290,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         }
         case "settlements":
           // The history may be away for long; configuration and holds go on meanwhile.
-          void land(call, session, next.value, signal);
+          inBackground(log, "settlements", land(call, session, next.value, signal));
           break;
         default:
           throw new RpcFailure(Code.INVALID_ARGUMENT, "a frame of the process is of no known kind");

@@ -3,6 +3,7 @@ import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { InferenceProcessService } from "@holdfast/proto/holdfast/admin/v1/inference_pb.ts";
 import { auditOf } from "#access/caller.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
@@ -39,7 +40,7 @@ export function createProcessApi({
   /** Ids of the accounts that it holds a part of. */
   function heldBy(id: string): string[] {
     return [...accounts.values()].flatMap(({ object: { metadata, status } }) =>
-      (status.holds[id] ?? 0) > 0 ? [metadata.id] : [],
+      (lookUp(status.holds, id) ?? 0) > 0 ? [metadata.id] : [],
     );
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "@holdfast/common/clock.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
@@ -76,7 +77,7 @@ export async function openProcessSession(
     holds() {
       const held: { account: string; amount: number }[] = [];
       for (const { object } of accounts.values()) {
-        const amount = object.status.holds[processId];
+        const amount = lookUp(object.status.holds, processId);
         if (amount !== undefined) held.push({ account: object.metadata.id, amount });
       }
       return held;

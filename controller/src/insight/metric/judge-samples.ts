@@ -42,5 +42,5 @@ function faultOf({ timeMs, slots, values }: Sample, now: number): string | undef
 }
 
 function valuesOf({ slots, values }: Sample): ReadonlyMap<number, number> {
-  return new Map(slots.map((slot, index) => [slot, values[index] ?? 0]));
+  return new Map(slots.map((slot, index) => [slot, values.at(index) ?? 0]));
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type FieldFault, invalid, pointerOf } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Sealer } from "./sealer.ts";
 
 declare const destined: unique symbol;
@@ -41,7 +42,9 @@ export function openFor(sealer: Sealer, binding: SecretBinding, sealed: Destined
 /** Fields whose change sends a secret elsewhere, by name; empty where the destination is the same. */
 export function changedDestination(before: SecretDestination, after: SecretDestination): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return names.filter((name) => JSON.stringify(before[name] ?? null) !== JSON.stringify(after[name] ?? null));
+  return names.filter(
+    (name) => JSON.stringify(lookUp(before, name) ?? null) !== JSON.stringify(lookUp(after, name) ?? null),
+  );
 }
 
 /** The fault of a stored secret that a change would send elsewhere; undefined where it may stay. */

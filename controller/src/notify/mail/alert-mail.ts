@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 import { mailBody, type MailBody } from "./mail-body.ts";
 import type { Mail } from "./mailer.ts";
@@ -17,7 +18,7 @@ export function alertMail(event: TheEvent, baseUrl: string): Letter {
   }
   const { data } = event;
   const title = titleOf(event);
-  const of = (name: string) => wordOf(data[name]);
+  const of = (name: string) => wordOf(lookUp(data, name));
   const isOver = of("state") === "resolved";
   return {
     id: event.id,

@@ -1,6 +1,7 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import { withinLimits } from "@holdfast/common/engine-catalog/parameter.ts";
 import type { Value } from "@bufbuild/protobuf/wkt";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
@@ -53,14 +54,14 @@ export function shownParameters(args: {
   for (const parameter of engine.parameters(spec.version)) {
     const { name } = parameter;
     const standard = byPlan[name] ?? parameter.default ?? "";
-    const rejected = instance?.rejectedParameters[name];
+    const rejected = lookUp(instance?.rejectedParameters ?? {}, name);
     // Settings that the engine has not been told yet take effect when it starts.
     const behind =
       spec.power === "off" || instance === undefined || Number(instance.generation) < spec.instanceGeneration;
     const waits =
       instance?.pendingRestart.includes(name) === true || (behind && parameter.needsRestart && name in spec.parameters);
     shown[name] = {
-      value: withinLimits(parameter, spec.parameters[name] ?? standard),
+      value: withinLimits(parameter, lookUp(spec.parameters, name) ?? standard),
       default: standard,
       status: rejected !== undefined ? "rejected" : waits ? "pending_restart" : "applied",
       reason: rejected,

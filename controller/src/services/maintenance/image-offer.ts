@@ -1,4 +1,5 @@
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { hasImage } from "#fleet/host/host-images.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { engineVersionIn, lineOf, type NodeImageObject } from "./node-image.ts";
@@ -75,7 +76,7 @@ function awaitedOf(
 function sinceOf(image: NodeImageObject | undefined, hosts: readonly HostObject[]): number {
   if (image === undefined) return 0;
   const { id, createdAt } = image.metadata;
-  return Math.max(createdAt, ...hosts.map(({ status }) => status.imageSince?.[id] ?? 0));
+  return Math.max(createdAt, ...hosts.map(({ status }) => lookUp(status.imageSince ?? {}, id) ?? 0));
 }
 
 /** Images that are the newest of some host, as new machines get them. */

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { ListManagedServicesRequest } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import { shownStates } from "./managed-service-message.ts";
@@ -16,6 +17,6 @@ export function listFilter(request: ListManagedServicesRequest): {
       (name === undefined || metadata.name === name) &&
       (status === undefined || shownStates[current.state] === status) &&
       (databaseType === undefined || spec.databaseType === databaseType) &&
-      (key === undefined || spec.tags[key] === value),
+      (key === undefined || lookUp(spec.tags, key) === value),
   };
 }

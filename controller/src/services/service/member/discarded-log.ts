@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
@@ -14,7 +15,7 @@ export function rememberDiscarded(
   const before = service.status.discarded ?? {};
   const found = observed.nodes.flatMap(({ node, instance }) => {
     const discarded = instance?.replication?.discarded;
-    if (discarded === undefined || before[node.id] === discarded.to) return [];
+    if (discarded === undefined || lookUp(before, node.id) === discarded.to) return [];
     const { from, to, bytes, keptBytes } = discarded;
     const told = { discarded_from: from, discarded_bytes: Number(bytes), kept_bytes: Number(keptBytes) };
     return [{ id: node.id, to, event: nodeEvent("node.rewound", service, node, told) }];

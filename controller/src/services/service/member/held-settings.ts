@@ -1,5 +1,6 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { engineFormOf } from "../../engine/engine-forms.ts";
 import { machineSizeOf } from "../../scaling/service-size.ts";
@@ -22,8 +23,8 @@ export function heldSettings(
   const byPlan = planParameters(spec.databaseType, { vcpu, memoryBytes, storageBytes });
   const known = parametersOf(spec.databaseType, spec.version);
   const changes = held.flatMap((name) => {
-    const before = Number(primary.instance?.effectiveParameters[name]);
-    const after = Number(spec.parameters[name] ?? byPlan[name] ?? known.get(name)?.default);
+    const before = Number(lookUp(primary.instance?.effectiveParameters ?? {}, name));
+    const after = Number(lookUp(spec.parameters, name) ?? byPlan[name] ?? known.get(name)?.default);
     return Number.isFinite(before) && Number.isFinite(after) ? [after - before] : [];
   });
   return {

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, WarningMemory } from "../managed-service.ts";
 import { nodeStatusesOf } from "../managed-service-health.ts";
@@ -23,7 +24,7 @@ export function rememberWarnings(
 ): { readonly memory: Readonly<Record<string, WarningMemory>>; readonly events: readonly NewEvent[] } {
   const before = service.status.warnings ?? {};
   const found = warningsOf(service, observed).map(({ key, event }) => {
-    const { since, told } = before[key] ?? { since: now, told: false };
+    const { since, told } = lookUp(before, key) ?? { since: now, told: false };
     const isDue = !told && now - since >= holdsMs;
     return { key, memory: { since, told: told || isDue }, events: isDue ? [event] : [] };
   });

@@ -1,3 +1,4 @@
+import { lookUp } from "@holdfast/common/look-up.ts";
 import { isOver, type OperationObject, rolledBackError, rollingBack, stuckAfterMs } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
@@ -49,7 +50,7 @@ function rejection(service: ManagedServiceObject, { nodes }: ObservedService): F
   const primary = nodes.find(({ node }) => isPrimary(service, node));
   for (const { node, instance } of nodes.filter((seen) => isBack(service, seen))) {
     for (const [name, reason] of Object.entries(instance?.rejectedParameters ?? {}))
-      if (primary?.instance?.rejectedParameters[name] === undefined)
+      if (lookUp(primary?.instance?.rejectedParameters ?? {}, name) === undefined)
         return { code: "parameter_rejected", message: `${node.hostname} did not start with ${name}: ${reason}` };
   }
   return undefined;
