@@ -91,7 +91,13 @@ for (const [path, owner, mode, own] of directories) {
   directory.close();
 }
 const containment = chooseContainment(users);
-const note = createNotes((line) => void process.stderr.write(line), bootMs, Date.now);
+const note = createNotes(
+  (line) => {
+    process.stderr.write(line);
+  },
+  bootMs,
+  Date.now,
+);
 watchProcessFaults({
   role: "supervisor",
   note: (message, { error, repeated }) =>

@@ -93,6 +93,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     runDir: directories.runDir,
     channel: () => uplink.channel(),
     now: clock.now,
+    log,
     onChange: (isNews) => (isNews ? report.soon() : report.later()),
   });
   const certificate = createServerCertificate({
@@ -133,7 +134,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     settings: () => supervisor.settings(),
     engine: round.engine,
     isSilent: () => probes.isSilent(),
-    send: (frame) => void uplink.send(frame),
+    send: (frame) => {
+      uplink.send(frame);
+    },
     onFenced: status.fenced,
     bootMs,
     log,
@@ -252,11 +255,12 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       if (!uplink.send({ case: "taskResult", value }))
         unsent.splice(0, unsent.length, ...unsent.slice(-mostUnsent), value);
     },
-    sendProgress: (taskId, step, progressPct) =>
-      void uplink.send({
+    sendProgress(taskId, step, progressPct) {
+      uplink.send({
         case: "taskProgress",
         value: { $typeName: "holdfast.agent.v1.TaskProgress", taskId, step, progressPct },
-      }),
+      });
+    },
     now: clock.now,
     log,
   });
@@ -329,7 +333,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       return instance && observe(instance);
     },
     isDue: () => !isQuiet && loops !== undefined,
-    send: (frame) => void uplink.send(frame),
+    send: (frame) => {
+      uplink.send(frame);
+    },
     now: clock.now,
   });
 

@@ -1,25 +1,64 @@
-// Rules of the lint that are ours.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sourceFiles } from "../source-files.js";
+import { checkout } from "../set-up.js";
 
-/** `Record<string, ...>`, also inside of Readonly and Partial, or a type with an index of strings. */
-function isOpenRecord(type) {
+const openType = String.raw`(?:(?:Readonly|Partial)<)*(?:Record<string,|\{ (?:readonly )?\[\w+: string\]:)`;
+
+/** Sources of the checkout without tests; a rule sees one file at a time and no types, so names stand for types. */
+const sources = sourceFiles()
+  .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && !/^(?:test|bench)\//.test(path))
+  .map((path) => readFileSync(join(checkout, path), "utf8"));
+
+function namesBy(pattern) {
+  return new Set(sources.flatMap((text) => [...text.matchAll(pattern)].map(([, name]) => name)));
+}
+
+const alias = (word) => new RegExp(String.raw`^${word}type (\w+)(?:<\w+>)? = ${openType}`, "gm");
+
+/** Names of exported types that stand for a record of any keys; `openTypesOf` has those of one file. */
+const openTypes = namesBy(alias("export "));
+const openTypesOf = (text) => new Set([...text.matchAll(alias(""))].map(([, name]) => name));
+
+/**
+ * Names of properties that some interface declares as a record of any keys, those of the protos too. An array of the same name
+ * is read by `at`.
+ */
+const openProperties = namesBy(new RegExp(String.raw`^\s*(?:readonly )?(\w+)\??: ${openType}`, "gm"));
+
+/** `Record<string, ...>`, also inside of Readonly and Partial, a name for it, or a type with an index of strings. */
+function isOpenRecord(type, own) {
   if (type?.type === "TSTypeLiteral")
     return type.members.some(
       ({ type: kind, parameters }) =>
         kind === "TSIndexSignature" && parameters[0]?.typeAnnotation?.typeAnnotation?.type === "TSStringKeyword",
     );
   if (type?.type !== "TSTypeReference" || type.typeName.type !== "Identifier") return false;
+  if (openTypes.has(type.typeName.name) || own.has(type.typeName.name)) return true;
   const [first] = type.typeArguments?.params ?? [];
-  if (["Readonly", "Partial"].includes(type.typeName.name)) return isOpenRecord(first);
+  if (["Readonly", "Partial"].includes(type.typeName.name)) return isOpenRecord(first, own);
   return type.typeName.name === "Record" && first?.type === "TSStringKeyword";
 }
 
 const isLiteral = ({ type, expressions }) =>
   type === "Literal" || (type === "TemplateLiteral" && expressions.length === 0);
 
-/** The annotation of a variable or parameter. */
-function annotationOf(definition) {
-  const { name } = definition ?? {};
-  return name?.typeAnnotation?.typeAnnotation;
+/** The name of the property that an expression reads, without what stands in for an absent one. */
+function propertyRead(node) {
+  if (node?.type === "ChainExpression" || node?.type === "TSNonNullExpression") return propertyRead(node.expression);
+  if (node?.type === "LogicalExpression") return propertyRead(node.left);
+  return node?.type === "MemberExpression" && !node.computed ? node.property.name : undefined;
+}
+
+/** Is the variable or parameter an open record: by its annotation, or by the property that it is a copy of? */
+function isOpenVariable(definition, own) {
+  const { name, node } = definition ?? {};
+  const annotation = name?.typeAnnotation?.typeAnnotation;
+  if (annotation !== undefined) return isOpenRecord(annotation, own);
+  const { parent } = name ?? {};
+  const property = parent?.type === "AssignmentPattern" ? parent.parent : parent;
+  if (property?.type === "Property" && !property.computed) return openProperties.has(property.key.name);
+  return node?.type === "VariableDeclarator" && node.id === name && openProperties.has(propertyRead(node.init));
 }
 
 function variableOf(scope, name) {
@@ -49,23 +88,28 @@ function isGuarded(context, node, name) {
  * An object inherits `constructor`, `toString` and other keys that no code gave it, so a look-up by a word of a client finds a
  * function where nothing is. What is looked up by any text is a Map, is guarded by Object.hasOwn, or has a type with closed keys.
  */
-const ownKeys = {
+export const ownKeys = {
   meta: { type: "problem", schema: [] },
   create(context) {
+    const own = openTypesOf(context.sourceCode.text);
     return {
       MemberExpression(node) {
         const { object, property, computed } = node;
-        if (!computed || object.type !== "Identifier" || isLiteral(property) || !isRead(node)) return;
-        const variable = variableOf(context.sourceCode.getScope(node), object.name);
-        if (!isOpenRecord(annotationOf(variable?.defs[0]))) return;
-        if (isGuarded(context, node, object.name)) return;
+        if (!computed || isLiteral(property) || !isRead(node)) return;
+        const isOpen =
+          object.type === "Identifier"
+            ? isOpenVariable(variableOf(context.sourceCode.getScope(node), object.name)?.defs[0], own)
+            : openProperties.has(propertyRead(object));
+        const name = context.sourceCode.getText(object);
+        if (!isOpen || isGuarded(context, node, name)) return;
         context.report({
           node,
-          message: `${object.name} is read by a key of any text: use a Map, lookUp of common/, or a type with closed keys.`,
+          message: `${name} is read by a key of any text: use a Map, lookUp of common/, or a type with closed keys.`,
         });
       },
       "ExportNamedDeclaration > VariableDeclaration > VariableDeclarator"(node) {
-        if (node.init?.type !== "ObjectExpression" || !isOpenRecord(node.id.typeAnnotation?.typeAnnotation)) return;
+        if (node.init?.type !== "ObjectExpression" || !isOpenRecord(node.id.typeAnnotation?.typeAnnotation, own))
+          return;
         context.report({
           node: node.id,
           message: `${node.id.name} is exported as a record of any keys: use a Map or a type with closed keys.`,
@@ -74,5 +118,3 @@ const ownKeys = {
     };
   },
 };
-
-export default { meta: { name: "holdfast" }, rules: { "own-keys": ownKeys } };

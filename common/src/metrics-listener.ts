@@ -6,7 +6,10 @@ import { listenAt } from "./open-listeners.ts";
 /** Serves /metrics at a socket of the file system or at host:port, for operators alone. */
 export async function serveMetrics(at: string, metrics: { text(): Promise<string> }): Promise<Server> {
   const server = createServer((request, response) => {
-    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+    if (request.method !== "GET" || request.url !== "/metrics") {
+      response.writeHead(404).end();
+      return;
+    }
     metrics.text().then(
       (text) => response.writeHead(200, { "content-type": "text/plain; version=0.0.4" }).end(text),
       () => response.writeHead(500).end(),
@@ -16,7 +19,9 @@ export async function serveMetrics(at: string, metrics: { text(): Promise<string
   if (isPath) await rm(at, { force: true });
   const [endpoint] = isPath ? [] : endpointsOf([at]);
   if (endpoint === undefined)
-    await new Promise<void>((resolve, reject) => void server.once("error", reject).listen(at, resolve));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(at, resolve);
+    });
   else await listenAt(server, endpoint);
   return server;
 }

@@ -13,7 +13,10 @@ export function createPool<T>(most: number, make: () => T): Pool<T> {
     async take() {
       const item = free.pop();
       if (item !== undefined) return item;
-      if (made === most) return new Promise((resolve) => void waiting.push(resolve));
+      if (made === most)
+        return new Promise((resolve) => {
+          waiting.push(resolve);
+        });
       made += 1;
       return make();
     },

@@ -1,3 +1,4 @@
+import { inBackground } from "@holdfast/common/background.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { startController } from "./controller.ts";
@@ -6,8 +7,7 @@ import { systems } from "./systems.ts";
 const controller = await startController(systems, process.env);
 watchProcessFaults({ role: "server", note: controller.log.error, monotonicMs: systemClock.monotonicMs });
 
-process.once("SIGTERM", () => void stop());
-process.once("SIGINT", () => void stop());
+for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackground(controller.log, "stop", stop()));
 
 async function stop(): Promise<void> {
   controller.log.info("stopping", { controller: controller.controllerId });

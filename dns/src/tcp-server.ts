@@ -78,7 +78,9 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
   return {
     port: listening,
     async close() {
-      const closed = new Promise<void>((resolve) => void server.close(() => resolve()));
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
       for (const socket of open.keys()) socket.destroy();
       await closed;
     },
@@ -104,7 +106,10 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
       const response = answer(waiting.subarray(2, 2 + length));
       waiting = waiting.subarray(2 + length);
       // Whoever sends what deserves no answer over TCP is not a resolver.
-      if (response === undefined) return void socket.destroy();
+      if (response === undefined) {
+        socket.destroy();
+        return;
+      }
       const prefix = Buffer.alloc(2);
       prefix.writeUInt16BE(response.byteLength);
       if (!socket.write(Buffer.concat([prefix, response]))) {

@@ -42,7 +42,7 @@ export function createConnectionPools(deps: GuardDeps, nowMs: () => number): Con
   function retire(id: string, { agent }: Pool): void {
     pools.delete(id);
     retired.add(agent);
-    void agent
+    agent
       .close()
       .catch(() => undefined)
       .finally(() => retired.delete(agent));

@@ -94,7 +94,9 @@ async function followOne<Acknowledgement, Batch>(
         if (acknowledgement !== undefined) call.write(acknowledgement);
       });
       call.write(feed.greet());
-      feed.opened?.((message) => void call.write(message));
+      feed.opened?.((message) => {
+        call.write(message);
+      });
     });
   } finally {
     feed.ended?.();

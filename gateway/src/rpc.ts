@@ -66,11 +66,12 @@ export function createRpc(
     }
   };
   const pace: StreamPace = {
-    take: (context) =>
-      void paced(context, (publicPace, source) => {
+    take(context) {
+      paced(context, (publicPace, source) => {
         publicPace.take(source);
         return nothing;
-      }),
+      });
+    },
     stream: (context) => paced(context, (publicPace, source) => publicPace.stream(source)),
   };
 

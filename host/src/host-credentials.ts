@@ -110,7 +110,11 @@ export async function openHostCredentials(deps: HostCredentialsDeps): Promise<Ho
     },
     subscribe(onChange) {
       listeners.add(onChange);
-      return { close: () => void listeners.delete(onChange) };
+      return {
+        close: () => {
+          listeners.delete(onChange);
+        },
+      };
     },
     heard(greeting) {
       controllers.keep(greeting.controllers).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { inBackground } from "@holdfast/common/background.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
@@ -26,8 +27,7 @@ const served = await serveHost({
 });
 log.info("serving", { host: credentials.hostId, address: config.listen });
 
-process.once("SIGTERM", () => void stop());
-process.once("SIGINT", () => void stop());
+for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackground(log, "stop", stop()));
 
 /** Machines go on; the next start of this program finds them. */
 async function stop(): Promise<void> {

@@ -25,8 +25,12 @@ export const minVersion = "TLSv1.2";
 export function createCertificates(): Certificates {
   const contexts = new Map<string, SecureContext>();
   return {
-    hold: (name, pair) => void contexts.set(name.toLowerCase(), createSecureContext({ ...pair, minVersion })),
-    release: (name) => void contexts.delete(name.toLowerCase()),
+    hold: (name, pair) => {
+      contexts.set(name.toLowerCase(), createSecureContext({ ...pair, minVersion }));
+    },
+    release: (name) => {
+      contexts.delete(name.toLowerCase());
+    },
     find(name) {
       const asked = name.toLowerCase();
       return contexts.get(asked) ?? contexts.get(asked.replace(/^[^.]+/, "*"));

@@ -120,7 +120,10 @@ export function createApiServer(options: ServerOptions): ApiServer {
       answers.set(socket, response as unknown as ServerResponse);
       const waiting = (pipelined.get(socket) ?? 0) + 1;
       pipelined.set(socket, waiting);
-      if (waiting > streamsMax) return void socket.destroy();
+      if (waiting > streamsMax) {
+        socket.destroy();
+        return;
+      }
       response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
       if (closing) response.setHeader("connection", "close");
     }
@@ -183,7 +186,10 @@ function drain({ stream }: Http2ServerRequest): void {
 
 /** 500 with the id under which the log has the error; an answer that has begun is cut. */
 function sendFailure(response: ServerResponse, instance: string): void {
-  if (response.headersSent || response.destroyed) return void response.destroy();
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   const { title, status } = CATALOG.INTERNAL;
   const body = problemText({ title, status, code: "internal", instance: `urn:uuid:${instance}` });

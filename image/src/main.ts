@@ -22,8 +22,12 @@ holdfast images sweep [--dry-run] [--now]
                                   removes images and packages that nothing needs: after some days, or now`;
 
 const imagesDir = imagesDirectory(process.env);
-const progress = (line: string) => void process.stderr.write(`${line}\n`);
-const print = (text: string) => void process.stdout.write(`${text}\n`);
+const progress = (line: string) => {
+  process.stderr.write(`${line}\n`);
+};
+const print = (text: string) => {
+  process.stdout.write(`${text}\n`);
+};
 
 /** Each by its name; the words are what follows it. */
 const commands: Readonly<Record<string, (words: readonly string[], flags: Flags) => Promise<void>>> = {

@@ -28,7 +28,7 @@ export function createMetrics(read: Gauges): Metrics {
   });
   const tokens = new Counter({ ...named("tokens_total", "Tokens"), labelNames: ["provider", "direction"] });
   const gauge = (name: string, help: string, value: () => number) =>
-    void new Gauge({
+    new Gauge({
       ...named(name, help),
       collect() {
         this.set(value());

@@ -23,7 +23,7 @@ export function createMetrics(read: Gauges): Metrics {
   });
   const mails = new Counter({ ...named("mails_total", "Mails that were tried"), labelNames: ["outcome"] });
   const gauge = (name: string, help: string, value: () => number) =>
-    void new Gauge({
+    new Gauge({
       ...named(name, help),
       collect() {
         this.set(value());

@@ -20,20 +20,23 @@ export function watchSilence(
   let timer: NodeJS.Timeout | undefined;
   const closed = new AbortController();
 
-  async function ask(): Promise<void> {
-    try {
-      await answers(AbortSignal.any([closed.signal, AbortSignal.timeout(everyMs)]));
-      heardAt = monotonicMs();
-      on.answered();
-    } catch {
+  function ask(): void {
+    answers(AbortSignal.any([closed.signal, AbortSignal.timeout(everyMs)]))
+      .then(() => {
+        heardAt = monotonicMs();
+        on.answered();
+      })
       // Why it does not answer is in its own log.
-    }
+      .catch(() => undefined)
+      .finally(judge);
+  }
+  function judge(): void {
     if (closed.signal.aborted) return;
     if (monotonicMs() - heardAt >= patienceMs) on.hangs();
     else wait();
   }
   function wait(): void {
-    timer = setTimeout(() => void ask(), everyMs);
+    timer = setTimeout(ask, everyMs);
   }
 
   wait();

@@ -104,9 +104,13 @@ export function createConnections(options: ConnectionsOptions): Connections {
       socket.on("close", () => leave(connection));
       return true;
     },
-    known: (address) => void strangers.delete(address),
+    known: (address) => {
+      strangers.delete(address);
+    },
     isStranger: (address) => strangers.has(address),
-    disconnect: (address) => void all.get(address)?.socket.destroy(),
+    disconnect: (address) => {
+      all.get(address)?.socket.destroy();
+    },
     get size() {
       return all.size;
     },

@@ -97,7 +97,9 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
         const send = async () => {
           for await (const chunk of chunks) {
             signal.throwIfAborted();
-            await new Promise<void>((written) => void call.write(chunk, () => written()));
+            await new Promise<void>((written) => {
+              call.write(chunk, () => written());
+            });
           }
           call.end();
         };

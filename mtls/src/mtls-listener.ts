@@ -121,7 +121,12 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     disconnect: (address) => connections.disconnect(address),
     async close() {
       renewals.close();
-      const closed = listeners.map(({ server }) => new Promise<void>((resolve) => void server.close(() => resolve())));
+      const closed = listeners.map(
+        ({ server }) =>
+          new Promise<void>((resolve) => {
+            server.close(() => resolve());
+          }),
+      );
       injector.destroy();
       connections.close();
       grpc.forceShutdown();

@@ -78,7 +78,11 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
     },
     subscribe(onChange) {
       listeners.add(onChange);
-      return { close: () => void listeners.delete(onChange) };
+      return {
+        close: () => {
+          listeners.delete(onChange);
+        },
+      };
     },
     close() {
       closed = true;

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Log } from "@holdfast/common/log.ts";
 import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
@@ -28,6 +29,7 @@ export interface BackupPartsDeps {
   readonly runDir: string;
   readonly channel: () => ControllerChannel | undefined;
   readonly now: () => number;
+  readonly log: Log;
   /** Progress is no news; a state that changed is. */
   readonly onChange: (isNews: boolean) => void;
 }
@@ -39,6 +41,7 @@ export function createBackupParts({
   runDir,
   channel,
   now,
+  log,
   onChange,
 }: BackupPartsDeps): BackupParts {
   const shared = { keeper, program, runDir: join(runDir, "engine"), logDir: join(stateDir, "log") };
@@ -73,7 +76,7 @@ export function createBackupParts({
       return mintUrls(channel(), archiveId === undefined ? undefined : { case: "archiveId", value: archiveId }, uses);
     },
   });
-  const backups = createBackups({ component: backup, stateDir, now, onChange });
+  const backups = createBackups({ component: backup, stateDir, now, log, onChange });
   const restores = createRestores({ component: restore, now, onChange });
   const archives = createArchives({ component: archive, now, onChange });
 

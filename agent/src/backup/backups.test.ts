@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { silentLog } from "@holdfast/common/log.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createBackups } from "./backups.ts";
 import type { Report } from "./job.ts";
@@ -27,7 +28,7 @@ async function backupsOf(outcome: Report | undefined) {
     follow: async () => undefined,
   };
   const onChange = vi.fn();
-  const backups = createBackups({ component, stateDir: directory, now: () => 1_000, onChange });
+  const backups = createBackups({ component, stateDir: directory, now: () => 1_000, log: silentLog, onChange });
   await backups.load();
   return { backups, onChange };
 }

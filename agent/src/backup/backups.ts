@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { BackupPlace } from "@holdfast/common/backup/object-names.ts";
 import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import type { BackupObservation, DataKey } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "../engines/engine-driver.ts";
@@ -55,13 +57,14 @@ export interface BackupsDeps {
   readonly component: JobComponent;
   readonly stateDir: string;
   readonly now: () => number;
+  readonly log: Log;
   readonly onChange: (isNews: boolean) => void;
 }
 
 const endingMs = 5_000;
 const isOver = (state: string) => state !== "running";
 
-export function createBackups({ component, stateDir, now, onChange }: BackupsDeps): Backups {
+export function createBackups({ component, stateDir, now, log, onChange }: BackupsDeps): Backups {
   const file = join(stateDir, "instance", "backup.json");
   let current: Remembered | undefined;
   /** The backup that was asked to end: the end of its component, however early, is a cancellation and no failure. */
@@ -142,7 +145,7 @@ export function createBackups({ component, stateDir, now, onChange }: BackupsDep
     inspect: (backupId) => backupObservation(known(backupId).told),
     observation: () => current && backupObservation(current.told),
     scope: () => current && { case: current.kind === "verify" ? "verificationId" : "backupId", value: current.id },
-    reported: (report) => void tell(report),
+    reported: (report) => inBackground(log, "report of a backup", tell(report)),
     async load() {
       const bytes = await readIfThere(file);
       if (bytes !== undefined) current = JSON.parse(bytes.toString("utf8")) as Remembered;

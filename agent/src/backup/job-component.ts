@@ -105,7 +105,10 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
       // It throws what the socket fails with again.
       createInterface({ input: socket })
         .on("error", () => socket.destroy())
-        .on("line", (line) => void hear(socket, line, signal));
+        .on("line", (line) => {
+          // A line that is no message: the component dials again.
+          hear(socket, line, signal).catch(() => socket.destroy());
+        });
     });
   }
 

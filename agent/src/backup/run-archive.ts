@@ -119,17 +119,22 @@ async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1]
   }
 
   let known = { end: "", limitBytes: 0 };
-  async function ask(): Promise<void> {
-    // An engine that answers nobody is asked again.
-    known = await log.kept(instance, signal).catch(() => known);
-    writer.setLimit(known.limitBytes);
+  function ask(): void {
+    log
+      .kept(instance, signal)
+      .then((kept) => {
+        known = kept;
+        writer.setLimit(known.limitBytes);
+      })
+      // An engine that answers nobody is asked again.
+      .catch(() => undefined);
   }
-  void ask();
+  ask();
   let askedAt = now();
   function tell(): void {
     if (now() - askedAt >= askEveryMs && trouble() !== undefined) {
       askedAt = now();
-      void ask();
+      ask();
     }
     const waitingBytes = Math.max(writer.waitingBytes(stream.end), writer.waitingBytes(known.end));
     writer.tell(trouble() === undefined ? "following" : "waiting", trouble() ?? "", waitingBytes);

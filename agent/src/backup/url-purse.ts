@@ -82,6 +82,8 @@ export function createUrlPurse(link: Pick<AgentLink, "mint">, now: () => number)
         await hold([{ method, key }], signal, false);
       }
     },
-    drop: (method, key) => void held.delete(nameOf(method, key)),
+    drop: (method, key) => {
+      held.delete(nameOf(method, key));
+    },
   };
 }

@@ -218,7 +218,9 @@ export function conformsToBackupFacet(
 
     it("come back with the data of their moment, for the users of the settings", async () => {
       const steps = new Set<string>();
-      const report: RecoveryPlan["report"] = ({ step }) => void steps.add(step);
+      const report: RecoveryPlan["report"] = ({ step }) => {
+        steps.add(step);
+      };
       await copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan({ report }), copy.signal));
       expect([...steps]).toContain("recovering");
       const findings = await copy.asComponent(() =>

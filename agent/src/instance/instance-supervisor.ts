@@ -95,7 +95,9 @@ export function createInstanceSupervisor(deps: SupervisorDeps): InstanceSupervis
     for (const waiter of overtaken) waiter.reject(new TaskFailed("superseded", "newer settings came"));
     wanted = spec;
     failures = 0;
-    const done = new Promise<void>((resolve, reject) => void waiters.push({ spec, resolve, reject }));
+    const done = new Promise<void>((resolve, reject) => {
+      waiters.push({ spec, resolve, reject });
+    });
     done.catch(() => undefined);
     const saving = saved.then(() => files.saveSpec(spec));
     saved = saving.catch(() => undefined);

@@ -32,7 +32,9 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
     const subscription = keeper.subscribe((status) => {
       if (status.name === name && status.state === "empty") over.resolve(status);
     });
-    const kill = () => void keeper.order({ op: "stop", name, ...stop }).catch(over.reject);
+    const kill = () => {
+      keeper.order({ op: "stop", name, ...stop }).catch(over.reject);
+    };
     try {
       const log = { path, maxBytes: longestOutputBytes, keep: 1 };
       const component = { name, argv, env, cwd: "/", log, stop, deadlineMs: null, input: input ?? "" };

@@ -100,11 +100,19 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
     order,
     subscribe(onChange) {
       listeners.add(onChange);
-      return { close: () => void listeners.delete(onChange) };
+      return {
+        close: () => {
+          listeners.delete(onChange);
+        },
+      };
     },
     onSuccession(listener) {
       successionListeners.add(listener);
-      return { close: () => void successionListeners.delete(listener) };
+      return {
+        close: () => {
+          successionListeners.delete(listener);
+        },
+      };
     },
     close() {
       closed = true;

@@ -59,5 +59,11 @@ export const pipeProgram: PipeProgram = ([command = "", ...args], { input, env, 
     await ended;
   }
 
-  return { output: output(), ended, signal: (name) => void child.kill(name) };
+  return {
+    output: output(),
+    ended,
+    signal: (name) => {
+      child.kill(name);
+    },
+  };
 };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type RightAnswer, RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -100,7 +101,8 @@ export function createRightKeeper(deps: RightKeeperDeps): RightKeeper {
       engineSilent: isSilent(),
     });
     send({ case: "rightRequest", value });
-    if (right.unansweredMs() > aloneAfterMs && !isConfirming) void confirm(spec, number);
+    if (right.unansweredMs() > aloneAfterMs && !isConfirming)
+      inBackground(log, "confirmation of the right", confirm(spec, number));
   }
 
   /** All members that could take this one's place say, by what they receive, that none of them has. */

@@ -139,7 +139,9 @@ export function openSession(
     intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
     beatAt = monotonicMs();
     heartbeat = setInterval(beat, intervalMs);
-    const retire = () => void setTimeout(() => finish("another session took its place"), retiredMs).unref();
+    const retire = () => {
+      setTimeout(() => finish("another session took its place"), retiredMs).unref();
+    };
     session = {
       welcome,
       channel,

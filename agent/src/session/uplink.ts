@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Hello, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -88,7 +89,11 @@ export function createUplink(deps: UplinkDeps): Uplink {
         welcomeTimeout.ms,
       );
       welcomeTimeout.welcomed();
-      void session.ended.then(() => channel.close());
+      inBackground(
+        log,
+        "end of a session",
+        session.ended.then(() => channel.close()),
+      );
       return session;
     } catch (error) {
       channel.close();

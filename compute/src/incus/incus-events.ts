@@ -60,7 +60,9 @@ export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
         opening = undefined;
         reject(unreachable("its event stream ended"));
         if (closed) return;
-        retry = setTimeout(() => void open().catch(() => undefined), openAgainMs);
+        retry = setTimeout(() => {
+          open().catch(() => undefined);
+        }, openAgainMs);
         retry.unref();
       });
     });
@@ -71,7 +73,11 @@ export function createIncusEvents(endpoint: IncusEndpoint): IncusEvents {
   return {
     subscribe(listener) {
       listeners.add(listener);
-      return { close: () => void listeners.delete(listener) };
+      return {
+        close: () => {
+          listeners.delete(listener);
+        },
+      };
     },
     async ready(signal) {
       signal.throwIfAborted();

@@ -133,7 +133,11 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     watch(onChange) {
       machineWatchers.add(onChange);
-      return { close: () => void machineWatchers.delete(onChange) };
+      return {
+        close: () => {
+          machineWatchers.delete(onChange);
+        },
+      };
     },
     async admit(spec, signal) {
       const request = create(AdmitMachineRequestSchema, { spec: specMessage(spec) });
@@ -187,7 +191,11 @@ export function connectHost(deps: ConnectHostDeps): RemoteHost {
     },
     subscribe(onChange) {
       connectionWatchers.add(onChange);
-      return { close: () => void connectionWatchers.delete(onChange) };
+      return {
+        close: () => {
+          connectionWatchers.delete(onChange);
+        },
+      };
     },
     close() {
       following.close();

@@ -191,10 +191,9 @@ export function createHostRpcs({ installationId, provider, facts, onGreeting, lo
     watchMachines: streamed("watchMachines", async (stream, signal) => {
       const { controllers, authorityGeneration } = stream.request;
       onGreeting?.({ controllers, authorityGeneration: Number(authorityGeneration) });
-      const tell = (machineIds: readonly string[]) =>
-        void stream.write(
-          create(WatchMachinesResponseSchema, { machineIds: [...machineIds] }) as WatchMachinesResponse,
-        );
+      const tell = (machineIds: readonly string[]) => {
+        stream.write(create(WatchMachinesResponseSchema, { machineIds: [...machineIds] }) as WatchMachinesResponse);
+      };
       const watch = provider.watch((machineId) => tell([machineId]));
       try {
         const known = await provider.list(signal);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { WatchMachinesRequestSchema } from "@holdfast/proto/holdfast/host/v1/host_pb.ts";
 import { backOffMs } from "@holdfast/common/back-off.ts";
@@ -60,6 +61,6 @@ export function followHost(deps: HostWatchDeps): { close(): void } {
       }).catch(() => undefined);
     }
   }
-  void follow();
+  inBackground(log, "watch of a host", follow());
   return { close: () => closing.abort() };
 }

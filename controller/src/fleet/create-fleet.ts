@@ -2,6 +2,7 @@ import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 import { setTimeout as delay } from "node:timers/promises";
 import { randomUUID } from "node:crypto";
 import { status as Code } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import { TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import { listenerNames } from "@holdfast/mtls/listener-names.ts";
@@ -78,13 +79,14 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     lookMs: limits.withoutLeaseMs / 4,
     othersMayAct: () => mayAnyAct(controllers.others, peers, limits.withoutLeaseMs / 4),
     monotonicMs: clock.monotonicMs,
+    log,
     onLost() {
       log.warn("agent streams are kept without a lease", { count: sessions.size });
       sessions.greetAll();
     },
     onRegained(lease) {
       sessions.greetAll();
-      void keptStreams.takeAll(lease);
+      inBackground(log, "streams under a new lease", keptStreams.takeAll(lease));
     },
     onEnd: (reason) => sessions.releaseAll(reason),
   });
@@ -155,11 +157,12 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
         results.progressed(bounded);
         changed(session.machineId);
       },
-      result: (session, result) => void dispatch.result(session, result),
+      result: (session, result) => inBackground(log, "result of a task", dispatch.result(session, result)),
       samples(session, batch) {
-        if (deps.samples !== undefined) void acknowledgeSamples(deps.samples, session, batch);
+        if (deps.samples !== undefined)
+          inBackground(log, "samples of an agent", acknowledgeSamples(deps.samples, session, batch));
       },
-      right: (session, request) => void rights.request(session, request),
+      right: (session, request) => inBackground(log, "request for a right", rights.request(session, request)),
       closed: (session) => presence.leave(session),
     },
   });
@@ -207,7 +210,8 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     }
     const machine = machines.get(machineId)?.object;
     if (machine === undefined) observations.forget(machineId);
-    if (machine === undefined || machine.metadata.deletionRequestedAt !== undefined) void upkeep.failOf(machineId);
+    if (machine === undefined || machine.metadata.deletionRequestedAt !== undefined)
+      inBackground(log, "tasks of a machine that goes", upkeep.failOf(machineId));
   });
 
   const upkeep = createTaskUpkeep({
@@ -228,7 +232,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
 
   const { payloadBytes, payloadBytesPerSecond, heldPayloads } = limits;
-  const pace = createPace(payloadBytesPerSecond, clock.monotonicMs);
+  const pace = createPace(payloadBytesPerSecond, clock.monotonicMs, log);
   addFleetRpcs(listener, {
     installationId,
     authority,
@@ -252,7 +256,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const port = await listener.listen();
   const advertise = deps.advertise ?? `${deps.host}:${port}`;
   // Until the others know the address, they cannot pass tasks on to this controller.
-  void membership.announce(advertise);
+  inBackground(log, "announcement", membership.announce(advertise));
 
   const fleet: RunningFleet = {
     port,
@@ -285,7 +289,11 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     observation: (machineId) => observations.get(machineId),
     subscribe(onChange) {
       subscribers.add(onChange);
-      return { close: () => void subscribers.delete(onChange) };
+      return {
+        close: () => {
+          subscribers.delete(onChange);
+        },
+      };
     },
     sessions: () => presence.entries(),
     get held() {

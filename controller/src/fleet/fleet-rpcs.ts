@@ -1,4 +1,5 @@
 import { status as Code } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { MintObjectUrlsRequest, ObjectUrls } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { TokenBuckets } from "@holdfast/common/token-bucket.ts";
@@ -90,7 +91,8 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
       if (deps.urlGrants === undefined) throw new RpcFailure(Code.UNAVAILABLE, "there is no object store for machines");
       return deps.urlGrants.mint(peer.identity.id, request, AbortSignal.timeout(mintWithinMs));
     }),
-    writePayload: (...call: Parameters<typeof writePayload>) => void writePayload(...call),
+    writePayload: (...call: Parameters<typeof writePayload>) =>
+      inBackground(log, "WritePayload", writePayload(...call)),
     session(call: SessionCall) {
       // Without this a broken stream of one agent would end the process.
       call.on("error", () => undefined);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { inBackground } from "@holdfast/common/background.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import type { HostsProvider } from "@holdfast/compute/router/hosts-provider.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -215,7 +216,7 @@ async function openFleetSystem(
     ],
     start() {
       // The start does not wait until the agents that this controller ships are packed.
-      if (pace !== undefined) void release.offer(signal);
+      if (pace !== undefined) inBackground(log, "offer of the release", release.offer(signal));
     },
     async close() {
       storeReach.close();

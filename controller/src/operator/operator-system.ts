@@ -1,3 +1,4 @@
+import { inBackground } from "@holdfast/common/background.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
 import type { Kernel } from "#kernel/kernel.ts";
@@ -58,7 +59,7 @@ function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem
       // Gives up keys and agents to the other controllers; the API goes on answering.
       draining = drains.serve(membership, () => {
         log.info("draining", { controller: controllerId });
-        void membership.drain();
+        inBackground(log, "drain", membership.drain());
       });
     },
     close: () => draining?.close(),

@@ -21,7 +21,9 @@ export function createRequestTimes(): RequestTimes {
     get oldest() {
       return times[first];
     },
-    add: (at) => void times.push(at),
+    add: (at) => {
+      times.push(at);
+    },
     forget(until) {
       while (first < times.length && (times[first] ?? 0) <= until) first += 1;
       if (first < cutLeast || first < times.length / 2) return;

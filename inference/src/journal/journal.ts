@@ -101,7 +101,7 @@ export function openJournal(
     bytesAnew = bytesNext;
     // A sync that is under way has the old file open.
     if (before >= 0)
-      void Promise.resolve(syncing)
+      Promise.resolve(syncing)
         .catch(() => undefined)
         .finally(() => closeSync(before));
   }

@@ -119,7 +119,7 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
     moveTo(address, trust) {
       const before = pool;
       pool = poolOf(address, trust);
-      void before.end().catch(() => undefined);
+      before.end().catch(() => undefined);
     },
     async close() {
       isClosed = true;

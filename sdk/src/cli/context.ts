@@ -89,7 +89,9 @@ export async function openContext(
     terminal,
     output,
     program: environment.HOLDFAST_PROGRAM ?? "holdfast",
-    note: (text) => void stderr.write(`${text}\n`),
+    note: (text) => {
+      stderr.write(`${text}\n`);
+    },
     get settings() {
       settings ??= openSettings(flags, deps, makesProfile);
       return settings;

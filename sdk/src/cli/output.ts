@@ -39,7 +39,9 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     columns: isTerminal ? screen.columns : undefined,
     colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
   };
-  const write = (text: string) => void screen.write(text);
+  const write = (text: string) => {
+    screen.write(text);
+  };
   const clear = () => (isTerminal && format === "table" ? write("\u001b[H\u001b[2J") : undefined);
   const common = { format, columns: style.columns, clear, print: (text: string) => write(`${text}\n`) };
   if (format === "table") {

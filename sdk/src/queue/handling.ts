@@ -34,7 +34,7 @@ function within(answer: Promise<unknown>, timeoutMs: number, message: InHand): P
       message.abort?.abort(reason);
       reject(reason);
     }, timeoutMs);
-    void answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 

@@ -4,12 +4,13 @@ import { ClaimLost } from "./queue-types.ts";
 
 /**
  * Extends the claims of messages in hand, each third of the visibility time; a message whose claim has ended is lost.
+ * `onError` gets what the next round may mend, `fail` an error of `onError` itself.
  */
 export function startHeartbeat(
   backend: Backend,
   hand: Hand,
   visibilitySeconds: number,
-  onError: (error: unknown) => void,
+  { onError, fail }: { readonly onError: (error: unknown) => void; readonly fail: (error: unknown) => void },
 ): { end(): void } {
   let isBusy = false;
 
@@ -38,9 +39,11 @@ export function startHeartbeat(
     () => {
       if (isBusy || hand.size === 0) return;
       isBusy = true;
-      void beat().finally(() => {
-        isBusy = false;
-      });
+      beat()
+        .catch(fail)
+        .finally(() => {
+          isBusy = false;
+        });
     },
     (visibilitySeconds * 1000) / 3,
   );

@@ -45,7 +45,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
       const message = waiting.shift();
       if (message === undefined) return;
       // The heartbeat may have lost it meanwhile.
-      if (message.stage === "waiting") void run(message);
+      if (message.stage === "waiting") run(message).catch(fail);
     }
   }
 
@@ -137,7 +137,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
         await stopped(pauseMs);
       }
     }
-    const heartbeat = startHeartbeat(backend, hand, Math.max(visibilitySeconds, 1), onError);
+    const heartbeat = startHeartbeat(backend, hand, Math.max(visibilitySeconds, 1), { onError, fail });
     try {
       await Promise.all(Array.from({ length: claimers }, keepClaiming));
       while (running > 0) await bell.wait();

@@ -138,7 +138,7 @@ export function createQueues(): QueuesFacet {
     const signal = AbortSignal.timeout(10 * 60_000);
     const task = await sessions.use(instance, database, signal, (session) => readTask(session, { taskId }));
     if (task !== undefined && (task.state === "pending" || task.state === "running"))
-      void upkeep.work(instance, database, task, signal);
+      upkeep.begin(instance, database, task, signal);
   }
 }
 

@@ -84,7 +84,9 @@ export async function openSession(
   // The client has no cancel of its own: a socket that is gone fails whatever waits on it.
   const abort = () => client.connection.stream.destroy(new Error("aborted"));
   // Closing is told, not awaited: the engine's end of it costs the caller nothing.
-  const close = () => void client.end().catch(() => client.connection.stream.destroy());
+  const close = () => {
+    client.end().catch(() => client.connection.stream.destroy());
+  };
   signal.addEventListener("abort", abort, { once: true });
   try {
     await client.connect();

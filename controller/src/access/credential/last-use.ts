@@ -44,8 +44,10 @@ export function createLastUse(deps: {
     }
   }
 
-  const writeQuietly = () => write().catch((error: unknown) => log.warn("last use not written", { error }));
-  const timer = setInterval(() => void writeQuietly(), writeMs).unref();
+  const notWritten = (error: unknown) => log.warn("last use not written", { error });
+  const timer = setInterval(() => {
+    write().catch(notWritten);
+  }, writeMs).unref();
   return {
     note(id, organizationId, source) {
       const known = noted.get(id);
@@ -62,7 +64,7 @@ export function createLastUse(deps: {
     },
     async close() {
       clearInterval(timer);
-      await writeQuietly();
+      await write().catch(notWritten);
     },
   };
 }

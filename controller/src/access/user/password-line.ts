@@ -42,7 +42,9 @@ export function createPasswordLine(limits: Limits, sources: SourceGroups): Passw
     if (line.length >= mayWait) refuse();
     if (groups.some(({ name, factor }) => (waiting.get(name) ?? 0) >= mayWaitOfSource * factor)) refuse();
     for (const { name } of groups) waiting.set(name, (waiting.get(name) ?? 0) + 1);
-    await new Promise<void>((resolve) => void line.push(resolve));
+    await new Promise<void>((resolve) => {
+      line.push(resolve);
+    });
     for (const { name } of groups) {
       const left = (waiting.get(name) ?? 0) - 1;
       if (left > 0) waiting.set(name, left);

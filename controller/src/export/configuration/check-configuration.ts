@@ -23,8 +23,7 @@ export function checkConfiguration(
     .filter((key) => !Object.hasOwn(fields, key))
     .map((key) => fault(key, "unknown_field", `is not a key of ${type}, which has ${known.join(", ")}`));
   const configuration: Record<string, ConfigurationValue> = {};
-  const faults = known.flatMap((key) => {
-    const field = fields[key] as Field;
+  const faults = Object.entries(fields).flatMap(([key, field]) => {
     const value = lookUp(given, key) ?? undefined;
     if (value === undefined) {
       if (field.required) return [fault(key, "required", "is required")];

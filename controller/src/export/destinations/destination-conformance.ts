@@ -76,7 +76,9 @@ export function destinationConformance(destination: Destination): void {
         configuration,
         context: { nowMs, vendors },
         send: (request) => send()(request, target(), limits()),
-        wait: async (ms) => void waits.push(ms),
+        wait: async (ms) => {
+          waits.push(ms);
+        },
       });
     }
 

@@ -9,7 +9,7 @@ export interface HostLink extends ComputeProvider {
   facts(signal: AbortSignal): Promise<HostFacts>;
   /** Calls back when the connection came or went; absent where there is none to lose. */
   subscribe?(onChange: () => void): { close(): void };
-  close?(): Promise<void> | void;
+  close?(): void;
 }
 
 export interface HostLinksDeps {
@@ -47,7 +47,7 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
     dialled.delete(hostId);
     links.delete(hostId);
     known.watch?.close();
-    void known.link.close?.();
+    known.link.close?.();
   }
 
   function follow(hostId: string): void {

@@ -104,7 +104,10 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
           const known = hosts.get(hostId)?.object;
           return known !== undefined && !isOut(known) && (hasSerial(known.status, serial) || storeMayBeBehind());
         },
-        onCertificates: (onChange) => hosts.subscribe((changed) => void (changed === hostId && onChange())),
+        onCertificates: (onChange) =>
+          hosts.subscribe((changed) => {
+            if (changed === hostId) onChange();
+          }),
         greeting: () => ({ controllers: controllers(), authorityGeneration: authority.generation }),
         random,
         log,

@@ -77,8 +77,9 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
 
   async function perform(step: MachineStep, machine: MachineObject, signal: AbortSignal): Promise<void> {
     const { id } = machine.metadata;
-    const note = (knowsControllers: boolean) =>
-      void memories.set(id, { ...(memories.get(id) ?? nothingKnown), knowsControllers });
+    const note = (knowsControllers: boolean) => {
+      memories.set(id, { ...(memories.get(id) ?? nothingKnown), knowsControllers });
+    };
     const tells = step.kind === "start" || step.kind === "enroll";
     if (tells) note(false);
     await performMachineStep(step, machine, deps, signal);

@@ -1,10 +1,11 @@
+import { silentLog } from "@holdfast/common/log.ts";
 import { expect, test } from "vitest";
 import { createPace } from "./pace.ts";
 
 const now = () => performance.now();
 
 test("bytes of all streams share one rate, in the order they came, each after a turn of the event loop", async () => {
-  const pace = createPace(1_000_000, now);
+  const pace = createPace(1_000_000, now, silentLog);
   const passed: string[] = [];
   const startedMs = now();
   const streams = ["a", "b"].map(async (name) => {
@@ -21,7 +22,7 @@ test("bytes of all streams share one rate, in the order they came, each after a 
 });
 
 test("what is given up while it waits holds nobody up", async () => {
-  const pace = createPace(1_000_000, now);
+  const pace = createPace(1_000_000, now, silentLog);
   await pace.pass("a", 1_000);
   const givenUp = Array.from({ length: 10 }, () => pace.pass("b", 3_600_000_000, AbortSignal.abort()));
   const next = pace.pass("c", 1);
@@ -30,7 +31,7 @@ test("what is given up while it waits holds nobody up", async () => {
 });
 
 test("a source with many streams has a turn as often as one with a single stream", async () => {
-  const pace = createPace(1_000_000, now);
+  const pace = createPace(1_000_000, now, silentLog);
   const passed: string[] = [];
   const pass = async (source: string) => {
     await pace.pass(source, 1_000);

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
 
 /** Lets bytes go on at so many a second, whoever brings them: sources take turns, each in the order that it brought them. */
 export interface Pace {
@@ -13,7 +15,7 @@ interface Turn {
 }
 
 /** Lost time is not made up for: on a busy machine what is paced slows down with everything else. */
-export function createPace(bytesPerSecond: number, monotonicMs: () => number): Pace {
+export function createPace(bytesPerSecond: number, monotonicMs: () => number, log: Pick<Log, "error">): Pace {
   /** Whose turn it is stands first. */
   const sources = new Map<string, Turn[]>();
   let freeAt = 0;
@@ -53,7 +55,7 @@ export function createPace(bytesPerSecond: number, monotonicMs: () => number): P
       const turns = sources.get(source);
       if (turns === undefined) sources.set(source, [turn]);
       else turns.push(turn);
-      if (!isServing) void serve();
+      if (!isServing) inBackground(log, "pace of payloads", serve());
       return turn.done.promise;
     },
   };

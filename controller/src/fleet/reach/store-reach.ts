@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ReachOwner } from "./reach-owner.ts";
@@ -32,13 +33,18 @@ export function createStoreReach(place: StorePlace | undefined, log: Log): Store
     }
   }
 
-  const timer = place === undefined ? undefined : setInterval(() => void look(), lookEveryMs).unref();
-  if (place !== undefined) void look();
+  const lookNow = () => inBackground(log, "address of the object store", look());
+  const timer = place === undefined ? undefined : setInterval(lookNow, lookEveryMs).unref();
+  if (place !== undefined) lookNow();
   return {
     rulesOn: () => storeRulesOf(addresses, place?.port ?? 0),
     subscribe(onChange) {
       listeners.add(onChange);
-      return { close: () => void listeners.delete(onChange) };
+      return {
+        close: () => {
+          listeners.delete(onChange);
+        },
+      };
     },
     close: () => clearInterval(timer),
   };

@@ -1,4 +1,5 @@
 import { create, equals, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
@@ -108,6 +109,8 @@ export function createObservations({ store, clock, log, onChange }: Observations
     },
   });
 
+  const saveSoon = (machineId: string) => inBackground(log, "observation", save(machineId));
+
   async function save(machineId: string): Promise<void> {
     if (saving.has(machineId)) return;
     saving.add(machineId);
@@ -138,7 +141,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
     retry = undefined;
     if (closed) return;
     for (const [machineId, { instance, bootId }] of late) take(machineId, instance, bootId);
-    for (const machineId of unsaved) void save(machineId);
+    for (const machineId of unsaved) saveSoon(machineId);
   }
 
   function take(machineId: string, instance: InstanceObservation, bootId: string): void {
@@ -155,14 +158,14 @@ export function createObservations({ store, clock, log, onChange }: Observations
       latest.set(machineId, { ...known, observed: news.observed, ...(isDue && { savedAt: clock.now() }) });
       if (isDue) {
         unsaved.add(machineId);
-        void save(machineId);
+        saveSoon(machineId);
       }
       if (isAtWork(instance)) onChange(machineId);
       return;
     }
     latest.set(machineId, news);
     unsaved.add(machineId);
-    void save(machineId);
+    saveSoon(machineId);
     onChange(machineId);
   }
 

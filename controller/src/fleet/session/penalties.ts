@@ -11,7 +11,9 @@ export interface Penalties {
 export function createPenalties(penaltyMs: number, clock: Clock): Penalties {
   const untilMs = new Map<string, number>();
   return {
-    add: (machineId) => void untilMs.set(machineId, clock.monotonicMs() + penaltyMs),
+    add: (machineId) => {
+      untilMs.set(machineId, clock.monotonicMs() + penaltyMs);
+    },
     has: (machineId) => (untilMs.get(machineId) ?? 0) > clock.monotonicMs(),
     sweep() {
       const nowMs = clock.monotonicMs();

@@ -23,22 +23,20 @@ export function createSilenceElsewhere({ membership, peers }: SilenceElsewhereDe
   const told = new Map<string, ReadonlyMap<string, Silence>>();
   const asking = new Set<string>();
 
-  async function ask(controllerId: string, address: string): Promise<void> {
+  function ask(controllerId: string, address: string): void {
     asking.add(controllerId);
-    try {
-      told.set(controllerId, await peers.listSilent(address, askEveryMs));
-    } catch {
+    peers
+      .listSilent(address, askEveryMs)
+      .then((silent) => told.set(controllerId, silent))
       // What it said before may be over; one of an older release never says anything.
-      told.delete(controllerId);
-    } finally {
-      asking.delete(controllerId);
-    }
+      .catch(() => told.delete(controllerId))
+      .finally(() => asking.delete(controllerId));
   }
 
   const timer = setInterval(() => {
     const others = membership.members().filter(({ id, address }) => id !== membership.id && address !== "");
     for (const id of told.keys()) if (!others.some((each) => each.id === id)) told.delete(id);
-    for (const { id, address } of others) if (!asking.has(id)) void ask(id, address);
+    for (const { id, address } of others) if (!asking.has(id)) ask(id, address);
   }, askEveryMs).unref();
 
   return {

@@ -1,4 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { Lease } from "#kernel/store/store.ts";
 
@@ -18,6 +20,7 @@ export interface StreamLeaseDeps {
   /** Has another controller a lease, or may it have one for all that can be known? Never throws. */
   readonly othersMayAct: () => Promise<boolean>;
   readonly monotonicMs: () => number;
+  readonly log: Log;
   /** The lease is over. The streams stay: there may be another one in a moment, and a whole fleet need not dial anew for it. */
   readonly onLost: () => void;
   /** There is another lease, under which the streams that were kept are to be taken again. */
@@ -32,7 +35,7 @@ export interface StreamLeaseDeps {
  * agents go to the others, once it has not come by another lease for a while.
  */
 export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
-  const { membership, graceMs, lookMs, othersMayAct, monotonicMs, onLost, onRegained, onEnd } = deps;
+  const { membership, graceMs, lookMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
   let held: Lease | undefined;
   /** There while streams are kept without a lease. */
   let keeping: AbortController | undefined;
@@ -49,7 +52,7 @@ export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
   function lose(): void {
     keeping?.abort();
     keeping = new AbortController();
-    void keep(keeping.signal);
+    inBackground(log, "streams without a lease", keep(keeping.signal));
     if (!membership.draining) onLost();
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { status as Code } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 import type { TaskProgress } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
@@ -85,7 +86,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   }
 
   function attach(session: Session): void {
-    for (const task of tasks.openOf(session.machineId)) void deliver(session, task);
+    for (const task of tasks.openOf(session.machineId)) inBackground(log, "delivery of a task", deliver(session, task));
     for (const id of session.hello?.openTasks ?? []) {
       const task = tasks.get(id);
       // The result that the journal keeps is on record, or the task is: only for a task that ended the journal may forget.
@@ -108,7 +109,7 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     if (isOpen(task)) {
       const asked = task.status.cancelRequestedAt !== null && session.delivered.has(taskId);
       if (asked) session.send({ case: "cancelTask", value: { taskId } });
-      else void deliver(session, task);
+      else inBackground(log, "delivery of a task", deliver(session, task));
     } else {
       progressWrites.delete(taskId);
       // Ended without the agent's word: it need not go on.

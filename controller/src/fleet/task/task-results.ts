@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { type TaskProgress, TaskProgressSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
@@ -30,7 +31,7 @@ export function createTaskResults(
     if (result === null) return undefined;
     const known = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf(taskKind, task.metadata.id));
     if (known !== undefined) opened.set(task, known);
-    else if (!loading.has(task)) void load(task);
+    else if (!loading.has(task)) inBackground(log, "result of a task", load(task));
     return known;
   }
 
@@ -58,7 +59,11 @@ export function createTaskResults(
       const ended = state === "completed" || state === "failed";
       return { status: ended && result === undefined ? "running" : state, progress, result };
     },
-    progressed: (progress) => void latest.set(progress.taskId, progress),
-    forget: (taskId) => void latest.delete(taskId),
+    progressed: (progress) => {
+      latest.set(progress.taskId, progress);
+    },
+    forget: (taskId) => {
+      latest.delete(taskId);
+    },
   };
 }

@@ -82,7 +82,9 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
         const host = hosts.get(object.spec.hostId ?? "")?.object;
         if (host === undefined || taken.has(object) || !fits(object, wanted, host)) continue;
         taken.add(object);
-        const giveBack = () => void taken.delete(object);
+        const giveBack = () => {
+          taken.delete(object);
+        };
         if (!isBounded(host)) return { machine, promise: undefined, giveBack };
         try {
           const refusal = (fresh: HostObject) => (fits(object, wanted, fresh) ? undefined : "it does not fit any more");

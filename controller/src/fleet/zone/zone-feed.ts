@@ -67,7 +67,11 @@ export function createZoneFeed(store: Store): ZoneFeed {
     entry: (name) => zone.get(name) ?? { name, addresses: [], ttlS: 0 },
     subscribe(onChange) {
       subscribers.add(onChange);
-      return { close: () => void subscribers.delete(onChange) };
+      return {
+        close: () => {
+          subscribers.delete(onChange);
+        },
+      };
     },
     close: () => watch.close(),
   };

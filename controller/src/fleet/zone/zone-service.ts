@@ -129,7 +129,11 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
     },
     onAcknowledged(listener) {
       listeners.add(listener);
-      return { close: () => void listeners.delete(listener) };
+      return {
+        close: () => {
+          listeners.delete(listener);
+        },
+      };
     },
   };
 }

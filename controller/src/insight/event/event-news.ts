@@ -35,22 +35,23 @@ export function createEventNews({ history, clock }: Deps): EventNews {
     own = new Map();
   }
 
-  async function look(): Promise<void> {
+  function look(): void {
     if (clock.monotonicMs() - askedAt > idleMs) return stop();
     if (underWay) return;
     underWay = true;
-    try {
-      const { newest, organizationIds } = await history.eventsBehind(behind, seenMax);
-      // What came before the first look, nobody knows.
-      if (behind === undefined || organizationIds.length >= seenMax || own.size > keptMax) everybody();
-      else for (const id of new Set(organizationIds)) own.set(id, (own.get(id) ?? 0) + 1);
-      behind = newest;
-    } catch {
+    history
+      .eventsBehind(behind, seenMax)
+      .then(({ newest, organizationIds }) => {
+        // What came before the first look, nobody knows.
+        if (behind === undefined || organizationIds.length >= seenMax || own.size > keptMax) everybody();
+        else for (const id of new Set(organizationIds)) own.set(id, (own.get(id) ?? 0) + 1);
+        behind = newest;
+      })
       // Those who follow ask for themselves then, and are told why there is no answer.
-      everybody();
-    } finally {
-      underWay = false;
-    }
+      .catch(everybody)
+      .finally(() => {
+        underWay = false;
+      });
   }
 
   function stop(): void {
@@ -64,7 +65,7 @@ export function createEventNews({ history, clock }: Deps): EventNews {
     version(organizationId) {
       askedAt = clock.monotonicMs();
       if (looking === undefined) {
-        looking = setInterval(() => void look(), lookEveryMs);
+        looking = setInterval(look, lookEveryMs);
         looking.unref();
       }
       return behind === undefined ? (all += 1) : all + (own.get(organizationId) ?? 0);

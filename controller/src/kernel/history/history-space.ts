@@ -1,3 +1,4 @@
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createSpaceLevel } from "../space/space-level.ts";
 import type { StoreSpace } from "../space/store-space.ts";
@@ -23,9 +24,10 @@ export interface HistorySpaceOptions {
 
 export function createHistorySpace({ database, quotaBytes, log }: HistorySpaceOptions): HistorySpace {
   const level = createSpaceLevel("history", quotaBytes, log);
-  const looking = setInterval(() => void look(), lookEveryMs);
+  const lookNow = () => inBackground(log, "size of the history", look());
+  const looking = setInterval(lookNow, lookEveryMs);
   looking.unref();
-  void look();
+  lookNow();
 
   async function look(): Promise<StoreSpace> {
     const usedBytes = await sizeOf(database).catch(() => undefined);

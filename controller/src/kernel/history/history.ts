@@ -82,7 +82,9 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
     eventsBehind: async (behind, limit) => eventsBehind(whenReady(), behind, limit),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),
     sql: whenReady,
-    addUpkeep: (work) => void upkeep.push(work),
+    addUpkeep: (work) => {
+      upkeep.push(work);
+    },
     async prepare(time) {
       const skipped = await whenReady().session((client) => makePartitions(client, time));
       if (skipped.length > 0) log.warn("history partitions not made", { skipped });

@@ -17,7 +17,12 @@ export interface ServiceFigures {
 
 export function createServiceFigures(): ServiceFigures {
   const figures: ServiceFigure[] = [];
-  return { add: (figure) => void figures.push(figure), list: () => figures };
+  return {
+    add: (figure) => {
+      figures.push(figure);
+    },
+    list: () => figures,
+  };
 }
 
 /** How many there are under each key. */

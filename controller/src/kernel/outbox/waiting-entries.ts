@@ -23,7 +23,9 @@ export function createWaitingEntries(): WaitingEntries {
       last = value.createRevision;
       entries.set(value.key, value);
     },
-    remove: (key) => void entries.delete(key),
+    remove: (key) => {
+      entries.delete(key);
+    },
     clear() {
       entries.clear();
       last = 0n;

@@ -43,7 +43,9 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
     },
     keys: () => [key],
     subscribe(onChange) {
-      const turned = () => void (authority.record.rotation.state !== "idle" && onChange(key));
+      const turned = () => {
+        if (authority.record.rotation.state !== "idle") onChange(key);
+      };
       const watching = [authority.subscribe(turned), followers.subscribe(turned)];
       return {
         close() {

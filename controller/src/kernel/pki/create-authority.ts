@@ -87,7 +87,9 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
   let current = await load(first);
   const watch = store.watch(authorityKey, {
     reset() {},
-    put: (value) => void adopt(value).catch((error: unknown) => log.error("authority not adopted", { error })),
+    put(value) {
+      adopt(value).catch((error: unknown) => log.error("authority not adopted", { error }));
+    },
     delete: () => log.error("authority record deleted from the store"),
     synced() {},
   });
@@ -238,7 +240,11 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     },
     subscribe(onChange) {
       listeners.add(onChange);
-      return { close: () => void listeners.delete(onChange) };
+      return {
+        close: () => {
+          listeners.delete(onChange);
+        },
+      };
     },
     close: () => watch.close(),
   };

@@ -29,7 +29,7 @@ export function createDrainRequests(store: Store): DrainRequests {
         reset() {},
         put({ key, value }) {
           if (idOf(key) !== id) return;
-          void store.commit({ conditions: [], puts: [], deletes: [key] }).catch(() => undefined);
+          store.commit({ conditions: [], puts: [], deletes: [key] }).catch(() => undefined);
           // A controller of an older version names no process.
           const wanted = (JSON.parse(value) as Partial<Process>).startedAt ?? startedAt;
           if (asked || wanted !== startedAt) return;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createMirror } from "../store/mirror.ts";
@@ -111,7 +112,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
       granted = undefined;
       lease = undefined;
       tell();
-      void endForAll(next);
+      inBackground(log, "end of a lease", endForAll(next));
     }
     if (!left.signal.aborted) log.warn("lease lost", { controller: id });
   }
@@ -141,7 +142,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
       }
     }
   }
-  void stayRegistered();
+  inBackground(log, "registration", stayRegistered());
 
   return {
     id,

@@ -1,6 +1,7 @@
 import { systemClock } from "@holdfast/common/clock.ts";
 import { beforeEach, expect, test, vi } from "vitest";
 import { backOffMs } from "@holdfast/common/back-off.ts";
+import { silentLog } from "@holdfast/common/log.ts";
 import { createQueue, type Next } from "./queue.ts";
 
 // Time passes when a test says so: how busy the machine is does not matter.
@@ -27,7 +28,7 @@ function recorded(outcomes: Next[] = [], workMs = 5) {
 
 test("a key that waits is not queued twice, and one that is worked on runs once more", async () => {
   const { seen, work } = recorded();
-  const queue = createQueue(1, systemClock.monotonicMs, work);
+  const queue = createQueue(1, systemClock.monotonicMs, work, silentLog);
   queue.add("a");
   queue.add("b");
   queue.add("b");
@@ -40,7 +41,7 @@ test("a key that waits is not queued twice, and one that is worked on runs once 
 
 test("as many keys run at once as are allowed", async () => {
   const { seen, work } = recorded();
-  const queue = createQueue(3, systemClock.monotonicMs, work);
+  const queue = createQueue(3, systemClock.monotonicMs, work, silentLog);
   for (let i = 0; i < 20; i += 1) queue.add(String(i));
   await pass(100);
   expect(seen.runs).toHaveLength(20);
@@ -49,7 +50,7 @@ test("as many keys run at once as are allowed", async () => {
 
 test("a key comes back after its time, or sooner when there is a hint", async () => {
   const { seen, work } = recorded([{ afterMs: 50 }, { afterMs: 10_000 }], 0);
-  const queue = createQueue(1, systemClock.monotonicMs, work);
+  const queue = createQueue(1, systemClock.monotonicMs, work, silentLog);
   queue.add("a");
   await pass(20);
   expect(seen.runs).toHaveLength(1);
@@ -63,7 +64,7 @@ test("a key comes back after its time, or sooner when there is a hint", async ()
 
 test("hints do not make a key that backs off run at once, nor wait for long", async () => {
   const { seen, work } = recorded([{ afterMs: 10_000, backingOff: true }], 0);
-  const queue = createQueue(1, systemClock.monotonicMs, work);
+  const queue = createQueue(1, systemClock.monotonicMs, work, silentLog);
   queue.add("a");
   await pass(10);
   queue.add("a");
@@ -75,7 +76,7 @@ test("hints do not make a key that backs off run at once, nor wait for long", as
 
 test("stop waits for the workers and starts no more", async () => {
   const { seen, work } = recorded([], 50);
-  const queue = createQueue(1, systemClock.monotonicMs, work);
+  const queue = createQueue(1, systemClock.monotonicMs, work, silentLog);
   queue.add("a");
   queue.add("b");
   const stopped = queue.stop();
@@ -88,4 +89,22 @@ test("stop waits for the workers and starts no more", async () => {
 test("waits double up to a minute, with half of each at random", () => {
   expect([1, 2, 3, 20].map((failures) => backOffMs(failures, () => 1))).toEqual([100, 200, 400, 60_000]);
   expect(backOffMs(1, () => 0)).toBe(50);
+});
+
+test("a key whose work rejects comes again, and holds no worker meanwhile", async () => {
+  const runs: string[] = [];
+  const work = async (key: string): Promise<Next> => {
+    runs.push(key);
+    if (runs.length === 1) throw new Error("planted");
+    return "done";
+  };
+  const lines: unknown[] = [];
+  const log = { error: (...line: unknown[]) => void (lines[lines.length] = line) };
+  const queue = createQueue(1, systemClock.monotonicMs, work, log);
+  queue.add("a");
+  queue.add("b");
+  await pass(10_000);
+  expect(runs).toEqual(["a", "b", "a"]);
+  expect(lines).toEqual([["work on a key rejected", { key: "a", error: new Error("planted") }]]);
+  expect(queue.has("a")).toBe(false);
 });

@@ -1,3 +1,6 @@
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
+
 /** Keys that wait for work, each at most once; one worker a key, a bounded number in all. */
 export interface Queue {
   /** Work on the key soon. While it is worked on: once more after that. While it backs off: soon, but not at once. */
@@ -29,12 +32,14 @@ interface Waiting {
  * minute.
  */
 const hintDuringBackOffMs = 500;
+const againAfterFaultMs = 5_000;
 
-/** `work` never rejects. */
+/** `work` deals with its own failures; a key whose work rejects all the same comes again after a while. */
 export function createQueue(
   concurrency: number,
   monotonicMs: () => number,
   work: (key: string) => Promise<Next>,
+  log: Pick<Log, "error">,
 ): Queue {
   const ready = new Set<string>();
   const later = new Map<string, Waiting>();
@@ -79,12 +84,15 @@ export function createQueue(
       if (stopped || running.size >= concurrency) return;
       ready.delete(key);
       running.add(key);
-      void run(key);
+      inBackground(log, "work on a key", run(key));
     }
   }
 
   async function run(key: string): Promise<void> {
-    const next = await work(key);
+    const next = await work(key).catch((error: unknown): Next => {
+      log.error("work on a key rejected", { key, error });
+      return { afterMs: againAfterFaultMs, backingOff: true };
+    });
     running.delete(key);
     const hinted = again.delete(key);
     if (stopped) {

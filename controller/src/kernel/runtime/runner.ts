@@ -102,9 +102,9 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     const state = states.get(key) ?? { failures: 0, lastError: "", settled: undefined };
     states.set(key, state);
     state.settled = undefined;
-    const before = inputs?.(key);
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
+      const before = inputs?.(key);
       const outcome = await reconciler.reconcile(key, AbortSignal.any([right.signal, stopping, deadline]));
       if (state.failures > 0) log.info("reconcile works again", { key, failures: state.failures });
       state.failures = 0;
@@ -130,7 +130,7 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     return { afterMs: backOffMs(state.failures, random), backingOff: true };
   }
 
-  const queue = createQueue(concurrency, clock.monotonicMs, work);
+  const queue = createQueue(concurrency, clock.monotonicMs, work, log);
 
   /** Is there nothing to see, as far as memory can tell? */
   function asSettled(key: string, now: number): boolean {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Collection } from "../store/collection.ts";
 import { createMirror } from "../store/mirror.ts";
@@ -89,7 +90,7 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
     changed = true;
     if (isBalancing) return;
     isBalancing = true;
-    void balanceWhileChanged();
+    inBackground(log, "balance of the shards", balanceWhileChanged());
   }
 
   async function balanceWhileChanged(): Promise<void> {

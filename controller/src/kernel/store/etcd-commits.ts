@@ -53,10 +53,14 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
       const next = queue.slice(0, membersMax).map(({ transaction }) => transaction);
       const batch = queue.splice(0, batchLength(next));
       underWay += 1;
-      void sendBatch(batch).finally(() => {
-        underWay -= 1;
-        gather();
-      });
+      sendBatch(batch)
+        .catch((error: unknown) => {
+          for (const waiting of batch) waiting.reject(error);
+        })
+        .finally(() => {
+          underWay -= 1;
+          gather();
+        });
     }
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { alarmAt, createSpaceLevel, refuseAt } from "../space/space-level.ts";
 import type { StoreSpace } from "../space/store-space.ts";
@@ -49,9 +50,10 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
   /** For calls that any member may serve. */
   const cluster = createEtcdClient(options);
   const level = createSpaceLevel("etcd", quotaBytes, log);
-  const looking = setInterval(() => void look(), lookEveryMs);
+  const lookNow = () => inBackground(log, "size of etcd", look());
+  const looking = setInterval(lookNow, lookEveryMs);
   looking.unref();
-  void look();
+  lookNow();
 
   async function sizesOf({ client }: (typeof members)[number]): Promise<Sizes> {
     const status = await client.call((call) => client.raw.maintenance.status(call));

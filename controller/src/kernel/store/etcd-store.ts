@@ -1,4 +1,5 @@
 import assert from "node:assert";
+import { inBackground } from "@holdfast/common/background.ts";
 import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
@@ -66,7 +67,11 @@ export function createEtcdStore(options: EtcdStoreOptions): Store {
     async lease(ttlS) {
       const lease = await grantEtcdLease({ client, log, bootMs }, ttlS);
       closing.add(lease.abandon);
-      void lease.lost.then(() => closing.delete(lease.abandon));
+      inBackground(
+        log,
+        "end of a lease",
+        lease.lost.then(() => closing.delete(lease.abandon)),
+      );
       return lease;
     },
     async close() {

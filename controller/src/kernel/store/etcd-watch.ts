@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { InterceptingCall, type Interceptor } from "@grpc/grpc-js";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { IDuplexStream, IWatchRequest, IWatchResponse } from "etcd3";
@@ -149,7 +150,7 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       }
     }
   }
-  void run();
+  inBackground(log, "watch of etcd", run());
 
   return {
     close: () => closed.abort(),

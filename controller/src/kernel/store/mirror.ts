@@ -25,8 +25,12 @@ export function createMirror<T>(
     reset() {
       listing = new Map();
     },
-    put: (value) => void (listing ?? current).set(idOf(value.key), read(value)),
-    delete: (key) => void current.delete(idOf(key)),
+    put: (value) => {
+      (listing ?? current).set(idOf(value.key), read(value));
+    },
+    delete: (key) => {
+      current.delete(idOf(key));
+    },
     synced(to) {
       current = listing ?? current;
       listing = undefined;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EndedAttempt } from "./attempt-record.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -62,7 +63,7 @@ export function createAttemptRecorder(deps: {
     record(attempt) {
       const done = Promise.withResolvers<number | null>();
       waiting.push({ attempt, done });
-      void write();
+      inBackground(log, "attempts of deliveries", write());
       return done.promise;
     },
   };

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EntryPlanner } from "#kernel/outbox/entry-planner.ts";
 import { backOffMs } from "@holdfast/common/back-off.ts";
@@ -168,7 +169,11 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   function track(work: Promise<void>): void {
     running.add(work);
-    void work.finally(() => running.delete(work));
+    inBackground(
+      log,
+      "delivery",
+      work.finally(() => running.delete(work)),
+    );
   }
 
   /** Resolves after the time, or earlier when something woke the loop since its round began. */

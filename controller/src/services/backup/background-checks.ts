@@ -1,3 +1,6 @@
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
+
 /** How far one check is. */
 export type CheckState =
   | { readonly kind: "running"; readonly bytes: number }
@@ -15,7 +18,7 @@ export interface BackgroundChecks {
 const atOnce = 2;
 
 /** `onEnd` is told of each that ended. */
-export function createBackgroundChecks(onEnd: (id: string) => void): BackgroundChecks {
+export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: string) => void): BackgroundChecks {
   const states = new Map<string, CheckState>();
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -43,7 +46,7 @@ export function createBackgroundChecks(onEnd: (id: string) => void): BackgroundC
       states.set(id, { kind: "running", bytes: 0 });
       const start = () => {
         running += 1;
-        void run(id, check);
+        inBackground(log, "check of a backup", run(id, check));
       };
       if (running < atOnce) start();
       else waiting.push(start);

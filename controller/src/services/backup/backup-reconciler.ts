@@ -68,7 +68,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   /** What machines said of a task that they have no use for, by backup. */
   const refusals = new Map<string, { readonly code: string; readonly message: string }>();
   const woken = new Set<(id: string) => void>();
-  const checks = createBackgroundChecks((id) => {
+  const checks = createBackgroundChecks(log, (id) => {
     for (const wake of woken) wake(id.slice(id.indexOf("/") + 1));
   });
 

@@ -30,6 +30,8 @@ export function createNameVerification(
       confirmed.set(serviceId, label(names));
       return true;
     },
-    forget: (serviceId) => void confirmed.delete(serviceId),
+    forget: (serviceId) => {
+      confirmed.delete(serviceId);
+    },
   };
 }

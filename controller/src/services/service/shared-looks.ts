@@ -12,7 +12,9 @@ export function createSharedLooks<T>(freshMs: number): SharedLooks<T> {
 
   function begin(key: string, ask: () => Promise<T>): Promise<T> {
     const look = ask();
-    const forget = () => void looks.delete(key);
+    const forget = () => {
+      looks.delete(key);
+    };
     looks.set(key, look);
     look.then(() => setTimeout(forget, freshMs).unref(), forget);
     return look;

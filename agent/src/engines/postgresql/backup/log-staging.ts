@@ -87,7 +87,7 @@ export async function createLogStaging(
     const wanted = segmentStart(name);
     if (wanted === undefined) return;
     for (let i = 1n; i <= ahead; i += 1n) {
-      void make(segmentName(wanted.timeline, wanted.position + i * segmentBytes)).catch(() => undefined);
+      make(segmentName(wanted.timeline, wanted.position + i * segmentBytes)).catch(() => undefined);
     }
   }
 

@@ -53,6 +53,6 @@ async function withConsole<T>(instance: Instance, signal: AbortSignal, work: (or
     return await work(async (line) => (await client.query<Record<string, string>>(line)).rows);
   } finally {
     signal.removeEventListener("abort", abort);
-    void client.end().catch(() => client.connection.stream.destroy());
+    client.end().catch(() => client.connection.stream.destroy());
   }
 }

@@ -20,8 +20,8 @@ export interface QueueUpkeep {
   note(instance: Instance, database: string): void;
   /** Sweeps all queues and goes on with the tasks that are open. */
   keep(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Works on a task of a database until it is over; resolves at once when that is under way already. */
-  work(instance: Instance, database: string, task: QueueTask, signal: AbortSignal): Promise<void>;
+  /** Works on a task of a database until it is over, in the background; nothing begins when that is under way. */
+  begin(instance: Instance, database: string, task: QueueTask, signal: AbortSignal): void;
 }
 
 const lookThroughEveryMs = 10 * 60_000;
@@ -87,20 +87,18 @@ export function createQueueUpkeep(sessions: QueueSessions): QueueUpkeep {
             if (error instanceof EngineBusy) continue;
             throw error;
           }
-          for (const task of open) void upkeep.work(instance, database, task, signal);
+          for (const task of open) upkeep.begin(instance, database, task, signal);
         }
       }),
-    async work(instance, database, task, signal) {
+    begin(instance, database, task, signal) {
       const name = `${database} ${task.id}`;
       if (underWay.has(name)) return;
       underWay.add(name);
-      try {
-        await lane.run(() => sessions.use(instance, database, signal, (session) => runTask(session, task, signal)));
-      } catch {
-        // It stays open, and the next look goes on with it.
-      } finally {
-        underWay.delete(name);
-      }
+      lane
+        .run(() => sessions.use(instance, database, signal, (session) => runTask(session, task, signal)))
+        // The task stays open, and the next look goes on with it.
+        .catch(() => undefined)
+        .finally(() => underWay.delete(name));
     },
   };
   return upkeep;

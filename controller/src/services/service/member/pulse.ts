@@ -47,6 +47,8 @@ export function createPulse(
       return { askedAgoMs: knownForMs(fact), grantedAgoMs: undefined, isEngineSilent: false };
     },
     knownForMs,
-    forget: (fact) => void known.delete(fact),
+    forget: (fact) => {
+      known.delete(fact);
+    },
   };
 }

@@ -1,0 +1,94 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { checkout } from "./set-up.js";
+
+const holder = "interface Holder { readonly status: { readonly holds: Readonly<Record<string, number>> } }";
+
+/** Sources, and the rules of ours that find something in each. */
+const cases = [
+  ["a variable", "const t: Record<string, number> = {};\nexport const e = (w: string) => t[w];", "own-keys"],
+  ["a parameter", "export const e = (t: { readonly [key: string]: number }, w: string) => t[w];", "own-keys"],
+  ["a property", `${holder}\nexport const e = (h: Holder, w: string) => h.status.holds[w];`, "own-keys"],
+  [
+    "an optional property",
+    `${holder}\nexport const e = (h: Holder | undefined, w: string) => h?.status.holds[w];`,
+    "own-keys",
+  ],
+  [
+    "a property of a call",
+    `${holder}\nexport const e = (h: () => Holder, w: string) => h().status.holds[w];`,
+    "own-keys",
+  ],
+  [
+    "a field of the protos",
+    "import type { S } from './s.ts';\nexport const e = (s: S, w: string) => s.tags[w];",
+    "own-keys",
+  ],
+  [
+    "a property that was taken out",
+    `${holder}\nexport function e({ status: { holds } }: Holder, w: string) {\n  return holds[w];\n}`,
+    "own-keys",
+  ],
+  [
+    "a copy of a property",
+    `${holder}\nexport function e(h: Holder, w: string) {\n  const them = h.status.holds ?? {};\n  return them[w];\n}`,
+    "own-keys",
+  ],
+  [
+    "a named type",
+    "type Words = Readonly<Record<string, number>>;\nexport const e = (t: Words, w: string) => t[w];",
+    "own-keys",
+  ],
+  ["an exported table", "export const t: Record<string, number> = {};", "own-keys"],
+  ["a literal key", `${holder}\nexport const e = (h: Holder) => h.status.holds["a"];`],
+  ["a key that is written", "export const e = (t: Record<string, number>, w: string) => {\n  t[w] = 1;\n};"],
+  [
+    "a guard",
+    `${holder}\nexport const e = (h: Holder, w: string) => (Object.hasOwn(h.status.holds, w) ? h.status.holds[w] : 0);`,
+  ],
+  ["an array", "export const e = (t: readonly number[], n: number) => t[n];"],
+
+  ["a statement", "declare const f: () => Promise<void>;\nexport const e = () => {\n  void f();\n};", "no-void-call"],
+  ["an arrow", "declare const f: () => Promise<void>;\nexport const e = () => void f();", "no-void-call"],
+  [
+    "an argument",
+    "declare const f: () => Promise<void>;\nexport const e = () => setTimeout(() => void f(), 1);",
+    "no-void-call",
+  ],
+  ["a promise", "export const e = (p: Promise<void>) => void p;", "no-void-call"],
+  [
+    "a condition",
+    "declare const f: () => Promise<void>;\nexport const e = (a: boolean) => void (a && f());",
+    "no-void-call",
+  ],
+  ["a new promise", "export const e = () => void new Promise(() => 1);", "no-void-call"],
+  ["an awaited value", "export const e = async (p: Promise<number>) => void (await p);"],
+  ["an assignment", "let a = 0;\nexport const e = () => void (a = 1);\nexport const g = () => a;"],
+];
+
+const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const fileOf = (index) => `case-${index}.ts`;
+
+/** Rules of ours that found something, by file. */
+const found = new Map();
+beforeAll(async () => {
+  for (const [index, [, text]] of cases.entries()) writeFileSync(join(directory, fileOf(index)), `${text}\n`);
+  const oxlint = join(checkout, "node_modules", ".bin", "oxlint");
+  const args = ["-c", join(checkout, ".oxlintrc.json"), "-f", "json", directory];
+  // It ends with 1, as it finds something.
+  const { stdout } = await promisify(execFile)(oxlint, args).catch((error) => error);
+  for (const { filename, code } of JSON.parse(stdout).diagnostics) {
+    const [, rule] = /^holdfast\((.*)\)$/.exec(code) ?? [];
+    const file = filename.split("/").at(-1);
+    if (rule !== undefined) found.set(file, [...(found.get(file) ?? []), rule]);
+  }
+}, 60_000);
+
+test.each(cases.map(([name, , ...rules], index) => [name, fileOf(index), rules]))("%s", (_, file, rules) => {
+  expect([...new Set(found.get(file))]).toEqual(rules);
+});
