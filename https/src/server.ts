@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import {
   createSecureServer,
   type Http2SecureServer,
@@ -92,7 +91,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
   const sessions = new Set<ServerHttp2Session>();
   const unread = createUnreadAnswers(unreadMs);
   /** The newest answer of each connection that speaks HTTP/1.1. */
-  const answers = new Map<Socket, ServerResponse>();
+  const answers = new Map<Socket, HttpResponse>();
   /** Requests of each such connection that are not answered. */
   const pipelined = new WeakMap<Socket, number>();
   let closing = false;
@@ -117,7 +116,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     if (request.httpVersionMajor === 1) {
       const { socket } = request;
       if (!answers.has(socket)) socket.once("close", () => answers.delete(socket));
-      answers.set(socket, response as unknown as ServerResponse);
+      answers.set(socket, response);
       const waiting = (pipelined.get(socket) ?? 0) + 1;
       pipelined.set(socket, waiting);
       if (waiting > streamsMax) {
@@ -137,7 +136,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
       const instance = randomUUID();
       const [path = ""] = (request.url ?? "").split("?");
       log.error("request failed", { requestId: instance, method: request.method, path: path.slice(0, 200), error });
-      sendFailure(response as ServerResponse, instance);
+      sendFailure(response, instance);
     }
   }
 
@@ -185,7 +184,7 @@ function drain({ stream }: Http2ServerRequest): void {
 }
 
 /** 500 with the id under which the log has the error; an answer that has begun is cut. */
-function sendFailure(response: ServerResponse, instance: string): void {
+function sendFailure(response: HttpResponse, instance: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
@@ -193,7 +192,9 @@ function sendFailure(response: ServerResponse, instance: string): void {
   for (const name of response.getHeaderNames()) response.removeHeader(name);
   const { title, status } = CATALOG.INTERNAL;
   const body = problemText({ title, status, code: "internal", instance: `urn:uuid:${instance}` });
-  response.writeHead(status, { ...problemHeaders(body), "request-id": instance });
+  for (const [name, value] of Object.entries({ ...problemHeaders(body), "request-id": instance }))
+    response.setHeader(name, value);
+  response.statusCode = status;
   response.end(body);
 }
 

@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { endpointsOf } from "@holdfast/common/endpoint.ts";
@@ -148,12 +147,12 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     const beganMs = clock.monotonicMs();
     const { status, headers, body } = await answerOf(request, peer);
     deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
-    const out = response as unknown as ServerResponse;
-    if (out.destroyed) return;
+    if (response.destroyed) return;
     const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
-    for (const [name, value] of Object.entries(all)) out.setHeader(name, value);
-    out.statusCode = status;
-    out.end(request.method === "HEAD" ? undefined : body);
+    for (const [name, value] of Object.entries(all)) response.setHeader(name, value);
+    response.statusCode = status;
+    if (request.method === "HEAD") response.end();
+    else response.end(body);
   }
 
   const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });

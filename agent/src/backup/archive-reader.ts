@@ -15,7 +15,7 @@ const urlsAhead = 64;
  * missing is damage, never the end.
  */
 export function createArchiveReader(
-  { place, logs }: RestoreJob,
+  { place, logs }: Pick<RestoreJob, "place" | "logs">,
   { facet, store, purse, signal }: Pick<JobSurroundings, "facet" | "store" | "purse" | "signal">,
   onObject: () => void,
 ): LogReader | undefined {

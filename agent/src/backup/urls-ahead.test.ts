@@ -8,7 +8,7 @@ import { logObject, manifestObject } from "@holdfast/common/backup/object-names.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestStore, type TestStore } from "../../../test/support/controller/store.ts";
 import { createArchiveReader } from "./archive-reader.ts";
-import type { ObjectUseText, RestoreJob } from "./job.ts";
+import type { ObjectUseText } from "./job.ts";
 import { createStoreClient } from "./store-client.ts";
 import { type JobSurroundings, readerOf } from "./surroundings.ts";
 import { createUrlPurse } from "./url-purse.ts";
@@ -59,11 +59,7 @@ test("an archive of 150 objects is read with three batches of URLs", async () =>
     await store.objects.put(logObject({ service: "s-1", term: 1 }, sequence), one(sealed));
   }
   const logs = [{ term: 1, firstSequence: 1, lastSequence: count, keys: [key] }];
-  const reader = createArchiveReader(
-    { place, logs } as unknown as RestoreJob,
-    { ...client(), facet: noFacet },
-    () => undefined,
-  );
+  const reader = createArchiveReader({ place, logs }, { ...client(), facet: noFacet }, () => undefined);
   for (let index = 0; index < count; index += 1)
     expect((await reader?.at(index))?.header).toMatchObject({ sequence: index + 1 });
   expect(asked).toEqual([64, 64, 22]);

@@ -263,7 +263,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       request.destinationType === undefined ? spec.destinationType : destinationTypeName(request.destinationType);
     const destination = destinationOf(destinationType);
     const asked = configurationOf(request.configuration);
-    const kept = openConfiguration({ metadata, spec, status: {} }, destinationOf(spec.destinationType), sealer);
+    const kept = openConfiguration({ metadata, spec }, destinationOf(spec.destinationType), sealer);
     const checked =
       destinationType === spec.destinationType
         ? changedConfiguration(destination, kept, asked)

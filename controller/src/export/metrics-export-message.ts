@@ -42,7 +42,7 @@ export function metricsExportMessage(
   { sealer, nowMs }: { readonly sealer: Sealer; readonly nowMs: number },
 ): Omit<MessageInitShape<typeof MetricsExportSchema>, "$typeName"> {
   const destination = destinationOf(spec.destinationType);
-  const whole = openConfiguration({ metadata, spec, status: {} }, destination, sealer);
+  const whole = openConfiguration({ metadata, spec }, destination, sealer);
   const at = (timeMs: number | null) => (timeMs === null ? undefined : timestampFromMs(timeMs));
   const lastExportAt = at(state.lastExportMs);
   const lastAttemptAt = at(state.lastAttemptMs);

@@ -1,7 +1,7 @@
 import { isWell } from "../../support/api/is-well.ts";
 import type { RestAnswer } from "../../support/api/rest-answer.ts";
 import type { OperationJson, ProblemJson, ServiceJson } from "../../support/api/service-json.ts";
-import { type DrillJson, drilled } from "../../support/platform/drills.ts";
+import { drilled } from "../../support/platform/drills.ts";
 import { recoverPlatform } from "../../support/platform/recovered-platform.ts";
 import { createServices, expectStatus } from "../../support/platform/services.ts";
 import { GiveUp, waitUntil } from "../../support/wait-until.ts";
@@ -287,8 +287,7 @@ export async function forkIt(check: WalkCheck, name: string): Promise<readonly s
 /** A drill of the newest backup and of a moment. */
 export async function drillIt({ ground }: WalkCheck): Promise<readonly string[]> {
   const { json } = await ground.call("POST", ground.path("/backups/drill"), [202]);
-  const { id } = json as unknown as DrillJson;
-  const drill = await drilled(ground.platform, ground.source.service.id, id);
+  const drill = await drilled(ground.platform, ground.source.service.id, String(json["id"]));
   const failed = drill.checks.filter(({ passed }) => !passed);
   return drill.status === "completed" && failed.length === 0
     ? []

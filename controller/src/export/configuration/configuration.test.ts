@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import { destinations } from "../destinations/destinations.ts";
-import { type MetricsExportObject, metricsExportKind } from "../metrics-export.ts";
+import { metricsExportKind } from "../metrics-export.ts";
 import { changedConfiguration, newConfiguration } from "./changed-configuration.ts";
 import { mask } from "./field.ts";
 import { openConfiguration, partConfiguration, sealSecrets, shownConfiguration } from "./secrets.ts";
@@ -92,6 +92,10 @@ describe("a changed configuration", () => {
   });
 });
 
+/** An integration as the store has it. */
+const stored = (spec: object, id = "id") =>
+  metricsExportKind.parse(JSON.stringify({ metadata: { id }, spec, status: {} }));
+
 test("secrets that an earlier version sealed open for their target alone", () => {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
   const digest = createHash("sha256").update('[["url","https://x/"],["tls_skip_verify",false]]').digest("base64url");
@@ -100,14 +104,7 @@ test("secrets that an earlier version sealed open for their target alone", () =>
     `${keyOf(metricsExportKind, "id")} prometheus_remote_write ${digest}`,
   );
   const opened = (url: string) =>
-    openConfiguration(
-      {
-        metadata: { id: "id" },
-        spec: { configuration: { url, username: "u" }, sealedSecrets },
-      } as unknown as MetricsExportObject,
-      prometheus,
-      sealer,
-    );
+    openConfiguration(stored({ configuration: { url, username: "u" }, sealedSecrets }), prometheus, sealer);
   expect(opened("https://x/")).toEqual({ url: "https://x/", username: "u", password: "p" });
   expect(() => opened("https://y/")).toThrow();
 });
@@ -119,8 +116,7 @@ test("secrets are sealed for the integration and for where it leads", () => {
   expect(JSON.stringify(parted.configuration)).not.toContain("planted-token");
   const sealedSecrets = sealSecrets("id", prometheus, parted, sealer);
   expect(sealedSecrets).not.toContain("planted-token");
-  const integration = (configuration: object, id = "id") =>
-    ({ metadata: { id }, spec: { configuration, sealedSecrets }, status: {} }) as unknown as MetricsExportObject;
+  const integration = (configuration: object, id = "id") => stored({ configuration, sealedSecrets }, id);
   expect(openConfiguration(integration(parted.configuration), prometheus, sealer)).toEqual(whole);
   expect(() =>
     openConfiguration(integration({ ...parted.configuration, url: "https://y/" }), prometheus, sealer),

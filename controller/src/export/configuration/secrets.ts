@@ -50,7 +50,11 @@ export function sealSecrets(
 }
 
 /** The configuration with its secrets, for the requests of one tick. */
-export function openConfiguration({ metadata, spec }: MetricsExportObject, type: Destination, sealer: Sealer) {
+export function openConfiguration(
+  { metadata, spec }: Pick<MetricsExportObject, "metadata" | "spec">,
+  type: Destination,
+  sealer: Sealer,
+) {
   const binding = bindingOf(metadata.id, type, spec.configuration);
   return { ...spec.configuration, ...(JSON.parse(openFor(sealer, binding, spec.sealedSecrets)) as Secrets) };
 }
