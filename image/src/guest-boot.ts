@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -98,7 +99,7 @@ export async function remakeGuestBoot(id: string, { imagesDir, signal }: MakeGue
   const manifest = readManifest(imagesDir, id);
   if (manifest === undefined)
     throw new ImageImpossible(`nothing is known of what virtual machines booted from as ${id}`);
-  const work = join(imagesDir, `${id}.${process.pid}.making`);
+  const work = join(imagesDir, `${id}.${randomUUID()}.making`);
   const [packages, made, makeGuest] = [join(work, "packages"), join(work, "made"), join(work, "make-guest.sh")];
   const startedAt = performance.now();
   try {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -75,7 +76,7 @@ export async function writeManifest(imagesDir: string, manifest: ImageManifest):
 
 /** Writes a file that others may read at any moment. */
 export async function writeWhole(path: string, text: string): Promise<void> {
-  const partial = `${path}.${process.pid}.partial`;
+  const partial = `${path}.${randomUUID()}.partial`;
   await writeFile(partial, text);
   await rename(partial, path);
 }

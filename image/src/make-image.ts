@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -79,7 +80,7 @@ export async function remakeImage(imagesDir: string, id: string, options: Progre
   if (manifest.installed && process.getuid?.() !== 0)
     throw new ImageImpossible(`the image ${id} was made as root, and can only be made again so`);
   await ensureTool(options);
-  const work = join(imagesDir, `${id}.${process.pid}.making`);
+  const work = join(imagesDir, `${id}.${randomUUID()}.making`);
   const startedAt = performance.now();
   try {
     await rm(work, { recursive: true, force: true });
