@@ -93,7 +93,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const { installationId } = settings;
   const controllerId = settings.controllerId || `controller-${randomBytes(6).toString("hex")}`;
   const keyring = await readKeyring(settings.masterKeyFile);
-  const sealer = createSealer(keyring);
+  const sealer: Sealer = { ...createSealer(keyring), mayStore: (form) => membership.allRead(form) };
   const credentials = await readEtcdCredentials(settings);
   const metrics = createProcessMetrics();
   const serviceFigures = createServiceFigures();

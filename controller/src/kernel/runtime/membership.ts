@@ -5,6 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Lease, Store, Watch } from "../store/store.ts";
+import { type StoredForm, storedForms } from "./stored-forms.ts";
 
 /** A live controller. */
 export interface Member {
@@ -18,6 +19,8 @@ export interface Member {
   readonly authorityGeneration?: number;
   /** host:port of its listeners and of those of the processes that follow it; absent before it has reported. */
   readonly listeners?: readonly string[];
+  /** Stored forms that it reads; absent for a controller of an earlier version. */
+  readonly reads?: readonly string[];
 }
 
 /** This controller among the others on the same etcd. */
@@ -28,6 +31,8 @@ export interface Membership {
   /** Controllers whose lease etcd holds, this one included; a moment old. */
   members(): Member[];
   member(id: string): Member | undefined;
+  /** Does every live controller read the form? Then it may be stored. */
+  allRead(form: StoredForm): boolean;
   /** Ids of the controllers whose lease etcd holds now, by a linearizable read. */
   listed(signal: AbortSignal): Promise<string[]>;
   /** The lease that all of this controller's rights depend on; undefined while it has no live one. */
@@ -61,7 +66,7 @@ const retryMs = 500;
 
 /** Registers at once, and again after each lost lease, until it leaves. */
 export function createMembership({ store, id, leaseS, clock, log }: Deps): Membership {
-  let self: Member = { id, address: "", startedAt: clock.now(), draining: false };
+  let self: Member = { id, address: "", startedAt: clock.now(), draining: false, reads: storedForms };
   const left = new AbortController();
   const subscribers = new Set<() => void>();
   /** The lease that etcd granted; work begins under it once the member is registered. */
@@ -149,6 +154,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
     startedAt: self.startedAt,
     members: () => [...members.values()],
     member: (wanted) => members.get(wanted),
+    allRead: (form) => [...members.values()].every(({ reads }) => reads?.includes(form) === true),
     async listed(signal) {
       const { values } = await store.list(prefix, { limit: 500 }, signal);
       return values.map(({ key }) => key.slice(prefix.length));

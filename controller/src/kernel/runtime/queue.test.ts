@@ -99,7 +99,11 @@ test("a key whose work rejects comes again, and holds no worker meanwhile", asyn
     return "done";
   };
   const lines: unknown[] = [];
-  const log = { error: (...line: unknown[]) => void (lines[lines.length] = line) };
+  const log = {
+    error(...line: unknown[]) {
+      lines.push(line);
+    },
+  };
   const queue = createQueue(1, systemClock.monotonicMs, work, log);
   queue.add("a");
   queue.add("b");

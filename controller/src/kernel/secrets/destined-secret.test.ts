@@ -25,6 +25,22 @@ test("a secret that an earlier version sealed is bound by the next change", () =
   expect(openFor(sealer, bindingOf(home), after)).toBe("secret");
 });
 
+test("a secret that is given while an older controller runs opens there, and is bound by the next change", () => {
+  const binding = { ...bindingOf(home), earlier: place };
+  let hasOlder = true;
+  const rolling = { ...sealer, mayStore: () => !hasOlder };
+  const sealed = sealFor(rolling, binding, "secret");
+  // An older controller knows the place alone.
+  expect(sealer.open(sealed, place)).toBe("secret");
+  expect(openFor(rolling, binding, sealed)).toBe("secret");
+  // What older versions never sealed has no other form.
+  expect(openFor(sealer, bindingOf(home), sealFor(rolling, bindingOf(home), "new"))).toBe("new");
+  hasOlder = false;
+  const after = secretAfter(rolling, { field: "key", given: undefined, stored: { sealed, binding }, binding });
+  expect(() => sealer.open(after, place)).toThrow();
+  expect(openFor(sealer, bindingOf(home), after)).toBe("secret");
+});
+
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["the scheme",                    { base_url: "http://a.example.com/v1" },      ["base_url"]],

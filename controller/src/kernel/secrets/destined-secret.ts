@@ -25,8 +25,14 @@ export interface SecretBinding {
   readonly earlier?: string;
 }
 
+/**
+ * Seals the secret with its destination; in the earlier form while a controller runs that reads no other, and then the next
+ * change binds it.
+ */
 export function sealFor(sealer: Sealer, binding: SecretBinding, secret: string): DestinedSecret {
-  return sealer.seal(secret, bindingLabel(binding)) as DestinedSecret;
+  const { earlier } = binding;
+  const isBound = earlier === undefined || sealer.mayStore?.("destined-secret") !== false;
+  return sealer.seal(secret, isBound ? bindingLabel(binding) : earlier) as DestinedSecret;
 }
 
 /** Throws for a secret that was given for another destination. */

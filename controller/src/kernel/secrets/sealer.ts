@@ -8,6 +8,7 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
+import type { StoredForm } from "../runtime/stored-forms.ts";
 
 /** Encrypts secrets in etcd, history, backups of them and logs. AES-256-GCM under a versioned key-encryption key. */
 export interface Sealer {
@@ -21,6 +22,8 @@ export interface Sealer {
   open(sealed: string, associatedData: string): string;
   /** HMAC-SHA256 under a key of its own for the purpose, hex: how credentials are stored and compared. */
   keyedHash(purpose: string, value: string): string;
+  /** May texts be stored in the form: does every controller read it? Absent where there is one controller. */
+  mayStore?(form: StoredForm): boolean;
 }
 
 /** Master keys by version, as in the file that HOLDFAST_MASTER_KEY_FILE names. */

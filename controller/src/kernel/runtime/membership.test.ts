@@ -1,0 +1,39 @@
+import { systemClock } from "@holdfast/common/clock.ts";
+import { silentLog } from "@holdfast/common/log.ts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { waitUntil } from "../../../../test/support/wait-until.ts";
+import { createEtcdStore } from "../store/etcd-store.ts";
+import { root } from "../store/resource.ts";
+import type { Store } from "../store/store.ts";
+import { createMembership } from "./membership.ts";
+
+let etcd: TestEtcd;
+let store: Store;
+beforeAll(async () => {
+  etcd = await startTestEtcd();
+  store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
+});
+afterAll(async () => {
+  await store?.close();
+  await etcd?.stop();
+});
+
+test("a form is stored once no controller runs that does not read it", async () => {
+  const older = {
+    key: `${root}/controller/older`,
+    value: JSON.stringify({ id: "older", address: "", startedAt: 1, draining: false }),
+  };
+  const lease = await store.lease(60);
+  await store.commit({ conditions: [], puts: [{ ...older, lease }], deletes: [] });
+  const membership = createMembership({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
+  try {
+    await waitUntil("both are members", () => membership.members().length === 2);
+    expect(membership.allRead("destined-secret")).toBe(false);
+    await lease.revoke();
+    await waitUntil("the older one is gone", () => membership.members().length === 1);
+    expect(membership.allRead("destined-secret")).toBe(true);
+  } finally {
+    await membership.leave();
+  }
+});
