@@ -22,7 +22,12 @@ const soonMs = 50;
 const firstPauseMs = 100;
 const longestPauseMs = 2000;
 
-export function createSettling(backend: Backend, hand: Hand, onError: (error: unknown) => void): Settling {
+/** `onError` gets what is tried again, `fail` an error of `onError` itself. */
+export function createSettling(
+  backend: Backend,
+  hand: Hand,
+  { onError, fail }: { readonly onError: (error: unknown) => void; readonly fail: (error: unknown) => void },
+): Settling {
   let acks: InHand[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const sending = new Set<Promise<void>>();
@@ -30,7 +35,12 @@ export function createSettling(backend: Backend, hand: Hand, onError: (error: un
   function start(messages: readonly InHand[], outcome: Outcome, send: () => Promise<ReadonlySet<string>>): void {
     if (messages.length === 0) return;
     for (const message of messages) message.stage = "settling";
-    const sent = untilSent(messages, outcome, send).finally(() => sending.delete(sent));
+    const sent = untilSent(messages, outcome, send)
+      .catch((error: unknown) => {
+        for (const message of messages) hand.end(message, "lost");
+        fail(error);
+      })
+      .finally(() => sending.delete(sent));
     sending.add(sent);
   }
 

@@ -71,6 +71,23 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(await worker.stop()).toEqual({ acked: 1, nacked: 0, lost: 0 });
   });
 
+  it("ends with the error of its own onError, and gives the message back", async () => {
+    const queue = await make("thrown", { maxAttempts: 3 });
+    await queue.enqueue(jobs(1));
+    const worker = queue.work(
+      () => {
+        throw new Error("handler");
+      },
+      {
+        onError() {
+          throw new Error("planted");
+        },
+      },
+    );
+    await expect(worker.finished).rejects.toThrow("planted");
+    await expect.poll(async () => (await left("thrown"))[0]).toMatchObject({ last_error: "Error: handler" });
+  });
+
   it("gives back what throws, with its back-off and error, and buries what is discarded", async () => {
     const queue = await make("failing", { maxAttempts: 3 });
     const errors: unknown[] = [];

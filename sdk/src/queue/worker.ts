@@ -30,7 +30,7 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     throw new RangeError("visibilitySeconds is 1 to 43200");
   const hand = createHand();
   const bell = createBell();
-  const settling = createSettling(backend, hand, onError);
+  const settling = createSettling(backend, hand, { onError, fail });
   const capacity = concurrency + batch - 1;
   let waiting: InHand[] = [];
   let running = 0;
@@ -57,9 +57,9 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
     if (message.stage === "running") {
       if (handled.kind === "done") settling.ack(message);
       else {
-        onError(handled.error);
         const delaySeconds = handled.discard ? 0 : spread(backoff(message.attemptCount));
         settling.nack(message, { delaySeconds, error: textOf(handled.error), discard: handled.discard });
+        onError(handled.error);
       }
     }
     dispatch();
