@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
+import { hostileStatements } from "../../test/support/engines/hostile-settings.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
@@ -43,6 +44,9 @@ describe.skipIf(skipped !== undefined)(
       await query("CREATE TABLE placed (at vector(3)); INSERT INTO placed VALUES ('[1,2,3]')");
       await query("CREATE DATABASE second");
       await query("CREATE TABLE elsewhere AS SELECT 1 AS one", "second");
+      await query("CREATE DATABASE hostile");
+      await query("CREATE TABLE behind AS SELECT 1 AS one", "hostile");
+      for (const statement of hostileStatements("hostile")) await query(statement);
     }, longMs);
     afterAll(() => machine?.remove());
     beforeEach(() => onTestFailed(() => console.log(machine.log())));
@@ -169,6 +173,8 @@ describe.skipIf(skipped !== undefined)(
         expect(await rows()).toEqual([50_001, 6_125_005]);
         expect(await order()).toEqual(orderBefore);
         expect(await query("SELECT one FROM elsewhere", "second")).toEqual([1]);
+        await query("ALTER DATABASE hostile RESET ALL");
+        expect(await query("SELECT one FROM behind", "hostile")).toEqual([1]);
         expect(await query("SELECT at::text FROM placed")).toEqual(["[1,2,3]"]);
         expect(
           await query(
@@ -178,6 +184,7 @@ describe.skipIf(skipped !== undefined)(
         expect(await query("SELECT datname FROM pg_database ORDER BY 1")).toEqual([
           "defaultdb",
           "holdfast",
+          "hostile",
           "second",
           "template0",
           "template1",

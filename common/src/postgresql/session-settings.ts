@@ -75,14 +75,6 @@ export function isPinned(setting: string): boolean {
   return Object.hasOwn(pinned, setting);
 }
 
-/** What a program of the engine that pins the remainder by itself, such as pg_dump, needs beside. */
-// oxlint-disable-next-line holdfast/own-keys -- read by its entries
-export const leastSettings: SessionSettings = {
-  ...unlimited,
-  default_transaction_read_only: "off",
-  exit_on_error: "off",
-};
-
 /** Pure: the `options` that a connection of the platform begins with; `own` is added to the settings above, or takes their place. */
 export function startupOptions(own: SessionSettings = {}): string {
   return optionsOf({ ...pinned, ...own });
@@ -93,9 +85,4 @@ export function optionsOf(settings: SessionSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`)
     .join(" ");
-}
-
-/** Pure: those as statements for the single-user mode, which has no options that win over those of a database. */
-export function settingStatements(): string[] {
-  return Object.entries(leastSettings).map(([name, value]) => `SET ${name} TO '${value}'`);
 }

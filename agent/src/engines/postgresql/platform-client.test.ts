@@ -2,6 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
 import { connectPostgresql, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
+import {
+  hostileSettings,
+  hostileStatements,
+  impatientParameters,
+} from "../../../../test/support/engines/hostile-settings.ts";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { withConsoleSession } from "./console-session.ts";
 import { createPostgresqlDriver } from "./driver.ts";
@@ -11,52 +16,8 @@ const password = "a-password-of-the-test";
 const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
 const isMade = hasEngine("postgresql", "17");
 
-/** The least value of each time-out of the catalog. */
-const impatient = {
-  transaction_timeout: "1",
-  idle_session_timeout: "1",
-  idle_in_transaction_session_timeout: "1",
-  statement_timeout: "1",
-  lock_timeout: "1",
-  default_transaction_isolation: "serializable",
-  temp_file_limit: "0",
-  IntervalStyle: "sql_standard",
-  bytea_output: "escape",
-};
-
 /** A statement that outlasts each of these time-outs. */
 const outlasting = "SELECT pg_sleep(0.05)";
-
-/** What the owner of a database can set for all that enter it. */
-const hostile: Record<string, string> = {
-  ...impatient,
-  DateStyle: "German",
-  TimeZone: "Asia/Kathmandu",
-  extra_float_digits: "-15",
-  client_encoding: "LATIN1",
-  search_path: "public",
-  default_transaction_read_only: "on",
-  default_transaction_deferrable: "on",
-  default_tablespace: "nowhere",
-  exit_on_error: "on",
-  check_function_bodies: "off",
-  standard_conforming_strings: "off",
-  backslash_quote: "off",
-  transform_null_equals: "on",
-  array_nulls: "off",
-  quote_all_identifiers: "on",
-  local_preload_libraries: "nowhere",
-  debug_print_parse: "on",
-  debug_parallel_query: "on",
-  log_parameter_max_length_on_error: "-1",
-  client_min_messages: "error",
-  stats_fetch_consistency: "snapshot",
-  restrict_nonsystem_relation_kind: "view",
-  lc_numeric: "C",
-  xmloption: "document",
-  session_authorization: "app_user",
-};
-const ofSuperuser = ["temp_file_limit"];
 
 describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: its node image is not made)"}`, () => {
   let machine: EngineMachine;
@@ -65,13 +26,10 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
     machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", "17", { users });
     await machine.bringUp();
     const client = await connectPostgresql(machine, { user: "app_user", password });
-    for (const [name, value] of Object.entries(hostile)) {
-      if (ofSuperuser.includes(name)) continue;
-      await client.query(`ALTER DATABASE defaultdb SET ${name} TO '${value}'`);
-    }
+    for (const statement of hostileStatements("defaultdb")) await client.query(statement);
     await client.end();
     await machine.stop();
-    machine.change({ parameters: impatient });
+    machine.change({ parameters: impatientParameters });
     await machine.writeConfig();
     await machine.start();
   });
@@ -100,7 +58,7 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
     const { instance, signal } = machine;
     const shown =
       "SELECT name, setting FROM pg_settings WHERE source IN ('database', 'configuration file') AND name = ANY ($1)";
-    const names = [Object.keys(hostile)];
+    const names = [[...Object.keys(impatientParameters), ...Object.keys(hostileSettings)]];
     const [reached, late] = await withSession(
       instance,
       signal,

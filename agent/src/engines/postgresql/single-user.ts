@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { settingStatements } from "@holdfast/common/postgresql/session-settings.ts";
 import { ProgramFailed, type RunProgram } from "../../os/program.ts";
 
 /** Data that no server has, and what opens them. */
@@ -23,9 +22,8 @@ export async function runSingle(
 ): Promise<string> {
   const set = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const argv = [join(programs, "postgres"), "--single", "-F", "-j", "-D", directory, ...set, database];
-  // The owner of a database can have set something for it.
-  const input = singleInput(settingStatements()) + sql;
-  const output = await run(argv, { env: { LC_ALL: "C", TZ: "UTC" }, input, signal });
+  // The engine reads no settings of a database or a role here.
+  const output = await run(argv, { env: { LC_ALL: "C", TZ: "UTC" }, input: sql, signal });
   // Single-user mode goes on after an error and ends well. The statement, which may set passwords, is beside the error.
   const [refusal] = output.split("\n").filter((line) => /(ERROR|FATAL|PANIC):/.test(line));
   if (refusal !== undefined) throw new ProgramFailed("postgres --single", "refused", refusal);

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { leastSettings, optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { ProgramFailed } from "../../../os/program.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { initdbOptions, syncAll } from "../bootstrap.ts";
 import { dataDirectory, platform, program, programsOf } from "../layout.ts";
+import { programEnvironment } from "../platform-client.ts";
 import { ownTablesSql, template0Sql } from "../platform-sql.ts";
 import { runSingle } from "../single-user.ts";
 import { contentsOf, missingIn } from "./contents.ts";
@@ -13,8 +13,6 @@ import { draftOf, exchange, scratchOf } from "./directories.ts";
 import { prepareCopy } from "./prepare-copy.ts";
 import { lackOf, roomFor } from "./room.ts";
 
-// pg_upgrade, and the dumps that it takes, set what else matters to them.
-const env = { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsOf(leastSettings) };
 const longestWords = 1_500;
 const lastLines = 8;
 
@@ -73,7 +71,10 @@ export async function upgradeData(
   try {
     // It writes into the directory that it is called in. Servers that it starts leave their parent and fall to the namespace's first
     // process. Were it that itself, it would take a server's end for that of a job, and leave databases out without a word.
-    await run(["/bin/sh", "-c", 'cd "$0" && { "$@"; exit $?; }', scratch, ...argv], { env, signal });
+    await run(["/bin/sh", "-c", 'cd "$0" && { "$@"; exit $?; }', scratch, ...argv], {
+      env: programEnvironment(),
+      signal,
+    });
   } catch (error) {
     signal.throwIfAborted();
     throw new Error(`pg_upgrade failed: ${await wordsOf(run, draft, error, signal)}`, { cause: error });
