@@ -13,6 +13,12 @@ test("a parameter that the engine's words name is rejected alone", () => {
   expect(effectiveParameters(tried, after ?? noHistory)).toEqual({ work_mem: "4MB", jit: "off" });
 });
 
+test("a name that is part of the named one is not rejected", () => {
+  const tried = { work_mem: "8MB", maintenance_work_mem: "1kB" };
+  const after = rejectChanges(tried, before, said("PostgreSQL does not take maintenance_work_mem = 1kB."));
+  expect(Object.keys(after?.rejected ?? {})).toEqual(["maintenance_work_mem"]);
+});
+
 test("all changes are rejected when the words name none of them", () => {
   const tried = { work_mem: "64MB", jit: "off" };
   const after = rejectChanges(tried, before, said("killed"));

@@ -44,7 +44,9 @@ export function rejectChanges(
   const names = new Set([...Object.keys(tried), ...Object.keys(history.lastGood)]);
   const changed = [...names].filter((name) => lookUp(tried, name) !== lookUp(history.lastGood, name));
   if (changed.length === 0) return undefined;
-  const named = changed.filter((name) => name === parameter || message.includes(name));
+  // work_mem is no word of a refusal of maintenance_work_mem.
+  const words = new Set(message.split(/[^\w.-]+/).map((word) => word.replace(/[.-]+$/, "")));
+  const named = changed.filter((name) => name === parameter || words.has(name));
   const blamed = named.length > 0 ? named : changed;
   const rejected = Object.fromEntries(
     blamed.map((name) => [name, { value: lookUp(tried, name) ?? null, reason: message }]),

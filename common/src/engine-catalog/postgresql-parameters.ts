@@ -39,12 +39,12 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("work_mem",                               "bytes",    null,    kB(64),             "Memory for each sort or hash of a query"),
   live("hash_mem_multiplier",                    "real",     "2",     from(1, 1_000),     "Memory for a hash, as a multiple of work_mem"),
   live("maintenance_work_mem",                   "bytes",    null,    kB(64),             "Memory for VACUUM, CREATE INDEX and their like"),
-  live("autovacuum_work_mem",                    "bytes",    "-1",    kB(-1),             "Memory for each autovacuum worker; -1 is maintenance_work_mem"),
+  live("autovacuum_work_mem",                    "bytes",    "-1",    { ...kB(-1), leastOn: 64 }, "Memory for each autovacuum worker; -1 is maintenance_work_mem"),
   live("logical_decoding_work_mem",              "bytes",    "64MB",  kB(64),             "Memory for each logical decoding before it goes to disk"),
   live("temp_buffers",                           "bytes",    "8MB",   pages(100, 1_073_741_823), "Memory for temporary tables of a session"),
   live("temp_file_limit",                        "bytes",    "-1",    kB(-1),             "Space that a session takes for temporary files; -1 is unlimited"),
   live("gin_pending_list_limit",                 "bytes",    "4MB",   kB(64),             "Size of the list of pending entries of a GIN index"),
-  live("vacuum_buffer_usage_limit",              "bytes",    "2MB",   { ...kB(0, 16_777_216), versions: ["17", "18"] },  "Memory for pages that VACUUM and ANALYZE read"),
+  live("vacuum_buffer_usage_limit",              "bytes",    "2MB",   { ...kB(0, 16_777_216), leastOn: 128, versions: ["17", "18"] },  "Memory for pages that VACUUM and ANALYZE read"),
 
   // Parallel work
   atStart("max_worker_processes",                "integer",  null,    from(8, 1_024),     "Background processes at a time"),

@@ -1,9 +1,11 @@
 import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
 import { postgresqlManaged } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
+import { dataDirectory, program } from "./layout.ts";
 import { withSession } from "./session.ts";
 
 interface Setting {
@@ -60,9 +62,43 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       }
     });
 
+    it("are taken by it at the ends of their ranges, and next to the value that turns them off", async () => {
+      const { instance, run, signal } = machine;
+      const ends = [
+        ({ minimum }: Parameter) => minimum,
+        ({ minimum, leastOn }: Parameter) => leastOn ?? (minimum !== null && minimum <= 0 ? minimum + 1 : minimum),
+        ({ maximum }: Parameter) => maximum,
+      ];
+      for (const end of ends) {
+        const values = [...parametersOf("postgresql", version).values()].flatMap((parameter) => {
+          const value = end(parameter);
+          return value === null ? [] : ["-c", `${parameter.name}=${value}`];
+        });
+        const argv = [program(instance, "postgres"), "-D", dataDirectory(instance), "-C", "max_connections", ...values];
+        expect(await run(argv, { signal })).toMatch(/^\d+\s*$/);
+      }
+    });
+
     it("run with what was rendered, printed as the catalog writes it", async () => {
       const observed = await machine.driver.observe(machine.instance, machine.signal);
       expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
+    });
+
+    it("which a running engine does not take are refused by name, and those that wait for a start are not", async () => {
+      const { driver, instance, signal } = machine;
+      machine.change({ parameters: { vacuum_buffer_usage_limit: "1kB", work_mem: "9MB", max_connections: "77" } });
+      await machine.writeConfig();
+      const refusal = { name: "EngineRefused", message: "PostgreSQL does not take vacuum_buffer_usage_limit = 1kB" };
+      await expect(driver.reload(machine.instance, signal)).rejects.toMatchObject(refusal);
+      machine.change({ parameters: { work_mem: "9MB", max_connections: "77" } });
+      await machine.writeConfig();
+      await driver.reload(machine.instance, signal);
+      const { effectiveParameters: effective, pendingRestart } = await driver.observe(machine.instance, signal);
+      expect(effective).toMatchObject({ work_mem: "9MB", max_connections: expect.not.stringMatching("77") });
+      expect(pendingRestart).toEqual(["max_connections"]);
+      machine.change({ parameters: instance.spec.parameters });
+      await machine.writeConfig();
+      await driver.reload(machine.instance, signal);
     });
 
     it("which are not in the catalog and would break what is promised are known as the platform's", () => {

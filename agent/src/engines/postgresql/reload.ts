@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { effectiveParameters } from "../effective-parameters.ts";
 import type { Instance } from "../engine-driver.ts";
 import { endForbiddenSessions } from "./allow-list.ts";
 import type { EngineDeps } from "../engine-deps.ts";
+import { EngineRefused } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
 import { keyFiles, takeKey } from "./own-key.ts";
 import { platformRoles } from "./layout.ts";
@@ -18,8 +20,20 @@ async function endWriters(session: Session, since: string | undefined): Promise<
   );
 }
 
+/** Of parameters that users set; those that wait for a start are not refused. */
+const refusedSql = `SELECT DISTINCT f.name, f.setting FROM pg_file_settings f LEFT JOIN pg_settings s USING (name)
+  WHERE f.error IS NOT NULL AND f.name = ANY ($1::text[]) AND s.context IS DISTINCT FROM 'postmaster' ORDER BY 1`;
+
+/** The engine goes on with the value of before where it refuses one, and says so in its log alone. */
+async function refuseUntaken(session: Session, names: readonly string[]): Promise<void> {
+  const refused = await session.rows<{ name: string; setting: string }>(refusedSql, [names]);
+  if (refused.length === 0) return;
+  const values = refused.map(({ name, setting }) => `${name} = ${setting}`).join(", ");
+  throw new EngineRefused(`PostgreSQL does not take ${values}`);
+}
+
 /**
- * Resolves when new connections are judged by the new files and the sessions that these forbid are over. A connection that
+ * Throws EngineRefused for values that the engine does not take. Resolves when new connections are judged by the new files and the sessions that these forbid are over. A connection that
  * was signing in all the while can outlive it by the authentication time-out; `observe` ends it.
  */
 export async function reload(
@@ -42,7 +56,11 @@ export async function reload(
       if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, asked?.at);
       return row?.loaded === true;
     });
-    if (loaded) break;
+    if (loaded) {
+      const names = [...effectiveParameters(instance).keys()];
+      await withSession(instance, signal, (session) => refuseUntaken(session, names));
+      break;
+    }
     await sleep(5, undefined, { signal });
   }
   if (instance.spec.pooler === undefined) return;
