@@ -22,7 +22,12 @@ import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { changedParameters, type ParameterStatusName, shownParameters } from "./configuration-plan.ts";
+import {
+  type ChangeWorld,
+  changedParameters,
+  type ParameterStatusName,
+  shownParameters,
+} from "./configuration-plan.ts";
 
 export interface ConfigurationApiDeps {
   readonly begin: () => UnitOfWork;
@@ -56,9 +61,15 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
     return engine;
   }
 
+  const primaryOn = (service: ManagedServiceObject) => deps.fleet.observation(primaryOf(service).id)?.instance;
+
+  function worldOf(service: ManagedServiceObject): ChangeWorld {
+    return { engine: engineOf(service), catalog: deps.catalog, primary: primaryOn(service) };
+  }
+
   /** `operation` is the one that brings a change to the engine, when it is not over. */
   function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
-    const instance = deps.fleet.observation(primaryOf(service).id)?.instance;
+    const instance = primaryOn(service);
     const shown = shownParameters({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
     const parameters = Object.entries(shown).map(([name, { value, default: standard, status, reason }]) => [
       name,
@@ -86,7 +97,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         // A change that cannot end, as its engine answers nobody under it, is ended by the one that takes it back.
         const superseded = current?.object.spec.type === "configure" ? current : undefined;
         if (superseded === undefined) refuseWhileBusy(service.object, current?.object);
-        const { parameters } = changedParameters(service.object.spec, change, engineOf(service.object), deps.catalog);
+        const { parameters } = changedParameters(service.object.spec, change, worldOf(service.object));
         const { after, operation } = beginOperation(
           service.object,
           "configure",
@@ -123,9 +134,7 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
   return serve(ConfigurationService, handlers, {
     updateConfiguration: ({ serviceId, parameters }, call) => {
       const service = access.find(serviceId, call)?.object;
-      return service === undefined
-        ? []
-        : changedParameters(service.spec, parameters, engineOf(service), deps.catalog).faults;
+      return service === undefined ? [] : changedParameters(service.spec, parameters, worldOf(service)).faults;
     },
   });
 }

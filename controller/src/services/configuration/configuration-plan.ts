@@ -5,8 +5,9 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { type CatalogData, planSizeOf } from "#catalog/catalog.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
-import { type CheckedParameters, checkedParameters, parameterFault, planFaults } from "#catalog/parameter-choice.ts";
+import { type CheckedParameters, checkedParameters, parameterFault } from "#catalog/parameter-choice.ts";
 import type { ManagedServiceSpec } from "../service/managed-service.ts";
+import { neededByReplicas, roomFaults } from "./needed-parameters.ts";
 
 export type ParameterStatusName = "applied" | "pending_restart" | "rejected";
 
@@ -17,12 +18,20 @@ export interface ShownParameter {
   readonly reason: string | undefined;
 }
 
-/** Pure: the parameters after a change, and each of its values that is wrong; with one of these nothing may be changed. */
+export interface ChangeWorld {
+  readonly engine: EngineOffer;
+  readonly catalog: CatalogData;
+  readonly primary: InstanceObservation | undefined;
+}
+
+/**
+ * Pure: the parameters after a change, and each of its values that is wrong; with one of these nothing may be changed. `primary` is what
+ * was observed last of the primary's engine.
+ */
 export function changedParameters(
   spec: ManagedServiceSpec,
   change: Readonly<Record<string, Value>>,
-  engine: EngineOffer,
-  catalog: CatalogData,
+  { engine, catalog, primary }: ChangeWorld,
 ): CheckedParameters {
   const set: Record<string, string> = {};
   const kept = { ...spec.parameters };
@@ -36,7 +45,9 @@ export function changedParameters(
   const checked = checkedParameters(engine, spec.version, set);
   const parameters = { ...kept, ...checked.parameters };
   const plan = planSizeOf(catalog, spec.planName, spec.storageSizeGb);
-  const excesses = plan ? planFaults(engine, spec.version, plan, parameters, Object.keys(checked.parameters)) : [];
+  const names = Object.keys(checked.parameters);
+  const needed = neededByReplicas(spec, primary);
+  const excesses = plan ? roomFaults(engine, spec.version, plan, { parameters, names, needed }) : [];
   return { parameters, faults: [...faults, ...checked.faults, ...excesses] };
 }
 

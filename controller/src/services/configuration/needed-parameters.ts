@@ -1,0 +1,51 @@
+import type { FieldFault } from "@holdfast/common/errors.ts";
+import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import { planFaults } from "#catalog/parameter-choice.ts";
+import { engineFormOf } from "../engine/engine-forms.ts";
+import type { ManagedServiceSpec } from "../service/managed-service.ts";
+
+type Parameters = Readonly<Record<string, string>>;
+
+/** Pure: what replicas start with at least, whatever the service's parameters say, until they replay that the primary has less. */
+export function neededByReplicas(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
+  const names = spec.nodes.length > 1 ? engineFormOf(spec.databaseType).replicas?.needAsMuchOf : undefined;
+  const running = (names ?? []).flatMap((name) => {
+    const value = primary?.effectiveParameters[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(running);
+}
+
+/**
+ * Pure: a fault for each of the named parameters that the plan has no room for, by itself or beside what replicas need: with the next
+ * restart a replica starts with both.
+ */
+export function roomFaults(
+  engine: EngineOffer,
+  version: string,
+  plan: PlanSize,
+  {
+    parameters,
+    names,
+    needed,
+  }: { readonly parameters: Parameters; readonly names: readonly string[]; readonly needed: Parameters },
+): readonly FieldFault[] {
+  const standards = new Map(engine.parameters(version).map((parameter) => [parameter.name, parameter.default]));
+  const byPlan = engine.planDefaults(plan);
+  const lacking = Object.entries(needed).filter(
+    ([name, value]) => Number(parameters[name] ?? byPlan[name] ?? standards.get(name)) < Number(value),
+  );
+  return names.flatMap((name) => {
+    const others = lacking.filter(([other]) => other !== name);
+    const [alone] = planFaults(engine, version, plan, parameters, [name]);
+    const beside = planFaults(engine, version, plan, { ...parameters, ...Object.fromEntries(others) }, [name]);
+    const words = others.map(([other, value]) => `${other} = ${value}`).join(", ");
+    return beside.map((fault) =>
+      fault.detail === alone?.detail
+        ? fault
+        : { ...fault, detail: `${fault.detail} while its replicas need ${words}. Restart the service first.` },
+    );
+  });
+}
