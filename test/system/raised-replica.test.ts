@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findBelow, killAtOnce } from "../support/platform/platform-processes.ts";
+import { expectStatus } from "../support/platform/services.ts";
+import { waitUntil } from "../support/wait-until.ts";
+import { createFailures } from "./replication/failures.ts";
+import { createReplicationUnderTest } from "./replication/replication-under-test.ts";
+
+/** Replay takes as much of each as the primary had; max_wal_senders is the platform's own. */
+const raised: Readonly<Record<string, string>> = {
+  max_connections: "200",
+  max_worker_processes: "40",
+  max_prepared_transactions: "20",
+  max_locks_per_transaction: "128",
+};
+const names = Object.keys(raised);
+
+interface Parameters {
+  readonly parameters: Readonly<Record<string, { readonly status: string; readonly reason: string | null }>>;
+}
+
+describe("replica that starts with less of some settings than its primary has", () => {
+  const its = createReplicationUnderTest();
+  const failures = createFailures(its, () => undefined, []);
+  beforeAll(async () => {
+    await its.start();
+    await its.addReplica();
+    await failures.untilReplicaCounts();
+  });
+  afterAll(its.remove);
+
+  const set = async (parameters: Readonly<Record<string, string | null>>) =>
+    expectStatus(await its.platform.rest.patch(its.path("/configuration"), { parameters }), 200);
+  const settingsOf = async (nodeId: string) => {
+    const columns = names.map((name) => `current_setting('${name}') AS ${name}`);
+    return (await its.queryNode(nodeId, `SELECT ${columns.join(", ")}`))[0];
+  };
+
+  it("starts again with as much, and no parameter is rolled back", async () => {
+    const { primary, replica } = await failures.roles();
+    const before = await settingsOf(replica);
+    await set({ work_mem: "11MB" });
+    await its.services.settled(its.main.service.id, "Running");
+    const mend = failures.pauseMachine(replica);
+    try {
+      await set(raised);
+      // The restart is the primary's alone.
+      const { engine = 0 } = failures.processesOf(primary);
+      killAtOnce(engine);
+      const isRaised = () =>
+        settingsOf(primary).then(
+          (row) => row?.["max_connections"] === "200",
+          () => false,
+        );
+      await waitUntil("the primary runs with the raised settings", isRaised);
+      // The next start of the replica is with the defaults, which its own log still has room in.
+      await set(Object.fromEntries(names.map((name) => [name, null])));
+      const replicaEngine = failures.processesOf(replica).engine ?? 0;
+      for (const pid of [replicaEngine, ...findBelow(replicaEngine)]) killAtOnce(pid);
+    } finally {
+      mend();
+    }
+    const hasAsMuch = () =>
+      settingsOf(replica).then(
+        (row) => isDeepStrictEqual(row, raised),
+        () => false,
+      );
+    const describeIt = () => its.services.describe(its.main.service.id);
+    await waitUntil("the replica has as much", hasAsMuch, { withinMs: 60_000, describe: describeIt });
+    await failures.untilReplicaCounts();
+    expect(await settingsOf(replica)).toEqual(raised);
+    expect(await failures.roles()).toMatchObject({ primary, replica });
+    const { json } = await its.platform.rest.get<Parameters>(its.path("/configuration"));
+    expect(Object.entries(json.parameters).filter(([, { status }]) => status === "rejected")).toEqual([]);
+    expect(json.parameters["work_mem"]).toMatchObject({ status: "applied" });
+    expect(await its.queryNode(replica, "SHOW work_mem")).toEqual([{ work_mem: "11MB" }]);
+
+    await its.services.verb(its.main.service.id, "restart");
+    await failures.untilReplicaCounts();
+    await its.services.verb(its.main.service.id, "restart");
+    await failures.untilReplicaCounts();
+    for (const node of (await its.services.get(its.main.service.id)).nodes)
+      expect(await settingsOf(node.id)).toEqual(before);
+  });
+
+  it("has lost no row that was acknowledged", async () => {
+    await its.stopWriting();
+    expect(await its.writer.missing()).toEqual([]);
+  });
+});
