@@ -1,0 +1,55 @@
+import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
+import type { Parameter } from "@holdfast/common/engine-catalog/parameter.ts";
+import { printQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
+
+/** One value of one parameter. */
+export interface Extreme {
+  readonly name: string;
+  readonly value: string;
+}
+
+export type End = "least" | "greatest";
+
+/** Values of parameters that are texts, in place of a least and a greatest one. */
+const texts: Readonly<Record<string, readonly string[]>> = {
+  TimeZone: ["Etc/GMT+12", "Pacific/Kiritimati"],
+  "notify-keyspace-events": ["", "KEA"],
+};
+
+/**
+ * Pure: values at one end of the range of each parameter that passes. The greatest is one value; all before it are of the least:
+ * that which turns the parameter off, the next one, the least that is on, and all but the last of an enum.
+ */
+export function extremesOf(
+  engine: string,
+  version: string,
+  end: End,
+  passes: (parameter: Parameter) => boolean,
+): readonly Extreme[] {
+  return [...parametersOf(engine, version).values()].filter(passes).flatMap((parameter) => {
+    const all = valuesOf(parameter);
+    const values = end === "least" ? all.slice(0, -1) : all.slice(-1);
+    return values.filter((value) => value !== parameter.default).map((value) => ({ name: parameter.name, value }));
+  });
+}
+
+/** Pure: least first. */
+function valuesOf({ name, type, unit, minimum, maximum, leastOn, values }: Parameter): readonly string[] {
+  if (type === "text") {
+    const chosen = texts[name];
+    if (chosen === undefined) throw new Error(`no extreme values of the text ${name}`);
+    return chosen;
+  }
+  if (type === "boolean" && values.length === 0) return ["off", "on"];
+  const isOff = minimum !== null && minimum <= 0 && type !== "real";
+  const numbers = [minimum, isOff && leastOn === null ? minimum + 1 : null, leastOn, maximum];
+  const printed = numbers.flatMap((number) =>
+    number === null ? [] : [unit === null ? String(number) : printQuantity(number, unit)],
+  );
+  return [...new Set([...values, ...printed])];
+}
+
+/** Pure: runs of at most `size`. */
+export function batchesOf<T>(all: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
+}

@@ -1,0 +1,204 @@
+import { isDeepStrictEqual } from "node:util";
+import { isPinned, startupOptions } from "@holdfast/common/postgresql/session-settings.ts";
+import { type Client, DatabaseError } from "pg";
+import { expect } from "vitest";
+import { openPostgresql } from "../../support/api/clients.ts";
+import type { ServiceJson } from "../../support/api/service-json.ts";
+import { type Platform, startPlatform } from "../../support/platform/platform.ts";
+import { createServices, expectStatus, type RunningService, type Services } from "../../support/platform/services.ts";
+import { GiveUp, waitUntil } from "../../support/wait-until.ts";
+import { batchesOf, type Extreme } from "./extremes.ts";
+import { createWalkedService, printValues, type WalkedService } from "./walked-service.ts";
+
+/** SQLSTATE of a session of before a restart or a failover, and of an engine without a free connection for a moment. */
+const passing = /^(53300|57P0[1-3]|25006)$/;
+
+export const longMs = 470_000;
+/** Of a session that no parameter and no setting changes. */
+const options = startupOptions({ search_path: "public" });
+const wait = { withinMs: 60_000, everyMs: 50 };
+/** Parameters are backed up under so many of them together. */
+const atOnce = 16;
+
+/** A PostgreSQL whose parameters are brought to their ends. */
+export interface PostgresqlWalk extends WalkedService {
+  readonly services: Services;
+  readonly running: RunningService;
+  /** A statement on the primary, in a session that no parameter ends. */
+  sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Resolves when the agent has looked at the primary twice more: the later look began after the call. */
+  looked(): Promise<void>;
+  /** Resolves once new statements run with these values. */
+  has(values: Readonly<Record<string, string>>): Promise<void>;
+  /** Does the platform's own work in sessions of its own: databases and users are listed, made and deleted. */
+  managed(): Promise<void>;
+  /** The same, once: resolves with the refusal of the engine, if there is one. */
+  trySql(text: string): Promise<DatabaseError | undefined>;
+  /** A new service of this name, with all that is acknowledged by now; it is Running. */
+  restored(name: string): Promise<RunningService>;
+  /** A statement on another service that has the data and the users of this one. */
+  readFrom(other: RunningService, text: string): Promise<Record<string, unknown>[]>;
+  /** Throws when its health was another since it first was healthy, for long enough to be recorded. */
+  wasHealthy(): Promise<void>;
+  /** Ends its session. */
+  close(): Promise<void>;
+}
+
+interface HealthEvents {
+  readonly events: readonly { readonly data: { readonly from?: string } }[];
+}
+
+/** `body` adds to the request for the service. */
+export async function createPostgresqlWalk(
+  platform: Platform,
+  version: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<PostgresqlWalk> {
+  const services = createServices(platform);
+  const request = { allowed_cidrs: ["127.0.0.0/8"], version, ...body };
+  const { id } = await services.create(`walk-${version}`, request);
+  // An image of the version may have to be made first.
+  await services.settled(id, "Running", longMs);
+  const running = await services.open(id);
+  const { password } = running;
+  const walked = createWalkedService(platform, services, running);
+  let session: Client | undefined;
+
+  async function connected(): Promise<Client> {
+    session ??= await openPostgresql(platform, running.connection, { password, options });
+    return session;
+  }
+
+  async function close(): Promise<void> {
+    const ended = session;
+    session = undefined;
+    await ended?.end().catch(() => undefined);
+  }
+
+  const its: PostgresqlWalk = {
+    ...walked,
+    services,
+    running,
+    close,
+    async runs(under) {
+      // Of few connections its own would be too large a share.
+      await close();
+      await walked.runs(under);
+    },
+    async sql(text, values = []) {
+      let refusal: unknown;
+      const rows = await waitUntil(
+        text,
+        async () => {
+          try {
+            return (await (await connected()).query(text, [...values])).rows as Record<string, unknown>[];
+          } catch (error) {
+            await close();
+            if (error instanceof DatabaseError && !passing.test(error.code ?? ""))
+              throw new GiveUp(`${text}: ${error.message}`, { cause: error });
+            refusal = error;
+            return undefined;
+          }
+        },
+        { ...wait, describe: () => String(refusal) },
+      );
+      return rows;
+    },
+    async trySql(text) {
+      try {
+        await (await connected()).query(text);
+        return undefined;
+      } catch (error) {
+        if (error instanceof DatabaseError) return error;
+        throw error;
+      }
+    },
+    async restored(name) {
+      const restore_point = new Date().toISOString();
+      const isDurable = async () => ((await services.get(id)).backups?.restorable?.to ?? "") > restore_point;
+      await waitUntil("all of it is durable", isDurable, { withinMs: longMs, everyMs: 100 });
+      const target = { restore_point, target_service_name: name };
+      const answer = await platform.rest.post<ServiceJson>(walked.path("/backups/restore"), target);
+      const copy = expectStatus(answer, 202).json;
+      await services.settled(copy.id, "Running", longMs);
+      return services.open(copy.id);
+    },
+    async readFrom({ connection, password: secret }, text) {
+      const client = await openPostgresql(platform, connection, { password: secret, options });
+      try {
+        return (await client.query(text)).rows as Record<string, unknown>[];
+      } finally {
+        await client.end();
+      }
+    },
+    async looked() {
+      const looks = async () => {
+        const [row] = await its.sql("SELECT tup_updated::int AS n FROM pg_stat_database WHERE datname = 'holdfast'");
+        return Number(row?.["n"]);
+      };
+      const before = await looks();
+      await waitUntil("the agent has looked at the engine", async () => (await looks()) >= before + 2, {
+        ...wait,
+        describe: () => services.describe(walked.id),
+      });
+    },
+    async has(values) {
+      // The session has its own values of the others.
+      const names = Object.keys(values).filter((name) => !isPinned(name));
+      const read = () =>
+        its.sql("SELECT name, current_setting(name) AS value FROM unnest($1::text[]) AS name", [names]);
+      const expected = names.map((name) => ({ name, value: values[name] }));
+      await waitUntil("the engine has the values", async () => isDeepStrictEqual(await read(), expected), {
+        ...wait,
+        describe: async () => JSON.stringify([expected, await read()]),
+      });
+    },
+    async wasHealthy() {
+      const { json } = expectStatus(await platform.rest.get<HealthEvents>(walked.path("/health/history")), 200);
+      expect(json.events.filter(({ data }) => data.from === "healthy")).toEqual([]);
+    },
+    async managed() {
+      const { rest } = platform;
+      expectStatus(await rest.post(walked.path("/databases"), { name: "walked" }), 201);
+      expectStatus(await rest.delete(walked.path("/databases/walked")), 204);
+      expectStatus(await rest.post(walked.path("/database-users"), { username: "walked", role: "readonly" }), 201);
+      expectStatus(await rest.delete(walked.path("/database-users/walked")), 204);
+    },
+  };
+  return its;
+}
+
+/** Brings a running engine to each of these, alone, and then to many of them together. */
+export async function walkLive(platform: Platform, walk: PostgresqlWalk, extremes: readonly Extreme[]): Promise<void> {
+  for (const batch of batchesOf(extremes, atOnce)) {
+    const together: Record<string, string> = {};
+    for (const extreme of batch) {
+      const value = await walk.set(extreme);
+      if (value === undefined) continue;
+      const under = printValues({ [extreme.name]: value });
+      together[extreme.name] = value;
+      await walk.applied({ [extreme.name]: value });
+      await walk.has({ [extreme.name]: value });
+      await walk.looked();
+      await walk.runs(under);
+      expectStatus(await platform.rest.get(walk.path("/databases")), 200);
+      await walk.reset([extreme.name]);
+    }
+    await walk.setAll(together);
+    await walk.applied(together);
+    await walk.has(together);
+    const under = printValues(together);
+    await walk.backedUp(under);
+    await walk.managed();
+    await walk.runs(under);
+    await walk.reset(Object.keys(together));
+    await walk.runs("the defaults");
+  }
+  await walk.wasHealthy();
+}
+
+export function startWalkPlatform(environment: Readonly<Record<string, string>> = {}): Promise<Platform> {
+  return startPlatform({
+    environment: { HOLDFAST_FIRST_BACKUP_AFTER_S: "1", HOLDFAST_IDLE_LOG_AFTER_S: "3", ...environment },
+  });
+}
