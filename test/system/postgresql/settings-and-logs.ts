@@ -130,6 +130,22 @@ export function settingAndLogCases(its: PostgresqlUnderTest): void {
       expect(after.json.parameters["max_connections"]).toMatchObject({ status: "applied" });
     });
 
+    it("rolls back what the engine itself does not take, and goes on with the value of before", async () => {
+      expectStatus(await change({ TimeZone: "Nowhere/City", work_mem: "13MB" }), 200);
+      const { parameters } = await waitUntil("the time zone is rejected", async () => {
+        const { json } = await its.platform.rest.get<{ parameters: Record<string, ParameterJson> }>(
+          its.path("/configuration"),
+        );
+        return json.parameters["TimeZone"]?.status === "rejected" ? json : undefined;
+      });
+      expect(parameters["TimeZone"]?.reason).toContain("TimeZone = Nowhere/City");
+      expect(parameters["work_mem"]).toMatchObject({ value: "13MB", status: "applied" });
+      expect([await show("TimeZone"), await show("work_mem")]).toEqual(["UTC", "13MB"]);
+      await its.services.settled(its.main.service.id, "Running");
+      const reset = expectStatus(await change({ TimeZone: null, work_mem: null }), 200).json.parameters["TimeZone"];
+      expect(reset).toMatchObject({ value: "UTC", status: "applied", reason: null });
+    });
+
     it("rejects all when one is bad, and names each", async () => {
       const before = (await its.platform.rest.get(its.path("/configuration"))).json;
       const answer = expectStatus(await change({ work_mem: "8MB", max_connections: "many", no_such: "1" }), 400);
