@@ -46,7 +46,9 @@ const pinned: SessionSettings = {
   temp_tablespaces: "",
   default_table_access_method: "heap",
 
-  // How it is run.
+  // How it is run, and in how much memory.
+  hash_mem_multiplier: "2",
+  recursive_worktable_factor: "10",
   jit: "off",
   debug_parallel_query: "off",
   plan_cache_mode: "auto",

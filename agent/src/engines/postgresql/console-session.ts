@@ -16,6 +16,8 @@ const reading: SessionSettings = {
   idle_in_transaction_session_timeout: "60s",
   lock_timeout: "5s",
   max_parallel_workers_per_gather: "0",
+  // A session of the console has little memory: what is larger goes to disk.
+  work_mem: "16MB",
 };
 
 export interface ConsoleSession {
