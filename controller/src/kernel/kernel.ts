@@ -110,7 +110,7 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const history = await openHistory(settings, clock, log);
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
   const membership = createMembership({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
-  const listenerReports = createListenerReports(membership);
+  const listenerReports = createListenerReports(membership, log);
   const shards = createShards({ store, membership, memory: collections, log });
   const inserter = Promise.withResolvers<InsertEntries>();
   const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };

@@ -84,7 +84,7 @@ async function startZoneController(id: string, port = 0) {
   let zone: ServedZone | undefined;
   const services = (its: Membership) => {
     membership = its;
-    const listenerReports = createListenerReports(membership);
+    const listenerReports = createListenerReports(membership, silentLog);
     zone = createZoneService({ installationId, feed, origin, membership, listenerReports, log: silentLog });
     return [zone];
   };

@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { silentLog } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createListenerReports } from "./listener-reports.ts";
@@ -8,9 +9,8 @@ afterEach(() => void vi.useRealTimers());
 
 function open() {
   const announced: (readonly string[])[] = [];
-  const reports = createListenerReports({
-    announceListeners: async (listeners) => void announced.push(listeners),
-  });
+  const announceListeners = async (listeners: readonly string[]) => void announced.push(listeners);
+  const reports = createListenerReports({ announceListeners }, silentLog);
   return { announced, reports };
 }
 

@@ -1,3 +1,5 @@
+import { inBackground } from "@holdfast/common/background.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { Membership } from "./membership.ts";
 
@@ -14,7 +16,10 @@ const ofProcessMax = 64;
 const reportsMax = 256;
 const lingerMs = 10 * 60_000;
 
-export function createListenerReports(membership: Pick<Membership, "announceListeners">): ListenerReports {
+export function createListenerReports(
+  membership: Pick<Membership, "announceListeners">,
+  log: Pick<Log, "error">,
+): ListenerReports {
   /** By process and listeners, since processes may share an identity; the oldest goes first. */
   const reports = new Map<string, readonly string[]>();
   let announced = "";
@@ -24,7 +29,7 @@ export function createListenerReports(membership: Pick<Membership, "announceList
     const text = all.toSorted().join();
     if (text === announced) return;
     announced = text;
-    void membership.announceListeners(all);
+    inBackground(log, "announcement of listeners", membership.announceListeners(all));
   }
 
   return {

@@ -1,4 +1,5 @@
 import type { FieldFault } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { EngineOffer } from "#catalog/engine-offer.ts";
@@ -12,7 +13,7 @@ type Parameters = Readonly<Record<string, string>>;
 export function neededByReplicas(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   const names = spec.nodes.length > 1 ? engineFormOf(spec.databaseType).replicas?.needAsMuchOf : undefined;
   const running = (names ?? []).flatMap((name) => {
-    const value = primary?.effectiveParameters[name];
+    const value = primary === undefined ? undefined : lookUp(primary.effectiveParameters, name);
     return value === undefined ? [] : [[name, value] as const];
   });
   return Object.fromEntries(running);
@@ -34,9 +35,8 @@ export function roomFaults(
 ): readonly FieldFault[] {
   const standards = new Map(engine.parameters(version).map((parameter) => [parameter.name, parameter.default]));
   const byPlan = engine.planDefaults(plan);
-  const lacking = Object.entries(needed).filter(
-    ([name, value]) => Number(parameters[name] ?? byPlan[name] ?? standards.get(name)) < Number(value),
-  );
+  const chosen = (name: string) => lookUp(parameters, name) ?? lookUp(byPlan, name) ?? standards.get(name);
+  const lacking = Object.entries(needed).filter(([name, value]) => Number(chosen(name)) < Number(value));
   return names.flatMap((name) => {
     const others = lacking.filter(([other]) => other !== name);
     const [alone] = planFaults(engine, version, plan, parameters, [name]);
