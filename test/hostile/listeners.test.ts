@@ -24,6 +24,7 @@ const listeners: Readonly<Record<string, string>> = {
   "dns/src/tcp-server.ts":                  "dns/src/answer.test.ts",
   "dns/src/udp-server.ts":                  "dns/src/answer.test.ts",
   "host/src/serve-host.ts":                 "test/hostile/listeners.test.ts",
+  "https/src/port-entrance.ts":             "test/hostile/api-words.test.ts",
   "https/src/server.ts":                    "test/hostile/api-words.test.ts",
   "inference/src/main.ts":                  "inference/src/http/handler.test.ts",
   "issuer/src/issuer-server.ts":            "test/hostile/issuer-words.test.ts",
@@ -39,7 +40,7 @@ const looks = ["agent/src/os/listening-sockets.ts", "local/src/machine-host.ts",
 const checkout = join(import.meta.dirname, "../..");
 const textOf = (path: string) => readFileSync(join(checkout, path), "utf8");
 const opens =
-  /(?<!function )\b(?:listenAt|createApiServer|createMtlsListener|serveMetrics|startTcpServer|startUdpServer|startStoreServer)\(/;
+  /(?<!function )\b(?:listenAt|openAt|createApiServer|createMtlsListener|serveMetrics|startTcpServer|startUdpServer|startStoreServer)\(/;
 const makesServer = /\bcreate(?:Secure)?(?:Server|Socket)\(/;
 const begins = /\.(?:listen|bind)\(/;
 
