@@ -43,7 +43,7 @@ export function createDeploymentArchive(sql: () => Database, sealer: Pick<Sealer
       await sql().query(
         `insert into deployment (id, composition_id, type, finished_at, record)
          values ($1, $2, $3, ${timeOf("$4::bigint")}, $5) on conflict do nothing`,
-        [id, compositionId, type, finishedAt, sealer.seal(JSON.stringify(record), labelOf(id))],
+        [id, compositionId, type, finishedAt, sealer.seal(deploymentKind.format(record), labelOf(id))],
       );
     },
 

@@ -36,7 +36,6 @@ export type BackupOperationType = "backup" | "verify_backup" | "drill";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
 export const operationKind = defineKind<OperationObject>("operation", {
-  parse: parseOperation,
   indexes: [operationSubject],
 });
 
@@ -266,29 +265,6 @@ export function replacementOutcomeOf(operation: OperationObject): ReplacementOut
 /** Has it ended, in whatever way? */
 export function isOver(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
-}
-
-/** An operation as older versions wrote it: of a service, with fields of its own for a change of images. */
-interface OlderOperation {
-  readonly spec: { readonly serviceId?: string; readonly maintenance?: OperationSpec["work"] };
-  readonly status: NonNullable<OperationStatus["outcome"]> & { readonly takenBack?: OperationStatus["rollback"] };
-}
-
-/** Reads a stored operation, also in the older form. */
-function parseOperation(text: string): OperationObject {
-  const { spec, status, ...rest }: OperationObject & OlderOperation = JSON.parse(text);
-  const { serviceId, maintenance: work, ...asked } = spec;
-  const { dataStay, snapshot, takenBack: rollback, ...reached } = status;
-  const outcome = { ...(dataStay !== undefined && { dataStay }), ...(snapshot && { snapshot }) };
-  return {
-    ...rest,
-    spec: {
-      ...(serviceId !== undefined && { subject: { kind: "managed-service", id: serviceId } }),
-      ...asked,
-      ...(work && { work }),
-    },
-    status: { ...reached, ...(rollback && { rollback }), ...(Object.keys(outcome).length > 0 && { outcome }) },
-  };
 }
 
 function touched(operation: OperationObject, now: number, status: OperationStatus): OperationObject {

@@ -5,7 +5,6 @@ import type { Resource } from "#kernel/store/resource.ts";
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
-  parse: parseApp,
   goesWithOrganization: true,
   quotas: [{ name: "apps", words: "apps", limit: 50 }],
 });
@@ -46,10 +45,4 @@ export const domainsMax = 10;
 /** Has its owner shown that the domain is theirs? */
 export function hasVerified({ spec }: AppObject, domain: string): boolean {
   return spec.domains.some(({ name, verifiedAt }) => name === domain && verifiedAt !== null);
-}
-
-/** Apps of before had no domains. */
-function parseApp(value: string): AppObject {
-  const app = JSON.parse(value) as AppObject;
-  return { ...app, spec: { ...app.spec, domains: (app.spec as Partial<AppSpec>).domains ?? [] } };
 }

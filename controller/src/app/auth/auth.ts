@@ -8,7 +8,6 @@ import { type AuthEffect, type AuthEvent, type AuthState, authLifecycle } from "
 export type AuthObject = Resource<AuthSpec, AuthStatus>;
 
 export const authKind = defineKind<AuthObject>("app-auth", {
-  parse: parseAuth,
   goesWithOrganization: true,
   indexes: [serviceOfAuth],
 });
@@ -168,21 +167,4 @@ export function afterEvent(
 /** With another spec. */
 export function changedAuth(auth: AuthObject, change: Partial<AuthSpec>, now: number): AuthObject {
   return { ...auth, metadata: nextMetadata(auth.metadata, now), spec: { ...auth.spec, ...change } };
-}
-
-/** What was kept before there were other providers, and before erasures were done again. */
-function parseAuth(value: string): AuthObject {
-  const auth = JSON.parse(value) as AuthObject;
-  const spec: Partial<AuthSpec> = auth.spec;
-  const status: Partial<AuthStatus> = auth.status;
-  return {
-    ...auth,
-    spec: { ...auth.spec, idps: spec.idps ?? [] },
-    status: {
-      ...auth.status,
-      erasedOver: status.erasedOver ?? null,
-      mailTrouble: status.mailTrouble ?? null,
-      mailLimit: status.mailLimit ?? null,
-    },
-  };
 }

@@ -1,6 +1,4 @@
-import { firstStorageTier } from "#catalog/catalog.ts";
-import { firstRootBytes, type InstanceKind } from "@holdfast/compute/compute-provider.ts";
-import { localHostId } from "@holdfast/compute/router/hosts-provider.ts";
+import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
@@ -11,7 +9,6 @@ import { defineKind } from "#kernel/store/kind.ts";
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
 export const machineKind = defineKind<MachineObject>("machine", {
-  parse: parseMachine,
   afterRestore,
   indexes: [hostOfMachine],
 });
@@ -92,22 +89,8 @@ export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }
 
-/**
- * Machines that were made before there were several hosts are on the controllers' own, and those before tiers in the first; the
- * image of older ones is noted anew, and their roots were all of one size. Where one had a single address, that one is the public one as well.
- */
-export function parseMachine(value: string): MachineObject {
-  const object = JSON.parse(value) as Resource<Partial<MachineSpecObject>, MachineStatusBefore>;
-  const rootBytes = firstRootBytes;
-  const before = { hostId: localHostId, storageTier: firstStorageTier, image: "", apart: "preferred", rootBytes };
-  const status = { publicAddress: object.status.address, ...object.status };
-  return { ...object, spec: { ...before, ...object.spec }, status } as MachineObject;
-}
-
 /** Clients may have written since: its data do not go back to the snapshot of another image's trial. */
 function afterRestore(machine: MachineObject): MachineObject {
   if (machine.spec?.snapshot?.restore !== true) return machine;
   return { ...machine, spec: { ...machine.spec, snapshot: { ...machine.spec.snapshot, restore: false } } };
 }
-
-type MachineStatusBefore = Omit<MachineStatus, "publicAddress"> & Partial<MachineStatus>;

@@ -1,3 +1,4 @@
+import { type StoredNames, storedFormat } from "@holdfast/common/stored-names.ts";
 import type { Index } from "./object-index.ts";
 import type { Quota } from "./quota.ts";
 import type { KindName, Resource } from "./resource.ts";
@@ -6,8 +7,10 @@ import type { KindName, Resource } from "./resource.ts";
 export interface Kind<R> extends KindName {
   /** Name of its key range; stored, so it never changes. */
   readonly name: string;
-  /** Reads a stored object, and upgrades the form of older versions; it keeps the fields that it does not know. */
+  /** Reads a stored object. Fields that this version lacks stay in it. */
   parse(value: string): R;
+  /** The text that the store has for an object; `parse` reads it. */
+  format(object: R): string;
   /** True: such objects of an organization go after the organization went, and mean nothing from that moment on. */
   readonly goesWithOrganization: boolean;
   /** The keys that its memory finds objects by (`Collection.by`). */
@@ -21,13 +24,13 @@ export interface Kind<R> extends KindName {
 /** A kind whose objects are of no interest here. */
 export type AnyKind = Kind<Resource<unknown, unknown>>;
 
-/**
- * Declares a kind beside its resource. Objects are read as JSON and stay when their organization goes, unless said
- * otherwise.
- */
-export function defineKind<R extends Resource<unknown, unknown>>(
-  name: string,
-  options: Partial<Omit<Kind<R>, "name">> = {},
-): Kind<R> {
-  return { name, parse: JSON.parse, goesWithOrganization: false, indexes: [], quotas: [], ...options };
+interface KindOptions<R> extends Partial<Omit<Kind<R>, "name" | "parse" | "format">> {
+  /** Fields whose name in code differs from their stored key. */
+  readonly storedNames?: StoredNames;
+}
+
+/** Declares a kind beside its resource. Objects are stored as JSON and survive their organization by default. */
+export function defineKind<R extends Resource<unknown, unknown>>(name: string, options: KindOptions<R> = {}): Kind<R> {
+  const { storedNames = {}, ...rest } = options;
+  return { name, ...storedFormat<R>(storedNames), goesWithOrganization: false, indexes: [], quotas: [], ...rest };
 }

@@ -120,13 +120,13 @@ export function createUnitOfWork(store: Store, { outbox, written, sealer, clock,
     create(kind, object) {
       const key = keyOf(kind, object.metadata.id);
       conditions.push({ key, modRevision: 0n });
-      puts.push({ key, value: JSON.stringify(object) });
+      puts.push({ key, value: kind.format(object) });
     },
     update(kind, { object, modRevision }, after) {
       const key = keyOf(kind, object.metadata.id);
       assert(after.metadata.id === object.metadata.id, "an object keeps its id");
       conditions.push({ key, modRevision });
-      puts.push({ key, value: JSON.stringify(after) });
+      puts.push({ key, value: kind.format(after) });
     },
     remove(kind, { object, modRevision }) {
       const key = keyOf(kind, object.metadata.id);

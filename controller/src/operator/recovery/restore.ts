@@ -114,5 +114,5 @@ function counted(facts: Restored | undefined, line: SnapshotLine): Restored | un
 
 function restoredValue(kinds: readonly AnyKind[], { key, value }: { key: string; value: string }): string {
   const kind = kinds.find((each) => key.startsWith(prefixOf(each)));
-  return kind?.afterRestore === undefined ? value : JSON.stringify(kind.afterRestore(JSON.parse(value)));
+  return kind?.afterRestore === undefined ? value : kind.format(kind.afterRestore(kind.parse(value)));
 }

@@ -1,4 +1,4 @@
-import { type MaintenanceMemory, noMaintenance } from "./maintenance-memory.ts";
+import type { MaintenanceMemory } from "./maintenance-memory.ts";
 import type { MaintenanceWindow } from "./maintenance-window.ts";
 import type { ImageTrial } from "./trial/way-back.ts";
 import type { Resource } from "#kernel/store/resource.ts";
@@ -13,7 +13,6 @@ import type { AutoscaleMemory, StorageAutoscale } from "../scaling/storage-autos
 export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
 
 export const managedServiceKind = defineKind<ManagedServiceObject>("managed-service", {
-  parse: parseManagedService,
   afterRestore,
   quotas: [
     { name: "services", words: "services", limit: 100 },
@@ -258,20 +257,6 @@ export interface HealthCheck {
   readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
   readonly since: number;
   readonly reason: string;
-}
-
-/** Reads what the store has; what an older version wrote has neither image nor maintenance, and nodes with one address. */
-export function parseManagedService(text: string): ManagedServiceObject {
-  const { spec, status, ...rest }: ManagedServiceObject = JSON.parse(text);
-  return {
-    ...rest,
-    spec: { ...spec, image: spec.image ?? "", maintenanceWindow: spec.maintenanceWindow ?? null },
-    status: {
-      ...status,
-      nodes: status.nodes.map((node) => ({ ...node, publicAddress: node.publicAddress ?? node.address })),
-      maintenance: status.maintenance ?? noMaintenance,
-    },
-  };
 }
 
 /** No service had so many failovers or changes since its snapshot: what agents were promised and told since stays below. */

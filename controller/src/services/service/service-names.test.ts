@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { parseMachine } from "#fleet/machine/machine.ts";
-import { parseManagedService } from "./managed-service.ts";
 import type { ObservedNode } from "./observed-service.ts";
 import { allNamesOf, hostnameOf, namesOf, nodeHostnameOf, serverNamesOf } from "./service-names.ts";
 
@@ -36,11 +34,4 @@ test("no label of any name is longer than 63 characters, and none of a private n
   const hostile = hostnameOf("private", "abcdefgh", "local", "example.test");
   expect(hostile.split(".").length).toBe(hostname.split(".").length);
   expect(allNamesOf(service)).toContain(hostname.replace(".local.", ".private.local."));
-});
-
-test("what was stored when there was one address has that one for both audiences", () => {
-  const machine = { metadata: {}, spec: {}, status: { address: "10.77.0.2" } };
-  expect(parseMachine(JSON.stringify(machine)).status.publicAddress).toBe("10.77.0.2");
-  const before = { metadata: {}, spec: {}, status: { nodes: [{ id: "n", address: "10.77.0.2" }] } };
-  expect(parseManagedService(JSON.stringify(before)).status.nodes[0]?.publicAddress).toBe("10.77.0.2");
 });
