@@ -77,7 +77,7 @@ describe.skipIf(skipped !== undefined)(
         return Object.keys(told).length === (isLimited() ? 5 : 7) ? told : undefined;
       });
       const network = expect.stringMatching(/^The machine shares its host's network/);
-      const primary = "The node is the primary: it follows nobody.";
+      const primary = "The node is the primary, which has no replication lag.";
       expect(reasons).toMatchObject({ network_in: network, network_out: network });
       for (const name of ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"])
         expect(reasons).toHaveProperty(name, primary);

@@ -10,7 +10,7 @@ import { claimNumber } from "../../test/support/controller/claim.ts";
 import { connectValkey, valkeyClient, valkeyVerifier } from "../../test/support/engines/engine-clients.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { killQuietly } from "../keeper/kill-quietly.ts";
-import type { ConformanceClient } from "./engines/conformance-subject.ts";
+import type { ConformanceClient } from "../../test/support/engines/conformance-subject.ts";
 
 const run = promisify(execFile);
 const password = "a-password-of-the-test";

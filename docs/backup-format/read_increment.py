@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Opens an increment of Holdfast without Holdfast: read_increment.py DIRECTORY SERVICE (BACKUP ATTEMPT KEY_ID KEY_FILE)... OUT
+"""Reads an increment of Holdfast without Holdfast:
+read_increment.py DIRECTORY SERVICE (BACKUP ATTEMPT KEY_ID KEY_FILE)... OUT
 
-The four words are given for each backup that the increment goes on from, the full one first, and for itself: OUT gets the files.
-The words are those of read_backup.py, which it needs beside it.
+The four arguments are repeated for each backup of the chain, the full one first and the increment last. The files are
+written to OUT. The arguments are those of read_backup.py, which must be in the same directory.
 """
 import os, struct, sys, tarfile
 from read_backup import open_backup, require
@@ -16,14 +17,15 @@ def unpack(root, tar):
 
 
 def patch(root, delta):
-    """Makes the files below root those that a delta tells of."""
+    """Applies a delta to the files below root."""
     magic, page = struct.unpack(">5sI", delta.read(9))
     require(magic == b"HFPD1" and page > 0, "not a delta of pages")
     named = set()
     for header in iter(lambda: delta.read(512), bytes(512)):
         entry, at = tarfile.TarInfo.frombuf(header, "utf-8", "strict"), 0
         path = os.path.normpath(os.path.join(root, entry.name))
-        require(os.path.commonpath([root, path]) == root and (entry.isdir() or entry.isreg()), f"{entry.name} is no file of its own")
+        is_below = os.path.commonpath([root, path]) == root
+        require(is_below and (entry.isdir() or entry.isreg()), f"{entry.name} is no regular file below the root")
         named.add(path)
         os.makedirs(path if entry.isdir() else os.path.dirname(path), exist_ok=True)
         if entry.isdir():
@@ -32,7 +34,8 @@ def patch(root, delta):
             while at < entry.size:
                 same, changed = struct.unpack(">II", delta.read(8))
                 at, end = min(at + same * page, entry.size), min(at + (same + changed) * page, entry.size)
-                require(same + changed > 0 and at <= max(os.path.getsize(path), file.tell()), f"{entry.name} is not that of the base")
+                size = max(os.path.getsize(path), file.tell())
+                require(same + changed > 0 and at <= size, f"{entry.name} does not match the base")
                 file.seek(at)
                 file.write(delta.read(end - at))
                 at = end
@@ -47,15 +50,16 @@ def restore_chain(directory, service, chain, out):
     base = None
     os.makedirs(out, exist_ok=True)
     for backup in chain:
-        bring = patch if base else unpack
+        apply = patch if base else unpack
         files, base = open_backup(directory, service, *backup, base, f"{out}.streams")
         for path in files:
             with open(path, "rb") as file:
-                bring(os.path.abspath(out), file)
+                apply(os.path.abspath(out), file)
             os.remove(path)
     os.rmdir(f"{out}.streams")
 
 
 if __name__ == "__main__":
-    directory, service, *words, out = sys.argv[1:] if len(sys.argv) > 7 and len(sys.argv) % 4 == 0 else sys.exit(__doc__)
-    restore_chain(directory, service, [words[at : at + 4] for at in range(0, len(words), 4)], out)
+    is_valid = len(sys.argv) > 7 and len(sys.argv) % 4 == 0
+    directory, service, *arguments, out = sys.argv[1:] if is_valid else sys.exit(__doc__)
+    restore_chain(directory, service, [arguments[at : at + 4] for at in range(0, len(arguments), 4)], out)

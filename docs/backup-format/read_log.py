@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Opens one object of a log of Holdfast without Holdfast: read_log.py DIRECTORY SERVICE TERM SEQUENCE KEY_FILE OUT
+"""Reads one log object of Holdfast without Holdfast: read_log.py DIRECTORY SERVICE TERM SEQUENCE KEY_FILE OUT
 
-DIRECTORY holds the objects, KEY_FILE the 32 bytes of the log's key in base64. What is not exactly as it was sealed ends it with an
-error. Needs what read_backup.py needs.
+DIRECTORY contains the objects, KEY_FILE the 32 bytes of the log's key in base64. The program fails if the object is not
+exactly as it was sealed. It has the requirements of read_backup.py.
 """
 import base64, hashlib, hmac, subprocess, sys
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -10,18 +10,18 @@ from read_backup import derive, header_of, read, require
 
 
 def open_log(data, secret, service, term, sequence):
-    """Log object: header, AES-256-CBC, HMAC-SHA256 over all before."""
+    """Log object: header, AES-256-CBC, HMAC-SHA256 over all bytes before."""
     _, header, at = header_of(data, b"HFLO1")
     salt = base64.b64decode(header["salt"])
     mac = hmac.new(derive(secret, salt, "holdfast log mac"), data[:-32], hashlib.sha256).digest()
     require(hmac.compare_digest(mac, data[-32:]), "it was changed")
-    place = (header["format"], header["service"], header["term"], header["sequence"])
-    require(place == ("holdfast log 1", service, term, sequence), "it is in another one's place")
+    identity = (header["format"], header["service"], header["term"], header["sequence"])
+    require(identity == ("holdfast log 1", service, term, sequence), "it is another object")
     key, iv = derive(secret, salt, "holdfast log cipher"), base64.b64decode(header["iv"])
     decryptor = Cipher(algorithms.AES(key), modes.CBC(iv)).decryptor()
     padded = decryptor.update(data[at:-32]) + decryptor.finalize()
     log = subprocess.run(["zstd", "-dc"], input=padded[: -padded[-1]], capture_output=True, check=True).stdout
-    require(len(log) == header["bytes"], "it has another length")
+    require(len(log) == header["bytes"], "its length differs")
     return header, log
 
 

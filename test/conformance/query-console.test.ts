@@ -228,7 +228,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const started = async () => (await owner.query("SELECT pg_postmaster_start_time()::text AS at")).rows[0].at;
     const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE usename = 'holdfast_console'";
     const before = await started();
-    const message = "The statement needs more memory than the 128 MiB that one of the console may have.";
+    const message = "The statement needs more memory than the 128 MiB that a console statement may use.";
     expect(await execute(sql, { timeoutMs: 60_000 })).toMatchObject({ refusal: { message } });
     await waitUntil("its session is gone", async () => (await owner.query(sessions)).rows[0].count === 0);
     expect(await started()).toBe(before);
@@ -250,7 +250,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     // A session that has not come to its statement yet has nothing to cancel.
     const running = `${ours} AND state = 'active' AND query ~ '^FETCH'`;
     await waitUntil("four run", async () => (await owner.query(running)).rows[0].count === 4);
-    await expect(execute("SELECT 1")).rejects.toThrow(/4 queries of the console run already/);
+    await expect(execute("SELECT 1")).rejects.toThrow(/4 console queries are running already/);
     const cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'holdfast_console'";
     await expect(owner.query(cancel)).rejects.toThrow("permission denied");
     await withSession(machine.instance, machine.signal, (session) => session.rows(cancel));
@@ -289,7 +289,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     }
     const none = { message: "division by zero", position: 0 };
     expect(await execute("SELECT 1 / (id - id) FROM orders")).toMatchObject({ refusal: none });
-    const message = expect.stringMatching(/^The function public\.harm is not one of the engine's own/);
+    const message = expect.stringMatching(/^The function public\.harm belongs neither to the engine/);
     expect(await execute("SELECT public.harm()")).toMatchObject({ refusal: { message } });
   });
 
@@ -325,7 +325,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
       const none = { refusal: { message: expect.stringMatching(/^operator does not exist/) } };
       expect(await inExtended("SELECT embedding <-> '[1,0,0]' FROM items")).toMatchObject(none);
       const mixed = {
-        refusal: { message: expect.stringMatching(/^The operator public.<-> is not one of/), position: 18 },
+        refusal: { message: expect.stringMatching(/^The operator public.<-> belongs neither/), position: 18 },
       };
       expect(await inExtended("SELECT embedding OPERATOR(public.<->) embedding FROM items")).toMatchObject(mixed);
       await client.query("DROP OPERATOR <-> (text, text)");

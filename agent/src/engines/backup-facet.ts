@@ -2,29 +2,40 @@ import type { BackupPositions } from "@holdfast/common/backup/backup-manifest.ts
 import type { OpenedLog } from "@holdfast/common/backup/log-object.ts";
 import type { Instance } from "./instance.ts";
 
-/** How an engine's data leaves it and comes back. Everything here runs as the engine's user, and is given up with the signal. */
+/**
+ * Backup and restore of one engine. Every call runs as the engine's user, in a component beside the engine, and ends
+ * with its signal.
+ *
+ * A backup is read as named byte streams (`open`), which the agent compresses, encrypts and stores. A restore unpacks
+ * the same streams into an empty machine (`restore.unpack`) and recovers them to a target (`restore.finish`). Engines
+ * with a log also stream it continuously (`log.follow`), which makes any moment between two backups a target. Positions
+ * are texts that only the engine's own functions compare, such as PostgreSQL's LSN `0/3000060`.
+ */
 export interface BackupFacet {
-  /** `full`: files, made consistent by the log; `snapshot`: the contents at one moment. */
+  /** `full`: data files, made consistent by the log; `snapshot`: the contents at one moment. */
   readonly kind: "full" | "snapshot";
-  /** Begins to read a running engine. */
+  /** Starts to read a running engine. */
   open(instance: Instance, signal: AbortSignal): Promise<OpenedSource>;
-  /** Resolves when no session of a client is left, where the settings admit none. What was acknowledged is in a backup that begins then. */
+  /**
+   * Resolves when no client session remains, once the settings admit none. A backup started after that contains every
+   * acknowledged write.
+   */
   untilNoClients(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Of what an increment can be taken; absent where every backup is whole. */
+  /** The stream that increments are taken of; absent where every backup is complete. */
   readonly pages?: PagedStream;
   readonly restore: RestoreFacet;
-  /** Looks at data that were restored and finished, in an engine that nobody reaches. */
+  /** Checks restored data in an engine that accepts no clients. */
   examine(instance: Instance, work: Examination, signal: AbortSignal): Promise<readonly Finding[]>;
-  /** Absent: snapshots only. */
+  /** Absent for an engine with snapshots only. */
   readonly log?: LogFacet;
 }
 
 export interface OpenedSource {
-  /** All of them are to be read to their ends; in any order, or at the same time. */
+  /** All streams must be read to their ends, in any order or concurrently. */
   readonly streams: readonly SourceStream[];
-  /** An estimate for progress; 0 when it is not known. */
+  /** Estimate for progress; 0 if unknown. */
   readonly totalBytes: number;
-  /** After all streams ended. */
+  /** Call after all streams ended. */
   end(): Promise<SourceEnd>;
   close(): Promise<void>;
 }
@@ -34,32 +45,32 @@ export interface SourceStream {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** A stream that is a tar of files which change by pages: an increment is told from the pages that it has. */
+/** A tar stream of files that change page by page. An increment is computed from digests of its pages. */
 export interface PagedStream {
   readonly stream: string;
   readonly pageBytes: number;
-  /** Where a restore places the files. */
+  /** Directory that a restore unpacks the files into. */
   root(instance: Instance): string;
 }
 
 export interface SourceEnd {
   readonly version: string;
-  /** No later than the data: whatever the engine acknowledged before is in them. */
+  /** Lower bound of the data's age: they contain every write that the engine acknowledged before this time. */
   readonly dataTime: Date;
   readonly positions: BackupPositions | null;
 }
 
 export interface Examination {
   readonly target: RecoveryTarget;
-  /** Where files of its own go meanwhile; gone afterwards. */
+  /** Directory for temporary files; removed afterwards. */
   readonly scratch: string;
 }
 
-/** What one look at restored data found. */
+/** Result of one check of restored data. */
 export interface Finding {
   /**
-   * `structure`: tables and indexes are sound; `heartbeat`: commits reach the target; `contents`: all that the backup has;
-   * `databases`: names those that are invalid, as they were in the source.
+   * `structure`: tables and indexes are intact. `heartbeat`: commits reach close to the target. `contents`: all keys of
+   * the backup were loaded. `databases`: lists databases that are invalid, as they were in the source.
    */
   readonly name: "structure" | "heartbeat" | "contents" | "databases";
   readonly passed: boolean;
@@ -67,22 +78,26 @@ export interface Finding {
 }
 
 export interface RestoreFacet {
-  /** Puts a stream of a backup where it belongs, in a machine without data. */
+  /** Unpacks one stream of a backup into a machine without data. */
   place(instance: Instance, stream: string, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
   /**
-   * Makes placed data what a start finds in order: recovers to the target in an engine that nobody reaches, checks that it was
-   * reached, and severs a copy from its source. Throws TargetNotReached. What a crash left of an earlier call does not matter.
+   * Recovers unpacked data to the target, in an engine that accepts no clients, so that the next start finds them in
+   * order. Checks that the target was reached, and detaches a copy from its source. Throws TargetNotReached or
+   * PlanTooSmall. May be repeated after a crash.
    */
   finish(instance: Instance, plan: RecoveryPlan, signal: AbortSignal): Promise<RecoveryEnd>;
 }
 
 export interface RecoveryPlan {
   readonly target: RecoveryTarget;
-  /** The data stay those of the same service: whatever else it is connected to goes on. Otherwise they are severed from it. */
+  /**
+   * True if the data stay those of the same service, whose other connections go on. Otherwise they are detached from
+   * it.
+   */
   readonly isSameService: boolean;
-  /** Log behind the backup; undefined when there is none to read. */
+  /** Log that follows the backup; undefined if none is to be read. */
   readonly log: LogReader | undefined;
-  /** Where files of its own go meanwhile; gone afterwards. */
+  /** Directory for temporary files; removed afterwards. */
   readonly scratch: string;
   report(progress: RecoveryProgress): void;
 }
@@ -100,66 +115,69 @@ export interface RecoveryProgress {
 
 export interface RecoveryEnd {
   readonly position: string;
-  /** Newest commit in the data, where the engine can tell. */
+  /** Time of the newest commit in the data, where the engine records it. */
   readonly reachedTime: Date | undefined;
-  /** Users who are not in the settings and were left without a password. */
+  /** Users that are not in the settings and lost their passwords. */
   readonly lockedUsers: readonly string[];
-  /** Sentences for users on what is in the data and was left as it is; absent: none. */
+  /** Sentences for users about data that were left as they are; absent: none. */
   readonly warnings?: readonly string[];
 }
 
-/** What is in the log does not lead to the target: no repetition heals it. */
+/** The log does not lead to the target. Permanent: retrying does not help. */
 export class TargetNotReached extends Error {
   override readonly name = "TargetNotReached";
 }
 
-/** Replay takes more memory than the plan has: no repetition heals it. */
+/** Replay needs more memory than the plan has. Permanent: retrying does not help. */
 export class PlanTooSmall extends Error {
   override readonly name = "PlanTooSmall";
 }
 
-/** The archived log, checked object by object: contiguous from the first to the last. */
+/** The archived log as verified objects, contiguous from the first to the last. */
 export interface LogReader {
   readonly count: number;
-  /** From 0 on. Throws what the store failed with, or BackupDamaged. */
+  /** `index` counts from 0. Throws the store's error, or BackupDamaged. */
   at(index: number): Promise<OpenedLog>;
-  /** The greatest value of each setting that the log was written under; empty for a log of an older version. */
+  /** The greatest value of each setting that the log was written under; empty if the log does not record them. */
   settings(): Promise<Readonly<Record<string, number>>>;
 }
 
 export interface LogFacet {
   /**
-   * Follows the log from a position on, or from the engine's own when there is none. Ends with the signal; throws LogGone when the
-   * engine no longer has what is next, and whatever else breaks the stream.
+   * Follows the log from a position on, or from where the engine still has it. Ends with the signal. Throws LogRemoved
+   * if the engine no longer has the next bytes, and any error of the stream.
    */
   follow(instance: Instance, from: LogPosition | undefined, signal: AbortSignal): LogStream;
   /**
-   * Commits, and answers a moment from before that and a position behind it, which the stream reaches whatever is written next. What
-   * was acknowledged before the moment is before the position.
+   * Commits a heartbeat. Returns a time before the commit and a position behind it: every write that was acknowledged
+   * before `time` lies before `position`. The stream reaches `position` even if nothing else is written.
    */
   commit(instance: Instance, signal: AbortSignal): Promise<{ readonly time: Date; readonly position: string }>;
-  /** Settings of a running engine that replay of its log takes at least as much of. */
+  /** Settings of the running engine that a replay of its log needs at least as much of. */
   settings(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
-  /** End of the engine's log, and how much of it the engine keeps for who follows; 0 for all. */
+  /** End of the engine's log, and the bytes that the engine retains for a follower; 0 for no limit. */
   kept(instance: Instance, signal: AbortSignal): Promise<{ readonly end: string; readonly limitBytes: number }>;
-  /** Bytes from one position to another; negative when the second one is first. */
+  /** Bytes from one position to another; negative if the second one comes first. */
   distance(from: string, to: string): number;
   /**
-   * Writes down in the data how far the archive is: a replica has it with them, and keeps the log behind that position. `state` is for
-   * `noted` of whoever has these data later.
+   * Writes the archive's progress into the data, so that replicas have it too and retain the log from `position` on.
+   * `state` is opaque; after a promotion the new primary's agent reads it by `readArchiveState`.
    */
   note(instance: Instance, position: string, state: string, signal: AbortSignal): Promise<void>;
   noted(instance: Instance, signal: AbortSignal): Promise<string | undefined>;
-  /** Where the engine's log left a branch; undefined for the one that it is on. Throws LogGone for one that it never was on. */
+  /**
+   * Position at which the engine's log left a branch (in PostgreSQL a timeline, such as `3`); undefined for the current
+   * branch. Throws LogRemoved for a branch that the engine was never on.
+   */
   branchEnd(instance: Instance, branch: string, signal: AbortSignal): Promise<string | undefined>;
 }
 
 export interface LogStream {
   /** Contiguous pieces, each of one branch. */
   readonly pieces: AsyncIterable<LogPiece>;
-  /** End of the engine's log, as far as it told; empty before it did. */
+  /** Last reported end of the engine's log; empty before the first report. */
   readonly end: string;
-  /** Tells the engine what is durable elsewhere: it keeps the rest. Never told of more than that. */
+  /** Tells the engine up to which position the log is stored durably elsewhere: it retains everything behind that. */
   durable(position: string): void;
 }
 
@@ -175,7 +193,7 @@ export interface LogPiece {
   readonly bytes: Buffer;
 }
 
-/** The engine has removed log that is not archived yet: there is a gap. */
+/** The engine removed log that was not archived yet, which leaves a gap. */
 export class LogGone extends Error {
   override readonly name = "LogGone";
 }

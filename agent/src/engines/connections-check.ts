@@ -1,12 +1,12 @@
 import type { EngineCheck } from "./engine-driver.ts";
 
-/** From this share of its connections on an engine is about to turn clients away. */
+/** Share of connections in use from which on the check is degraded. */
 const degradedFrom = 0.9;
 
-/** Pure: are there connections left for clients? */
-export function connectionsCheck(used: number, most: number): EngineCheck {
-  if (used < most * degradedFrom) return { name: "connections", status: "healthy", reason: "" };
-  // Without the count, which is another one at each look.
-  const reason = `Over 90% of the ${most} connections are taken. Close some, pool them, or raise the limit of connections.`;
+/** Pure: degraded if nearly all connections are in use. */
+export function connectionsCheck(used: number, limit: number): EngineCheck {
+  if (used < limit * degradedFrom) return { name: "connections", status: "healthy", reason: "" };
+  // The reason omits the count, which would change with each observation.
+  const reason = `Over 90% of the ${limit} connections are in use. Close some, use a pooler, or raise the connection limit.`;
   return { name: "connections", status: "degraded", reason };
 }

@@ -1,21 +1,24 @@
 import type { EngineDatabase, EngineUser, EngineUserState } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
-/** How far a change of users or databases may go. */
+/** Limits of a change of users or databases. */
 export interface ChangeOptions {
-  /** Bound of one statement; past it the engine ends it by itself, and the change throws EngineBusy. 30 s when not given. */
+  /**
+   * Statement timeout in milliseconds, 30,000 by default. After it the engine cancels the statement and the change
+   * throws EngineBusy.
+   */
   readonly withinMs?: number;
 }
 
 export interface PutUserOptions extends ChangeOptions {
   /**
-   * `absent` throws a refusal when there is another user of this name; `present` throws one when there is none, and has the
-   * user keep its role. A user that has the verifier already is what an earlier call came to.
+   * `absent`: refused if another user has this name. `present`: refused if there is no such user; the user's role is
+   * left as it is. A user that already has the verifier counts as the result of an earlier call.
    */
   readonly expected?: "absent" | "present" | undefined;
 }
 
-/** Users inside the engine. Passwords come as verifiers only. Calls that change one and the same user take turns. */
+/** Users inside the engine. Passwords come as verifiers only. Calls that change the same user run one at a time. */
 export interface UsersFacet {
   list(instance: Instance, signal: AbortSignal): Promise<EngineUserState[]>;
   put(
@@ -36,7 +39,7 @@ export interface UsersFacet {
     verifier: string,
     signal: AbortSignal,
   ): Promise<{ exists: boolean; matches: boolean }>;
-  /** The user once nothing of earlier changes of it is left in the engine; `verifier` says whether it has this one. */
+  /** The user, read after all earlier changes of it in the engine ended; `matches` is true if it has this verifier. */
   settled(
     instance: Instance,
     username: string,
@@ -55,7 +58,10 @@ export interface DatabasesFacet {
     options?: ChangeOptions,
   ): Promise<{ created: boolean }>;
   drop(instance: Instance, name: string, signal: AbortSignal, options?: ChangeOptions): Promise<{ existed: boolean }>;
-  /** The database once nothing of earlier changes of it is left in the engine; `marked` says whether it was made with this mark. */
+  /**
+   * The database, read after all earlier changes of it in the engine ended; `marked` is true if it was created with
+   * this mark.
+   */
   settled(
     instance: Instance,
     name: string,
@@ -68,13 +74,13 @@ export interface DatabasesFacet {
 export interface NewDatabase {
   readonly name: string;
   readonly owner: string;
-  /** A database that was made with it is created by the same again. Empty: none is known again. */
+  /** Idempotency mark: a second `create` with the mark of an existing database succeeds. Empty for none. */
   readonly mark: string;
 }
 
-/** Orders of text that come from a library of the image, where an engine's data depends on one. */
+/** Collations of a library in the image, where an engine's indexes depend on their order. */
 export interface CollationsFacet {
-  /** Every one that data of users depends on; those that come with the engine itself are left out. */
+  /** Collations that users' data depend on, without those of the engine's builtin provider. */
   uses(instance: Instance, signal: AbortSignal): Promise<CollationUse[]>;
 }
 
@@ -82,7 +88,10 @@ export interface CollationUse {
   readonly database: string;
   readonly collation: string;
   readonly library: "libc" | "ICU";
-  /** Version of the library's order when the data was made, and of the one that is here; empty when it is gone. */
+  /**
+   * Version of the collation when the data were created, and of the library in this image; empty if it is not
+   * installed.
+   */
   readonly recorded: string;
   readonly actual: string;
 }

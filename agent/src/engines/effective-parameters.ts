@@ -4,8 +4,10 @@ import { type PlanSize, planParameters } from "@holdfast/common/engine-catalog/p
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { Instance } from "./engine-driver.ts";
 
-/** Every parameter of the catalog that this instance runs with: the user's, the plan's or the default. */
-export function effectiveParameters({ spec, atLeast = {} }: Pick<Instance, "spec" | "atLeast">): Map<string, string> {
+/**
+ * Every parameter of the catalog with the value that this instance runs with: the user's, the plan's or the default.
+ */
+export function effectiveParameters({ spec, atLeast = {} }: Omit<Instance, "paths">): Map<string, string> {
   const plan = planParameters(spec.engine, planOf(spec));
   const values = new Map<string, string>();
   for (const [name, parameter] of parametersOf(spec.engine, spec.version)) {
@@ -18,7 +20,7 @@ export function effectiveParameters({ spec, atLeast = {} }: Pick<Instance, "spec
   return values;
 }
 
-/** Size of the plan that the machine was made for. */
+/** Size of the plan that the machine was created for. */
 export function planOf({ vcpu, memoryBytes, storageBytes }: Instance["spec"]): PlanSize {
   return { vcpu, memoryBytes: Number(memoryBytes), storageBytes: Number(storageBytes) };
 }

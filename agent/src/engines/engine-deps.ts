@@ -1,12 +1,12 @@
 import type { PipeProgram } from "../os/pipe-program.ts";
 import type { RunProgram } from "../os/program.ts";
 
-/** What a driver needs from outside; tests run programs inside an image. */
+/** Effects that a driver needs; tests run the programs inside an image. */
 export interface EngineDeps {
   readonly run: RunProgram;
-  /** As the user that the engine runs as, who owns its data. */
+  /** Runs a program as the engine's user, who owns its data. */
   readonly runAsEngine: RunProgram;
-  /** As this process's own user: for components, which are the engine's. */
+  /** Runs a program as this process's own user, with streams; for components, which run as the engine's user. */
   readonly pipe: PipeProgram;
   randomBytes(size: number): Buffer;
 }

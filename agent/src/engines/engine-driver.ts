@@ -9,62 +9,87 @@ import type { UpgradeFacet } from "./upgrade-facet.ts";
 
 export type { Instance, InstancePaths } from "./instance.ts";
 
-/** Values of database_type that this agent can run. */
+/** Values of `database_type` that this agent can run. */
 export type Engine = "postgresql" | "valkey";
 
-/** One database engine as the agent sees it. Every method is idempotent and cancellable. */
+/**
+ * One database engine as the agent sees it. Every method is idempotent and cancellable.
+ *
+ * The agent renders the configuration (`render`), bootstraps the data directory (`bootstrap`), has the keeper run the
+ * process (`command`), and waits until it is `ready`. From then on it reloads changed files (`reload`) and polls the
+ * engine (`observe`). All of that is the core, which every engine has. Backups, replication, users and the like are
+ * facets: an engine without a facet does not have the feature, so no flag can contradict a method. Each engine
+ * implements the driver in a folder with the same file names.
+ */
 export interface EngineDriver {
   readonly engine: Engine;
   readonly topology: "single_primary" | "self_elected";
-  /** One thread answers all clients in turn, so that a long command holds up all others: it is silent then and does not stand still. */
+  /**
+   * True if one thread serves all clients, so that a long command blocks the others: silence then is no sign of a hang.
+   */
   readonly answersInTurn?: true;
-  /** With its writes blocked it takes those that free memory and disk: clients stay on a disk that is full. */
+  /**
+   * True if the engine accepts deletions while its writes are blocked, so that clients stay connected on a full disk.
+   */
   readonly freesWhenBlocked?: true;
-  /** Root of an installed version inside a machine, such as /usr/lib/postgresql/17. */
+  /** Root of an installed version inside a machine, such as `/usr/lib/postgresql/17`. */
   software(version: string): string;
-  /** What is installed there, and can it run? Never throws: an absent engine is an answer. */
+  /** Version that is installed and can run. Never throws: an absent engine is a result. */
   fingerprint(software: string, signal: AbortSignal): Promise<Fingerprint>;
-  /** Pure: the files that these settings ask for. The agent writes them. */
+  /** Pure: the configuration files for these settings. The agent writes them. */
   render(instance: Instance): ConfigFile[];
-  /** Pure: where clients find the engine with these files. It is running once it, or a companion, listens at each of them. */
+  /**
+   * Pure: addresses at which clients find the engine with these files. The engine is up once it, or a companion,
+   * listens at each.
+   */
   listeners(instance: Instance): Listener[];
-  /** Makes an empty data directory ready for a first start. Nothing happens when it is ready. */
+  /** Creates a data directory that is ready for a first start. Does nothing if there is one. */
   bootstrap(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** The process that the keeper is to run as this engine's component. */
+  /** Command line that the keeper runs as the engine's component. */
   command(instance: Instance): EngineCommand;
-  /** Processes that belong to the engine: started before it is `ready`, stopped before it, restarted when they end. */
+  /** Processes that belong to the engine: started before it is `ready`, stopped before it, restarted if they exit. */
   companions?(instance: Instance): readonly Companion[];
-  /** Does the machine's image have a pooler of sessions for it? Absent: the engine has none at all. Asked before companions are. */
+  /**
+   * True if the machine's image has a connection pooler. Called before `companions`; absent for an engine without one.
+   */
   offersPooler?(instance: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean>;
   /**
-   * After the process started: resolves when it takes a write, and has the platform's own roles, users and databases. A
-   * replica is ready when it answers and replays; one that is to be the primary is promoted by it.
+   * Called after the process started. Resolves when the engine accepts a write and has the platform's roles, users and
+   * databases. A replica is ready when it answers and replays; a replica that is to become the primary is promoted.
    */
   ready(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** How the keeper asks the engine to stop in order, and how long that may take. */
+  /** Signal by which the keeper requests a clean shutdown, and the time that it may take. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
-  /** Ends commands of users that would hold up a stop in order, as far as that undoes nothing. Bounded in time; never throws. */
+  /**
+   * Ends users' commands that would delay a clean shutdown, unless that would lose their writes. Bounded in time; never
+   * throws.
+   */
   endCommands?(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Gives room back that the engine's own files take and nobody needs, before clients are refused for it. Called several times a second. */
+  /**
+   * Frees disk space that the engine's own files take needlessly, before writes are blocked for it. Called several
+   * times a second.
+   */
   freeRoom?(instance: Instance, space: RoomOnDisk, signal: AbortSignal): Promise<void>;
-  /** Makes a running engine read the files that changed, and holds open sessions to the allow-list. */
+  /** Makes a running engine read its changed files, and ends open sessions that the allow-list forbids. */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Fresh from the engine: can it take a write, what does it run with? Bounded in time by the caller's signal. */
+  /**
+   * Reads the state of the engine now: whether it accepts a write, and what it runs with. The signal bounds it in time.
+   */
   observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation>;
-  /** Reads a line that the engine logged; undefined for one that goes on from the line before. */
+  /** Parses a line of the engine's log; undefined for a continuation of the line before. */
   parseLog(line: string): ParsedLogLine | undefined;
-  /** Why it did not start or ended, by the last lines it printed. */
+  /** Cause of a failed start or an exit, by the last lines that the engine printed. */
   explainFailure(output: string): EngineFailure;
   readonly users?: UsersFacet;
   readonly databases?: DatabasesFacet;
   readonly collations?: CollationsFacet;
   readonly queues?: QueuesFacet;
   readonly identity?: IdentityFacet;
-  /** Works as the engine's own user, in a component beside the engine. */
+  /** Runs as the engine's own user, in a component beside the engine. */
   readonly backup?: BackupFacet;
-  /** For services of several members. */
+  /** For services with replicas. */
   readonly replication?: ReplicationFacet;
-  /** Absent for an engine that runs on the data of an older version as they are. */
+  /** Absent for an engine that can run on data of an older version as they are. */
   readonly upgrade?: UpgradeFacet;
   readonly metrics?: MetricsFacet;
   readonly queryStats?: QueryStatsFacet;
@@ -72,48 +97,48 @@ export interface EngineDriver {
   readonly readOnlyQuery?: ReadOnlyQueryFacet;
 }
 
-/** The part of the data disk that clients may fill, in bytes. */
+/** Part of the data disk that clients may fill, in bytes. */
 export interface RoomOnDisk {
   readonly totalBytes: number;
-  /** Free for any writer at this moment. */
+  /** Currently free for any writer. */
   readonly writableBytes: number;
 }
 
-/** An address and a TCP port. */
+/** Address and TCP port. */
 export interface Listener {
   readonly address: string;
   readonly port: number;
 }
 
-/** A second process of an engine, as a component of its own. */
+/** A secondary process of an engine, as a component of its own. */
 export interface Companion {
-  /** Name of its component. */
+  /** Name of the component. */
   readonly name: string;
   readonly command: EngineCommand;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
-  /** The engine is of use without it. */
+  /** True if the engine is usable without it. */
   readonly isOptional?: true;
-  /** Absent: it is. One that is not wanted is stopped where it runs. */
+  /** Whether it is to run, true by default. A running companion that is disabled is stopped. */
   readonly isWanted?: boolean;
 }
 
 export interface EngineFailure {
-  /** `configuration` is a parameter's fault: taking back what was changed last helps. */
+  /** `configuration`: a parameter is at fault, and reverting the last change helps. */
   readonly cause: "configuration" | "memory" | "disk_full" | "port_busy" | "data_damaged" | "unknown";
-  /** The engine's own words, one line. */
+  /** The engine's own message, one line. */
   readonly message: string;
-  /** The parameter that it names, if it names one. */
+  /** Name of the parameter in the message, if there is one. */
   readonly parameter: string | undefined;
 }
 
-/** An engine with the driver that speaks to it. */
+/** An instance with the driver of its engine. */
 export interface DrivenInstance {
   readonly driver: EngineDriver;
   readonly instance: Instance;
 }
 
 export interface ConfigFile {
-  /** Below paths.config. */
+  /** File name below `paths.config`. */
   readonly name: string;
   readonly content: string;
   readonly mode: number;
@@ -131,21 +156,21 @@ export type Fingerprint =
 
 export interface EngineObservation {
   /**
-   * Did the engine itself answer, if only by an error? One that is full, crowded, recovering or busy with a script does. An error
-   * that says that it cannot go on, such as a failing disk, is none.
+   * True if the engine itself responded, even with an error, as when it is full, at its connection limit, recovering or
+   * busy with a script. False for an error after which it cannot go on, such as a failing disk.
    */
   readonly answered: boolean;
   readonly version: string;
-  /** Checks by name; liveness is a write, or an answer of a replica. */
+  /** Health checks by name. `liveness` is a write, or a response of a replica. */
   readonly checks: readonly EngineCheck[];
   readonly pendingRestart: readonly string[];
   readonly effectiveParameters: Readonly<Record<string, string>>;
   readonly dataBytes: number;
-  /** Of a member of a service with several: what the engine is, and of a replica how it does and what it has received. */
+  /** For a service with replicas: the engine's current role and, of a replica, its state and what it has received. */
   readonly replication?:
     | { readonly role: "primary"; readonly logicalSlots?: readonly LogicalSlot[] }
     | { readonly role: "replica"; readonly state: FollowingState; readonly received?: string };
-  /** Of an engine that keeps all data in memory: what that takes there. */
+  /** Memory that the data take, for an engine that has all data in memory. */
   readonly memoryDataBytes?: number;
 }
 

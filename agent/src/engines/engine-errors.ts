@@ -9,10 +9,10 @@ export type RefusalCode =
   | "out_of_range"
   /** The disk is full, or so nearly that writes are blocked. */
   | "no_room"
-  /** A task of this id was asked for with another body. */
+  /** A task with this id exists and has another body. */
   | "task_conflict";
 
-/** The engine said no, in words that a user can read: nothing was changed. */
+/** The engine refused the request, with a message that users can read. Nothing was changed. */
 export class EngineRefused extends Error {
   override readonly name = "EngineRefused";
   readonly code: RefusalCode;
@@ -23,7 +23,7 @@ export class EngineRefused extends Error {
   }
 }
 
-/** The engine gave up waiting for what others hold: nothing was changed, and it may work later. */
+/** The engine gave up waiting for a lock or a running command. Nothing was changed; a retry may succeed. */
 export class EngineBusy extends Error {
   override readonly name = "EngineBusy";
 }

@@ -2,15 +2,15 @@ import { clusterClient } from "../../../test/support/engines/fixture-cluster/cli
 import { createClusterDriver } from "../../../test/support/engines/fixture-cluster/driver.ts";
 import { valkeyVerifier } from "../../../test/support/engines/engine-clients.ts";
 import { createEngineMachine, onThisHost } from "../../../test/support/engines/engine-machine.ts";
-import { conformsToEngineDriver } from "./engine-conformance.ts";
+import { conformsToEngineDriver } from "../../../test/support/engines/engine-conformance.ts";
 
 conformsToEngineDriver({
-  name: "an engine of two components whose members elect their primary",
+  name: "an engine with two components whose members elect their primary",
   skip: undefined,
   machine: (settings) => createEngineMachine(async () => createClusterDriver(), "valkey", "1", settings, onThisHost),
   verifierOf: valkeyVerifier,
   connect: clusterClient,
   connectPlain: (machine, options) => clusterClient(machine, { ...options, plain: true }),
-  live: ["pace", "7"],
+  live: ["interval", "7"],
   atStart: ["shards", "3"],
 });

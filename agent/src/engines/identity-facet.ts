@@ -1,31 +1,35 @@
 import type { Instance } from "./instance.ts";
 
 /**
- * The end users of an app, in a schema of a database of its owner that the platform keeps. Throws EngineRefused, with words
- * for the owner, where something stands in its way, and EngineBusy where the same may work later. Each may be repeated.
+ * End users of an app, in a schema that the platform owns inside a database of the app's owner. Throws EngineRefused,
+ * with a message for the owner, if the request is not possible, and EngineBusy if a retry may succeed. Every call is
+ * idempotent.
  */
 export interface IdentityFacet {
-  /** Makes the schema or brings it to the newest version, and lets the role at its rows. Answers the version. */
-  prepare(instance: Instance, wanted: PreparedSchema, signal: AbortSignal): Promise<number>;
-  /** Ends a session and its refresh tokens; false when there is none of this id. */
+  /**
+   * Creates the schema or migrates it to the newest version, and grants the role access to its rows. Returns the
+   * version.
+   */
+  prepare(instance: Instance, schema: PreparedSchema, signal: AbortSignal): Promise<number>;
+  /** Revokes a session and its refresh tokens; false if there is no session with this id. */
   revoke(instance: Instance, database: string, sessionId: string, signal: AbortSignal): Promise<boolean>;
-  /** Leaves nothing of a user; answers the id, or undefined when there is no such user. */
+  /** Deletes everything about a user. Returns the user's id, or undefined if there is no such user. */
   erase(instance: Instance, database: string, user: ErasedUser, signal: AbortSignal): Promise<string | undefined>;
-  /** Erases users and ends sessions that came back with older data; answers how many there were. */
+  /** Erases users and revokes sessions that reappeared with restored data. Returns how many there were. */
   replay(
     instance: Instance,
     database: string,
-    gone: GoneBefore,
+    deleted: DeletedIdentities,
     signal: AbortSignal,
   ): Promise<{ readonly erased: number; readonly revoked: number }>;
-  /** Makes a user; false when another one has the address. */
+  /** Creates a user; false if another user has the address. */
   add(
     instance: Instance,
     database: string,
     user: { readonly id: string; readonly email: string },
     signal: AbortSignal,
   ): Promise<boolean>;
-  read(instance: Instance, database: string, asked: AskedRows, signal: AbortSignal): Promise<IdentityRows>;
+  read(instance: Instance, database: string, query: IdentityQuery, signal: AbortSignal): Promise<IdentityRows>;
 }
 
 export interface PreparedSchema {
@@ -35,29 +39,29 @@ export interface PreparedSchema {
   readonly verifier: string;
 }
 
-/** Ids of users that were erased, and of sessions that were ended. */
-interface GoneBefore {
+/** Ids of users that were erased and of sessions that were revoked. */
+interface DeletedIdentities {
   readonly userIds: readonly string[];
   readonly sessionIds: readonly string[];
 }
 
-/** By id, or by normalised address. */
+/** By id, or by normalized address. */
 export type ErasedUser = { readonly userId: string } | { readonly email: string };
 
-export interface AskedRows {
+export interface IdentityQuery {
   readonly table: "users" | "sessions" | "events";
-  /** Empty for those of all users. */
+  /** Id of one user; empty for all users. */
   readonly userId: string;
-  /** Of users; empty for all. */
+  /** Filter for `users` by address; empty for all. */
   readonly email: string;
-  /** Key of the last row of the page before; empty for the first page. */
+  /** Cursor: key of the last row of the previous page; empty for the first page. */
   readonly after: string;
   readonly limit: number;
 }
 
 export interface IdentityRows {
-  /** JSON objects. */
+  /** Each row as the text of a JSON object. */
   readonly rows: readonly string[];
-  /** Empty when no row follows. */
+  /** Cursor of the next page; empty if no row follows. */
   readonly nextAfter: string;
 }

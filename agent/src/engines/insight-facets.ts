@@ -1,21 +1,21 @@
 import type { Instance } from "./instance.ts";
 
-/** What the engine counts of itself, by names of the catalog of metrics. */
+/** Statistics that the engine collects about itself, by names of the metric catalog. */
 export interface MetricsFacet {
-  /** One look through one session, over within 3 s. Sessions of the platform are left out. */
+  /** Reads all statistics in one session within 3 s. The platform's own sessions are left out. */
   read(instance: Instance, signal: AbortSignal): Promise<EngineFigures>;
 }
 
 export interface EngineFigures {
-  /** What is so at the moment of the look. */
+  /** Current values. */
   readonly gauges: Readonly<Record<string, number>>;
-  /** Counters that only grow within an epoch; the metric is their growth by its unit of time. */
+  /** Counters that only grow within an epoch. The metric is their growth per unit of time. */
   readonly counters: Readonly<Record<string, number>>;
-  /** Pairs of such counters; the metric is the growth of the part in percent of the growth of the whole. */
+  /** Pairs of such counters. The metric is the growth of `part` in percent of the growth of `total`. */
   readonly shares: Readonly<Record<string, { readonly part: number; readonly whole: number }>>;
-  /** Names the time since which the counters count: another one says that they began anew. */
+  /** Identifies the period that the counters count in; a new value means that they were reset. */
   readonly epoch: string;
-  /** Metrics that this engine cannot tell as it is, each with the reason. */
+  /** Metrics that this engine cannot report now, each with the reason. */
   readonly absent: Readonly<Record<string, string>>;
 }
 
@@ -25,23 +25,23 @@ export function isQueryOrder(text: string): text is QueryOrder {
   return text === "total_time" || text === "calls" || text === "mean_time" || text === "rows";
 }
 
-/** What the engine counted of each query that it ran, those of the platform left out. */
+/** Statistics of each query that the engine ran, without those of the platform. */
 export interface QueryStatsFacet {
   read(
     instance: Instance,
-    asked: { readonly limit: number; readonly order: QueryOrder },
+    options: { readonly limit: number; readonly order: QueryOrder },
     signal: AbortSignal,
   ): Promise<{
     readonly queries: readonly EngineQueryStatistic[];
     readonly totalCount: number;
     readonly collectedAt: Date;
-    /** When counting began. */
+    /** Start of counting. */
     readonly since: Date;
   }>;
 }
 
 export interface EngineQueryStatistic {
-  /** Without strings and remarks; empty for one that cannot be shown. */
+  /** Without string literals and comments; empty for a query that cannot be redacted. */
   readonly query: string;
   readonly calls: number;
   readonly totalMs: number;
@@ -52,22 +52,24 @@ export interface EngineQueryStatistic {
   readonly database: string;
 }
 
-/** A session by its process and start: a process id that is used again is another one. */
+/** A session by its process id and start, since process ids are reused. */
 export interface EngineSession {
   readonly pid: number;
-  /** Microseconds since 1970. */
+  /** Start in microseconds since 1970. */
   readonly startedUs: bigint;
 }
 
-/** Sessions of users that do something. */
+/** Users' sessions that are not idle. */
 export interface SessionsFacet {
-  /** The oldest first. */
+  /** Oldest first. */
   running(
     instance: Instance,
     limit: number,
     signal: AbortSignal,
   ): Promise<{ readonly queries: readonly EngineRunningQuery[]; readonly truncated: boolean }>;
-  /** Ends its query, or all of it. Not found is also one of the platform. */
+  /**
+   * Cancels the session's query or, with `terminate`, ends the session. The platform's own sessions count as not found.
+   */
   signal(
     instance: Instance,
     session: EngineSession,
@@ -81,7 +83,7 @@ export interface EngineRunningQuery {
   readonly username: string;
   readonly database: string;
   readonly state: string;
-  /** Empty while it waits for nothing. */
+  /** Wait event, such as `Lock: relation`; empty while it waits for nothing. */
   readonly wait: string;
   readonly blockedBy: readonly number[];
   readonly ageSeconds: number;
@@ -90,7 +92,7 @@ export interface EngineRunningQuery {
   readonly query: string;
 }
 
-/** Runs one statement that the controller has judged, so that nothing can come of it but its answer. */
+/** Runs one statement that the controller has checked. It can have no effect but its result. */
 export interface ReadOnlyQueryFacet {
   run(instance: Instance, query: ReadOnlyQuery, signal: AbortSignal): Promise<ReadOnlyAnswer>;
 }
@@ -98,12 +100,12 @@ export interface ReadOnlyQueryFacet {
 export interface ReadOnlyQuery {
   readonly database: string;
   readonly sql: string;
-  /** Names of functions that it calls, and of types, without a schema or in the engine's own. */
+  /** Functions that it calls and types that it names, without a schema or in `pg_catalog`. */
   readonly functions: readonly string[];
   readonly types: readonly string[];
-  /** What it names in another schema: a "function", "operator" or "type". */
+  /** Names in another schema; `kind` is `function`, `operator` or `type`. */
   readonly qualified: readonly { readonly kind: string; readonly schema: string; readonly name: string }[];
-  /** Relations that it reads, quoted. */
+  /** Relations that it reads, as quoted identifiers. */
   readonly relations: readonly string[];
   readonly rowsMax: number;
   readonly bytesMax: number;
@@ -113,11 +115,14 @@ export interface ReadOnlyQuery {
 export type ReadOnlyAnswer =
   | {
       readonly columns: readonly string[];
-      /** JSON text of a list of lists. */
+      /** JSON text of an array of arrays. */
       readonly rows: string;
       readonly rowCount: number;
       readonly executionMs: number;
       readonly truncated: boolean;
     }
-  /** The position counts characters of `sql` from 1 on, 0 for none; `name` is of the function or relation that is meant, if any. */
+  /**
+   * `position` counts characters of `sql` from 1 on, 0 for none. `name` is the function or relation at fault, if there
+   * is one.
+   */
   | { readonly refusal: { readonly message: string; readonly position: number; readonly name: string } };

@@ -1,12 +1,12 @@
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 
-/** One engine on this machine: what was asked for and where its files are. */
+/** One engine on this machine: its settings and the locations of its files. */
 export interface Instance {
   readonly spec: InstanceSpec;
   readonly paths: InstancePaths;
-  /** Its disk is nearly full: the engine is to refuse what clients write. */
+  /** True if the disk is nearly full: the engine must refuse clients' writes. */
   readonly writesBlocked?: boolean;
-  /** Parameters, whole numbers, of which the engine has so much at least, whatever the settings say. */
+  /** Lower bounds of integer parameters, which win over the settings. */
   readonly atLeast?: Readonly<Record<string, number>>;
 }
 
@@ -15,10 +15,10 @@ export interface InstancePaths {
   readonly data: string;
   /** Rendered files, outside the data disk. */
   readonly config: string;
-  /** Server key and certificate: server.key, server.crt, ca.crt. */
+  /** Directory of `server.key`, `server.crt` and `ca.crt`. */
   readonly tls: string;
-  /** Unix sockets. */
+  /** Directory of Unix sockets. */
   readonly run: string;
-  /** Root of the engine's installed version, such as /usr/lib/postgresql/17. */
+  /** Root of the engine's installed version, such as `/usr/lib/postgresql/17`. */
   readonly software: string;
 }

@@ -1,41 +1,41 @@
 import type { InstanceSpec, Member } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
-/** `none`: the service has no primary for the moment, so this member neither takes writes nor follows. */
+/** `none`: the service has no primary at the moment, so this member neither accepts writes nor follows. */
 export type MemberRole = "primary" | "replica" | "none";
 
-/** Pure: the role that the settings give this member. The only node of a service is the primary. */
+/** Pure: the role that the settings assign to this member. The only node of a service is the primary. */
 export function roleOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): MemberRole {
   if (replication === undefined || replication.primaryNodeId === nodeId) return "primary";
   // While a new primary is being chosen, replicas go on; only the old primary must stop.
   return replication.primaryNodeId === "" ? "none" : "replica";
 }
 
-/** Pure: may its engine take writes only while it has the right to? */
+/** Pure: true if this member may accept writes only while it has the primary lease. */
 export function needsRight(spec: Pick<InstanceSpec, "nodeId" | "replication" | "running">): boolean {
   return spec.running && spec.replication?.underRight === true && roleOf(spec) === "primary";
 }
 
-/** Pure: the members that could be named the primary after this one without its consent. */
+/** Pure: the other members that may be promoted without this one's consent, so each must confirm its lease. */
 export function votersOf({ nodeId, replication }: Pick<InstanceSpec, "nodeId" | "replication">): Member[] {
   const { members = [], vouchers = [] } = replication ?? {};
   return members.filter((member) => member.nodeId !== nodeId && vouchers.includes(member.nodeId));
 }
 
-/** Pure: this member itself; undefined without replication. */
+/** Pure: this member; undefined without replication. */
 export function ownMember({ spec }: Pick<Instance, "spec">): Member | undefined {
   return spec.replication?.members.find(({ nodeId }) => nodeId === spec.nodeId);
 }
 
-/** Pure: all the others. */
+/** Pure: all other members. */
 export function otherMembers({ spec }: Pick<Instance, "spec">): Member[] {
   return spec.replication?.members.filter(({ nodeId }) => nodeId !== spec.nodeId) ?? [];
 }
 
-/** Pure: the member to follow; undefined for the primary itself. Throws while it has no address. */
+/** Pure: the member to follow; undefined for the primary itself. Throws while the primary has no address. */
 export function leaderOf({ spec }: Pick<Instance, "spec">): Member | undefined {
   if (roleOf(spec) !== "replica") return undefined;
   const leader = spec.replication?.members.find(({ nodeId }) => nodeId === spec.replication?.primaryNodeId);
-  if (leader === undefined || leader.address === "") throw new Error("The settings do not say where the primary is.");
+  if (leader === undefined || leader.address === "") throw new Error("The settings contain no address of the primary.");
   return leader;
 }

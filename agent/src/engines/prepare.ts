@@ -4,8 +4,8 @@ import { isEngine, loadDriver } from "./registry.ts";
 import { runProgram } from "../os/program.ts";
 
 /**
- * Makes a data disk ready ahead of its machine: `node prepare.ts ENGINE VERSION DATA`, as the machine's user. What is in
- * it then is the same for every service of that version, but for what must differ, such as the system identifier.
+ * Prepares a data disk ahead of its machine: `node prepare.ts ENGINE VERSION DATA`, as the machine's user. The contents
+ * are the same for every service of that version, except for what must differ, such as the system identifier.
  */
 const [engine = "", version = "", data = ""] = process.argv.slice(2);
 if (!isEngine(engine)) throw new Error(`no such engine: ${engine}`);

@@ -3,26 +3,29 @@ import type { EngineQueue } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Instance } from "./instance.ts";
 
 /**
- * Queues inside the engine's databases. All of it together has few sessions at a time. Throws EngineRefused with the codes of
- * queues, and EngineBusy where the same may work later.
+ * Message queues inside the engine's databases. All calls share a few sessions. Throws EngineRefused with the codes of
+ * queues, and EngineBusy if a retry may succeed.
  */
 export interface QueuesFacet {
-  /** Makes the queue, or brings it to these settings; `adopt`: the live queue of this name gets this id. */
+  /** Creates the queue or applies these settings; with `adopt` an existing queue of this name gets this id. */
   put(instance: Instance, queue: EngineQueue, options: { adopt: boolean }, signal: AbortSignal): Promise<void>;
-  /** Deletes it with its messages, as far as it comes within about 10 s. What is not there, or its database, is gone. */
+  /**
+   * Deletes the queue and its messages, as far as possible within about 10 s. A missing queue or database counts as
+   * deleted.
+   */
   remove(
     instance: Instance,
     queue: { readonly database: string; readonly id: string },
     signal: AbortSignal,
   ): Promise<{ gone: boolean; purged: number }>;
-  /** Of all databases, those that are deleted too. */
+  /** Queues of all databases, deleted ones included. */
   list(instance: Instance, signal: AbortSignal): Promise<EngineQueue[]>;
-  /** Something about the messages of one queue. */
+  /** Runs one request on the messages of a queue. */
   call(instance: Instance, database: string, request: QueueRequest, signal: AbortSignal): Promise<QueueAnswer>;
-  /** All queues together, by names of the catalog of metrics; empty where it has none. */
+  /** Metrics of all queues together, by names of the metric catalog; empty without queues. */
   sample(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
-  /** What is to be done each minute, with or without a controller: sweeps, migrations, tasks that were interrupted. */
+  /** Maintenance that is due each minute, with or without a controller: sweeps, migrations, interrupted tasks. */
   keep(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Closes its sessions, of which those at work fail: the engine is about to stop, or another agent to take over. */
+  /** Closes all sessions; work in progress fails. Called before the engine stops or another agent takes over. */
   letGo(): void;
 }

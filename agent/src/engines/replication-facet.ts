@@ -1,62 +1,69 @@
 import type { Instance } from "./instance.ts";
 
-/** How a member of a service with several gets its data from the primary, and takes its place. */
+/**
+ * Replication between the members of a service: how a replica gets the primary's data, and how it takes over.
+ *
+ * A new member copies the primary's data (`copy`) and follows it. A former primary first loses the writes that the new
+ * primary lacks (`saveDiscarded`, then `rewind`). For a switchover the old primary shuts down cleanly (`prepareStop`,
+ * `shutdownPosition`), and a replica that has received everything up to that position is promoted by
+ * `EngineDriver.ready`.
+ */
 export interface ReplicationFacet {
-  /** Do the data of this machine follow a primary, or were they one's? `absent` when there are none. */
+  /** Role that the data on this machine were last used in; `absent` if there are none. */
   dataOf(instance: Instance): Promise<"follower" | "primary" | "absent">;
-  /** Replaces the data by a copy of the primary's that follows it. No engine may run. */
+  /** Replaces the data by a copy of the primary's that follows it. The engine must be stopped. */
   copy(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Has data that were a primary's follow the primary of now, without what that one lacks. No engine may run. What it leaves
-   * when it throws is fit for nothing but a copy.
+   * Makes a former primary's data follow the current primary, without the writes that it lacks. The engine must be
+   * stopped. If it throws, the data are usable for nothing but a `copy`.
    */
   rewind(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Keeps what data that were a primary's have and the primary of now has not, before a `rewind`: in `directory`, which is emptied, from
-   * its beginning on and `limitBytes` of it at most. Undefined where there is nothing. No engine may run. Absent for an engine that
-   * gets all data anew.
+   * Before a `rewind`: saves the log that a former primary has and the current primary lacks. Empties `directory` and
+   * saves up to `limitBytes`, from the beginning on. Undefined if there is no such log. The engine must be stopped.
+   * Absent for an engine that copies all data again.
    */
   keepDiscarded?(
     instance: Instance,
-    place: { readonly directory: string; readonly limitBytes: number },
+    target: { readonly directory: string; readonly limitBytes: number },
     signal: AbortSignal,
   ): Promise<DiscardedLog | undefined>;
-  /** Lets exactly the members connect and keeps the log that they lack; a replica keeps none for anybody. */
+  /** Admits exactly the service's members and, on the primary, retains the log that they lack. */
   admit(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Has an engine that is to stop write down what it can before, so that the stop itself is short. Never throws. */
+  /** Writes out as much as possible before a stop, so that the stop itself is short. Never throws. */
   prepareStop(instance: Instance, signal: AbortSignal): Promise<void>;
   /**
-   * Parameters of which an engine needs so much at least to start with these data: a replica as much as its primary had. Absent for
-   * an engine without any.
+   * Minimum of parameters that an engine needs to start with these data: a replica needs as much as its primary had.
+   * Absent for an engine without such parameters.
    */
   needs?(instance: Instance, signal: AbortSignal): Promise<Readonly<Record<string, number>>>;
-  /** Where the last record of a stopped engine's log begins; undefined when it was not stopped in order. */
+  /** Position of the last record of a stopped engine's log; undefined if it was not shut down cleanly. */
   stoppedAt(instance: Instance, signal: AbortSignal): Promise<StoppedAt | undefined>;
   /**
-   * Where the engine can tell: resolves true once each of these members, by number, has received what the primary wrote after this was called: none of
-   * them had taken its place. Rejects when the signal aborts before that.
+   * Resolves true once each of these members, by number, has received what the primary wrote after the call: none of
+   * them was promoted before. Rejects if the signal aborts first. Absent where the engine cannot tell.
    */
   confirm?(instance: Instance, numbers: readonly number[], signal: AbortSignal): Promise<boolean>;
-  /** Fresh from the engine. */
+  /** Reads the current state from the engine. */
   status(instance: Instance, signal: AbortSignal): Promise<ReplicationStatus>;
 }
 
-/** Where the log of a primary ended that was stopped in order. */
+/** End of the log of a primary that was shut down cleanly. */
 export interface StoppedAt {
-  /** Begin of the last record. */
+  /** Start of the last record. */
   readonly position: string;
-  /** Whose writes the position counts; absent where there are timelines. */
+  /** Replication id that the position counts within; absent where there are timelines. */
   readonly history?: string;
 }
 
-/** A place in the log that a consumer of changes comes back to. */
+/** A logical replication slot: the position in the log that a consumer of changes resumes from. */
 export interface LogicalSlot {
   readonly name: string;
   readonly database: string;
   readonly plugin: string;
 }
 
-/** Log that nobody else had. */
+/** Log that no other member had. */
 export interface DiscardedLog {
   readonly from: string;
   readonly to: string;
@@ -66,18 +73,21 @@ export interface DiscardedLog {
 
 export interface ReplicationStatus {
   readonly role: "primary" | "replica";
-  /** End of its log that is written, or received and safe on its disk. */
+  /** End of its log: written, or of a replica received and flushed. */
   readonly position: string;
   readonly replayedPosition: string;
-  /** Whose writes the positions count, where there are no timelines: those of another history cannot be compared. */
+  /**
+   * Replication id that the positions count within, where there are no timelines. Positions of different ids cannot be
+   * compared.
+   */
   readonly history?: string;
-  /** Another one after anything came, where the position could be the same again. */
+  /** A text that changes whenever anything was received, where a position could repeat. */
   readonly received?: string;
-  /** 0 where there are none. */
+  /** Timeline id; 0 for an engine without timelines. */
   readonly timeline: number;
-  /** Is its receiver connected? */
+  /** True if its receiver is connected. */
   readonly streaming: boolean;
-  /** Of a replica whose receiver is connected: milliseconds since anything came. */
+  /** For a replica with a connected receiver: milliseconds since the last message. */
   readonly silentMs?: number;
   /** Seconds since the commit that was replayed last. */
   readonly replayAgeSeconds: number;
@@ -90,9 +100,9 @@ export interface ReplicationPeer {
   readonly state: string;
   readonly position: string;
   readonly replayedPosition: string;
-  /** Undefined where the engine does not tell. */
+  /** Start of its session; undefined where the engine does not report it. */
   readonly since: Date | undefined;
 }
 
-/** How a replica does, as its health check and its node show it. */
+/** State of a replica, as its health check and its node report it. */
 export type FollowingState = "copying" | "starting" | "catchup" | "streaming" | "disconnected";

@@ -1,26 +1,35 @@
 import type { Instance } from "./instance.ts";
 
-/** For an engine whose data files differ between versions. Upgraded data leave those of before beside them. */
+/**
+ * Upgrade of data files whose format differs between versions. The data of the old version are retained beside the new
+ * ones until `discardRetained`, so that `rollBack` can restore them.
+ */
 export interface UpgradeFacet {
-  /** Version of the engine that reads the data; undefined without data. Finishes an exchange that was interrupted. */
+  /**
+   * Version of the engine that reads the data; undefined without data. Completes an interrupted exchange of
+   * directories.
+   */
   versionOf(instance: Instance): Promise<string | undefined>;
-  /** Version of the data that an upgrade left beside; undefined where it left none. */
+  /** Version of the retained data; undefined if an upgrade retained none. */
   keptVersionOf(instance: Instance): Promise<string | undefined>;
-  /** What stands against an upgrade of the running engine's data. */
+  /** Reasons against an upgrade of the running engine's data. */
   check(instance: Instance, version: string, signal: AbortSignal): Promise<readonly UpgradeObstacle[]>;
-  /** Makes data of the instance's version out of those of version `from`, and keeps these. No engine may run. */
+  /**
+   * Converts the data from version `from` to the instance's version and retains the old ones. The engine must be
+   * stopped.
+   */
   upgrade(instance: Instance, from: string, signal: AbortSignal): Promise<void>;
-  /** Once the engine runs over upgraded data, and before clients are admitted: what only a running engine can do. */
+  /** Steps that need the running engine, after an upgrade and before clients are admitted. */
   finish(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Puts the data back that were kept, and removes what was made of them. No engine may run. */
+  /** Restores the retained data and removes the upgraded ones. The engine must be stopped. */
   goBack(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Removes the data that were kept. From its first step on there is no way back. */
+  /** Removes the retained data. Irreversible from its first step on. */
   forget(instance: Instance, signal: AbortSignal): Promise<void>;
 }
 
 export interface UpgradeObstacle {
   readonly code: UpgradeObstacleCode;
-  /** For users: what is there, and what to do. */
+  /** Sentence for users: the obstacle and its remedy. */
   readonly message: string;
 }
 

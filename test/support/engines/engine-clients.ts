@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 import { connect as connectTcp, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { ConformanceClient, ConnectOptions } from "@holdfast/agent/engines/conformance-subject.ts";
+import type { ConformanceClient, ConnectOptions } from "./conformance-subject.ts";
 import pg from "pg";
 
 /** Where an engine takes connections and how its certificate is checked. */

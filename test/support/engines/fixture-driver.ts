@@ -6,14 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { EngineDriver, Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
 
-/** What the fixture engine says of itself. */
-interface Answer {
+/** Reply of the fixture engine. */
+interface EngineReply {
   readonly pid: number;
   readonly parameters: Record<string, string>;
   readonly certificate: string;
 }
 
-/** Runs fixture-engine.ts, so that the agent's own work shows without a database. It has users and no databases. */
+/** Driver of fixture-engine.ts, for tests of the agent without a database engine. It has users and no databases. */
 export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Promise<void>): EngineDriver {
   const dataOf = ({ paths }: Instance) => join(paths.data, "fixture");
   return {
@@ -60,10 +60,10 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
     },
     async reload(instance, signal) {
       if (instance.spec.parameters["refused"] !== undefined) throw new EngineRefused("refused is not a parameter");
-      const [asked, read] = [join(instance.paths.config, "fixture.json"), `${join(dataOf(instance), "data")}.read`];
+      const [config, read] = [join(instance.paths.config, "fixture.json"), `${join(dataOf(instance), "data")}.read`];
       await rm(read, { force: true });
       await signalEngine("SIGHUP");
-      const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(asked, "utf8"));
+      const hasRead = async () => (await readFile(read, "utf8").catch(() => "")) === (await readFile(config, "utf8"));
       while (!(await hasRead())) await sleep(5, undefined, { signal });
     },
     async observe(instance, signal) {
@@ -84,7 +84,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       return { time: new Date(time), level: level as "info", message };
     },
     explainFailure: (output) => ({ cause: "unknown", message: output.split("\n").at(-1) ?? "", parameter: undefined }),
-    // Its data are of no version, except that `unfinished` has an upgrade behind it whose last step fails.
+    // Its data have no version; the parameter `unfinished` simulates an upgrade whose last step fails.
     upgrade: {
       versionOf: async () => undefined,
       keptVersionOf: async ({ spec }) => (spec.parameters["unfinished"] === undefined ? undefined : "0"),
@@ -94,7 +94,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
       forget: async () => undefined,
       check: async () => [],
       upgrade: () => Promise.reject(new Error("there is nothing to upgrade")),
-      goBack: () => Promise.reject(new Error("there is nothing to go back to")),
+      goBack: () => Promise.reject(new Error("there is nothing to roll back to")),
     },
     users: {
       list: async () => [{ $typeName: "holdfast.agent.v1.EngineUserState", username: "app_user", role: "admin" }],
@@ -109,7 +109,11 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
   };
 }
 
-export function ask(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<Answer> {
+export function ask(
+  instance: Pick<Instance, "spec">,
+  request: string,
+  signal: AbortSignal,
+): Promise<EngineReply> {
   const { address, port } = instance.spec;
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, signal });
@@ -119,7 +123,7 @@ export function ask(instance: Pick<Instance, "spec">, request: string, signal: A
       text += part;
     });
     socket.on("error", reject);
-    socket.on("end", () => (text === "" ? reject(new Error("no answer")) : resolve(JSON.parse(text) as Answer)));
+    socket.on("end", () => (text === "" ? reject(new Error("no answer")) : resolve(JSON.parse(text) as EngineReply)));
     socket.write(`${request}\n`);
   });
 }

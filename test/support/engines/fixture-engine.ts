@@ -2,9 +2,9 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 /**
- * A little server that the agent can run as an engine: `write` on its socket puts a line into its data. A parameter
- * `broken` keeps it from starting; `slow_start_ms` makes it recover for a while; `slow_answer_ms` keeps back the answers
- * that it has; SIGHUP reads the parameters again, but for `at_start`, and what was read is in a file beside its data.
+ * A small server that the agent can run as an engine: `write` on its socket appends a line to its data. The parameter
+ * `broken` prevents its start, `slow_start_ms` delays it, `slow_answer_ms` delays replies and `deaf` drops requests.
+ * SIGHUP reloads all parameters but `at_start`, and copies the configuration to a file beside the data.
  */
 const [configFile = "", dataFile = "", tlsDir = ""] = process.argv.slice(2);
 let config = read();
@@ -14,23 +14,23 @@ function read(): { address: string; port: number; parameters: Record<string, str
   return JSON.parse(readFileSync(configFile, "utf8"));
 }
 
-function say(level: string, message: string): void {
+function writeLog(level: string, message: string): void {
   process.stdout.write(`${new Date().toISOString()} ${level} ${message}\n`);
 }
 
 if (config.parameters["broken"] !== undefined) {
-  say("error", `parameter broken cannot be ${config.parameters["broken"]}`);
+  writeLog("error", `parameter broken cannot be ${config.parameters["broken"]}`);
   process.exit(1);
 }
 readFileSync(`${tlsDir}/server.crt`);
 
 process.on("SIGTERM", () => {
-  say("info", "shutting down");
+  writeLog("info", "shutting down");
   process.exit(0);
 });
 process.on("SIGHUP", () => {
   config = read();
-  say("info", "reloaded");
+  writeLog("info", "reloaded");
   writeFileSync(`${dataFile}.read`, readFileSync(configFile));
 });
 
@@ -48,5 +48,5 @@ const server = createServer((socket) => {
   });
 });
 const slowMs = Number(config.parameters["slow_start_ms"] ?? "0");
-say("info", "starting");
-setTimeout(() => server.listen(config.port, config.address, () => say("info", "ready")), slowMs);
+writeLog("info", "starting");
+setTimeout(() => server.listen(config.port, config.address, () => writeLog("info", "ready")), slowMs);

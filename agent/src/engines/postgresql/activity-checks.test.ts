@@ -4,8 +4,8 @@ import { issuerSlots } from "./layout.ts";
 
 const calm: Activity = {
   connections: 0,
-  most: 100,
-  forIssuers: 0,
+  limit: 100,
+  issuerConnections: 0,
   oldest: null,
   idAge: 1_000,
   idDatabase: "defaultdb",
@@ -13,13 +13,17 @@ const calm: Activity = {
 const session = { seconds: 3_601, user: "app_user", pid: 4711, gid: null };
 
 test.each([
-  ["nothing goes on", {}, {}],
+  ["an idle engine", {}, {}],
   ["89 of 100 connections", { connections: 89 }, {}],
   ["90 of 100 connections", { connections: 90 }, { connections: ["degraded", /90% of the 100/] }],
   ["a transaction of an hour", { oldest: { ...session, seconds: 3_600 } }, {}],
-  ["one of longer", { oldest: session }, { long_transaction: ["degraded", /of app_user \(pid 4711\) .* 1 hour:/] }],
   [
-    "a prepared one",
+    "a longer transaction",
+    { oldest: session },
+    { long_transaction: ["degraded", /of app_user \(pid 4711\) .* 1 hour:/] },
+  ],
+  [
+    "a prepared transaction",
     { oldest: { ...session, seconds: 9_000, pid: null, gid: "two phases" } },
     { long_transaction: ["degraded", /prepared transaction two phases of app_user .* 2 hours:/] },
   ],
@@ -29,17 +33,17 @@ test.each([
 ] as const)("%s", (_, change, expected) => {
   const checks = activityChecks({ ...calm, ...change }, false);
   expect(checks.map(({ name }) => name)).toEqual(["connections", "long_transaction", "transaction_ids"]);
-  const told: Readonly<Record<string, readonly [string, RegExp]>> = expected;
+  const expectedChecks: Readonly<Record<string, readonly [string, RegExp]>> = expected;
   for (const { name, status, reason } of checks) {
-    const [level, words] = told[name] ?? ["healthy", /^$/];
+    const [level, pattern] = expectedChecks[name] ?? ["healthy", /^$/];
     expect([name, status]).toEqual([name, level]);
-    expect(reason).toMatch(words);
+    expect(reason).toMatch(pattern);
   }
 });
 
-test("connections kept for sign-ins, where users of an app sign in", () => {
-  const [kept] = activityChecks({ ...calm, forIssuers: issuerSlots }, true).slice(3);
-  expect(kept).toEqual({ name: "sign_in_connections", status: "healthy", reason: "" });
+test("connections reserved for sign-ins are checked where users of an app sign in", () => {
+  const [signInCheck] = activityChecks({ ...calm, issuerConnections: issuerSlots }, true).slice(3);
+  expect(signInCheck).toEqual({ name: "sign_in_connections", status: "healthy", reason: "" });
   const [missing] = activityChecks(calm, true).slice(3);
   expect(missing).toMatchObject({ name: "sign_in_connections", status: "degraded" });
   expect(missing?.reason).toMatch(/Restart the service/);

@@ -4,16 +4,16 @@ import { isValidSql } from "./database-list.ts";
 import { issuerSlots, platformRoles } from "./layout.ts";
 import type { Session } from "./session.ts";
 
-/** What sessions and the age of ids say of a running engine. */
+/** Sessions and age of transaction ids of a running engine. */
 export interface Activity {
   readonly connections: number;
-  /** Connections that users can have at most. */
-  readonly most: number;
-  /** Connections that only the platform's issuers can take, while the engine runs as it was started. */
-  readonly forIssuers: number;
-  /** The oldest transaction that is open or prepared. */
+  /** Maximum number of users' connections. */
+  readonly limit: number;
+  /** Connections reserved for the platform's issuers (`reserved_connections`) since the engine's start. */
+  readonly issuerConnections: number;
+  /** Oldest transaction that is open or prepared. */
   readonly oldest: OldestTransaction | null;
-  /** Age of the oldest transaction id or multixact id of all databases, and the database that has it. */
+  /** Age of the oldest transaction id or multixact id of all databases, and the name of its database. */
   readonly idAge: number;
   readonly idDatabase: string;
 }
@@ -21,13 +21,13 @@ export interface Activity {
 export interface OldestTransaction {
   readonly seconds: number;
   readonly user: string;
-  /** Null for a prepared one, which has its name instead. */
+  /** Process id; null for a prepared transaction, which has a `gid` instead. */
   readonly pid: number | null;
   readonly gid: string | null;
 }
 
 const longTransactionSeconds = 3_600;
-/** Ids that there are before the oldest must be gone. */
+/** Number of transaction ids before wraparound (PostgreSQL manual, "Preventing Transaction ID Wraparound Failures"). */
 export const idsBeforeWraparound = 2 ** 31;
 const idLevels = [
   ["unhealthy", 0.75],
@@ -46,8 +46,8 @@ const activitySql = `
     WHERE ${isValidSql})
   SELECT (SELECT count(*)::int FROM sessions) AS connections,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-      - coalesce(current_setting('reserved_connections', true), '0')::int AS most,
-    coalesce(current_setting('reserved_connections', true), '0')::int AS "forIssuers",
+      - coalesce(current_setting('reserved_connections', true), '0')::int AS "limit",
+    coalesce(current_setting('reserved_connections', true), '0')::int AS "issuerConnections",
     (SELECT json_build_object('pid', pid, 'gid', gid, 'user', "user",
         'seconds', extract(epoch FROM clock_timestamp() - began))
       FROM transactions ORDER BY began LIMIT 1) AS oldest,
@@ -60,31 +60,35 @@ export async function readActivity(session: Session): Promise<Activity> {
   return row;
 }
 
-/** Pure: what a user should look after before it stops the engine, or keeps the users of an app out. */
+/** Pure: conditions that users should resolve before they stop the engine or lock out the users of an app. */
 export function activityChecks(activity: Activity, hasIssuers: boolean): EngineCheck[] {
-  const usual = [connectionsCheck(activity.connections, activity.most), transactionCheck(activity), idCheck(activity)];
-  return hasIssuers ? [...usual, issuersCheck(activity)] : usual;
+  const common = [
+    connectionsCheck(activity.connections, activity.limit),
+    transactionCheck(activity),
+    idCheck(activity),
+  ];
+  return hasIssuers ? [...common, issuersCheck(activity)] : common;
 }
 
-/** An engine that ran before issuers had connections of their own has them from its next start on. */
-function issuersCheck({ forIssuers }: Activity): EngineCheck {
+/** `reserved_connections` needs a restart: an engine that was started without it gets it at the next start. */
+function issuersCheck({ issuerConnections }: Activity): EngineCheck {
   const name = "sign_in_connections";
-  if (forIssuers >= issuerSlots) return { name, status: "healthy", reason: "" };
+  if (issuerConnections >= issuerSlots) return { name, status: "healthy", reason: "" };
   const reason =
-    "Users of an app sign in by this database, and whoever takes all of its connections keeps them out. Restart the service: from then on some are kept for sign-ins.";
+    "Users of an app sign in through this database and cannot while all connections are in use. Restart the service: from then on some connections are reserved for sign-ins.";
   return { name, status: "degraded", reason };
 }
 
 function transactionCheck({ oldest }: Activity): EngineCheck {
   const name = "long_transaction";
   if (oldest === null || oldest.seconds <= longTransactionSeconds) return { name, status: "healthy", reason: "" };
-  const which =
+  const subject =
     oldest.pid === null
       ? `The prepared transaction ${oldest.gid} of ${oldest.user}`
       : `A transaction of ${oldest.user} (pid ${oldest.pid})`;
-  // In whole hours, so that the reason is not another one at each look.
+  // Full hours, so that the reason does not change with each observation.
   const hours = Math.floor(oldest.seconds / 3_600);
-  const reason = `${which} is open for over ${hours} ${hours === 1 ? "hour" : "hours"}: it holds locks, and nothing that was deleted since can be cleaned up.`;
+  const reason = `${subject} has been open for over ${hours} ${hours === 1 ? "hour" : "hours"}: it keeps its locks, and rows deleted since then cannot be vacuumed.`;
   return { name, status: "degraded", reason };
 }
 
@@ -93,6 +97,6 @@ function idCheck({ idAge, idDatabase }: Activity): EngineCheck {
   const share = idAge / idsBeforeWraparound;
   const level = idLevels.find(([, from]) => share >= from);
   if (level === undefined) return { name, status: "healthy", reason: "" };
-  const reason = `${Math.floor(share * 100)}% of transaction ids are used up in database ${idDatabase}: end transactions and prepared transactions that are old, then VACUUM (FREEZE) there.`;
+  const reason = `${Math.floor(share * 100)}% of transaction ids are used up in database ${idDatabase}: end old transactions and prepared transactions, then run VACUUM (FREEZE) there.`;
   return { name, status: level[0], reason };
 }

@@ -5,9 +5,9 @@ import { type Session, withSession } from "./session.ts";
 import { platform } from "./layout.ts";
 import { replicaRole } from "./replication/members.ts";
 
-const lookEveryMs = 20;
+const pollIntervalMs = 20;
 
-/** Sessions of the list's addresses and roles; `$1` to `$4` are those of `listOf`. */
+/** Sessions that the allow-list forbids; `$1` to `$4` are the values of `listOf`. */
 const forbidden = `client_addr IS NOT NULL AND usename <> ALL ($2::text[])
   AND NOT EXISTS (SELECT 1 FROM unnest($1::text[]) AS allowed
     WHERE client_addr <<= allowed::inet AND usename <> ALL ($3::text[]))
@@ -16,30 +16,34 @@ const forbidden = `client_addr IS NOT NULL AND usename <> ALL ($2::text[])
 
 type AllowList = Pick<InstanceSpec, "allowedCidrs" | "platformAccess">;
 
-function listOf({ allowedCidrs, platformAccess }: AllowList): unknown[] {
+function allowListValues({ allowedCidrs, platformAccess }: AllowList): unknown[] {
   const sources = platformAccess.flatMap(({ role, from }) => from.map((cidr) => ({ role, cidr })));
   return [allowedCidrs, [platform, replicaRole], sources.map(({ role }) => role), sources.map(({ cidr }) => cidr)];
 }
 
 /**
- * Ends every session of a client from an address that is not on the list, or not one of its own role of the platform. Members authenticate by their certificates,
- * from any address. A session that has no user yet is still authenticating: the next look ends it.
+ * Ends every client session from a forbidden address. A platform role is allowed from its own networks only; members
+ * authenticate by certificate and are allowed from any address. A session without a user is still authenticating, and
+ * the next call ends it.
  */
 export async function endForbiddenSessions(session: Session, list: AllowList): Promise<void> {
-  await session.rows(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${forbidden}`, listOf(list));
+  await session.rows(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${forbidden}`,
+    allowListValues(list),
+  );
 }
 
 /**
- * Ends forbidden sessions until none is left: one that is told to end while it commits still acknowledges that. Sessions of the
- * pooler acknowledge to clients that the pooler has dropped.
+ * Ends forbidden sessions until none remains: a session that is terminated during its commit still acknowledges it. The
+ * pooler has already closed the clients behind its own sessions.
  */
 export async function untilNoClients(instance: Instance, signal: AbortSignal): Promise<void> {
-  const left = `SELECT 1 FROM pg_stat_activity WHERE client_addr IS NOT NULL AND (usename IS NULL OR ${forbidden})`;
+  const remaining = `SELECT 1 FROM pg_stat_activity WHERE client_addr IS NOT NULL AND (usename IS NULL OR ${forbidden})`;
   await withSession(instance, signal, async (session) => {
     for (;;) {
       await endForbiddenSessions(session, instance.spec);
-      if ((await session.rows(left, listOf(instance.spec))).length === 0) return;
-      await sleep(lookEveryMs, undefined, { signal });
+      if ((await session.rows(remaining, allowListValues(instance.spec))).length === 0) return;
+      await sleep(pollIntervalMs, undefined, { signal });
     }
   });
 }

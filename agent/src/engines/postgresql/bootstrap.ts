@@ -7,11 +7,11 @@ import type { RunProgram } from "../../os/program.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { dataDirectory, platform, program, programsOf } from "./layout.ts";
 import { platformSql, template0Sql } from "./platform-sql.ts";
-import { runSingle } from "./single-user.ts";
+import { runSingleUser } from "./single-user.ts";
 
 /**
- * Makes the data directory by a real initdb, so that each has its own system identifier, with all inside that does not
- * depend on the service. It appears whole or not at all: an interrupted one is made again.
+ * Creates the data directory by initdb, so that each has its own system identifier, with everything that does not
+ * depend on the service. The directory appears complete or not at all; an interrupted one is created again.
  */
 export async function bootstrap(
   { runAsEngine: run }: EngineDeps,
@@ -26,7 +26,7 @@ export async function bootstrap(
   await run([program(instance, "initdb"), `--pgdata=${partial}`, ...initdbOptions(version)], { signal });
   const settings = { log_checkpoints: "off", wal_level: "replica" };
   const data = { directory: partial, programs: programsOf(instance, version), settings };
-  const inside = (database: string, sql: string) => runSingle(run, data, { database, sql }, signal);
+  const inside = (database: string, sql: string) => runSingleUser(run, data, { database, sql }, signal);
   await inside("template1", platformSql(version));
   await inside("template0", template0Sql());
   await syncAll(run, instance, partial, signal);
@@ -34,7 +34,7 @@ export async function bootstrap(
   await syncPath(instance.paths.data);
 }
 
-/** The data disk is a file system of its own: one call for all of it is quicker than one for each of its files. */
+/** The data disk is a file system of its own: one syncfs for all of it is faster than one fsync for each file. */
 export async function syncAll(
   run: RunProgram,
   instance: Instance,
@@ -49,7 +49,7 @@ export function initdbOptions(version: string): string[] {
   const common = [
     "--no-sync",
     "--no-instructions",
-    // The agent's user is of the engine's group: it looks, and changes nothing.
+    // The agent's user is in the engine's group: it may read and not write.
     "--allow-group-access",
     `--username=${platform}`,
     "--auth-local=peer",
@@ -58,6 +58,6 @@ export function initdbOptions(version: string): string[] {
     "--encoding=UTF8",
     "--locale=C.UTF-8",
   ];
-  // The builtin provider's order never changes with the system's C library; it came with 17.
+  // The order of the builtin provider (since 17) does not change with the system's C library.
   return Number(version) >= 17 ? [...common, "--locale-provider=builtin", "--builtin-locale=C.UTF-8"] : common;
 }

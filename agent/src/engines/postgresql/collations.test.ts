@@ -15,15 +15,15 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
   afterAll(() => machine?.remove());
 
   const uses = () => collations.uses(machine.instance, machine.signal);
-  const look = () => checkCollations(machine.driver, machine.instance, machine.signal);
+  const check = () => checkCollations(machine.driver, machine.instance, machine.signal);
   const inPlatform = (sql: string) => withSession(machine.instance, machine.signal, (session) => session.rows(sql));
 
-  it("are none by default: the order of new databases comes with PostgreSQL itself", async () => {
+  it("are none by default: new databases use PostgreSQL's builtin provider", async () => {
     expect(await uses()).toEqual([]);
-    expect(await look()).toMatchObject({ libraries: [], check: { status: "healthy" } });
+    expect(await check()).toMatchObject({ libraries: [], check: { status: "healthy" } });
   });
 
-  it("are told when a column or a database has another one, and when its library is not the one of then", async () => {
+  it("are reported for columns and databases, also after the library changed", async () => {
     await inPlatform(`CREATE TABLE public.names (name text COLLATE "de-x-icu")`);
     await inPlatform(`CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C.UTF-8'`);
     const found = await uses();
@@ -32,9 +32,9 @@ describe.skipIf(!hasEngine("postgresql", "17"))("collations that the data depend
       "sorted ICU",
     ]);
     expect(found.every(({ recorded, actual }) => recorded !== "" && recorded === actual)).toBe(true);
-    expect(await look()).toMatchObject({ libraries: ["ICU"], check: { status: "healthy" } });
+    expect(await check()).toMatchObject({ libraries: ["ICU"], check: { status: "healthy" } });
 
-    // As after an image with another library: what is recorded is of the one before.
+    // Simulates an image with another library: the recorded version is that of the previous one.
     await inPlatform("UPDATE pg_database SET datcollversion = '1.0' WHERE datname = 'sorted'");
     await inPlatform("UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'de-x-icu'");
     const after = collationCheck(await uses());

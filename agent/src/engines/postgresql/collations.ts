@@ -5,14 +5,14 @@ import { type Session, withSession } from "./session.ts";
 
 const statementMs = 3_000;
 
-/** Of databases, as the catalog that they share has them. Those of the builtin provider depend on no library. */
+/** Default collations of databases, from the shared catalog. Those of the builtin provider depend on no library. */
 const defaultsOfDatabases = `
   SELECT datname AS database, datcollate AS collation, datlocprovider AS provider,
     datcollversion AS recorded, pg_database_collation_actual_version(oid) AS actual
   FROM pg_database
   WHERE ${isReadySql} AND datlocprovider IN ('c', 'i') AND datcollversion IS NOT NULL`;
 
-/** Of what users made inside a database: columns of tables and of indexes that name a collation. */
+/** Collations that columns of users' tables and indexes name, within a database. */
 const namedInDatabase = `
   SELECT DISTINCT current_database() AS database, c.collname AS collation, c.collprovider AS provider,
     c.collversion AS recorded, pg_collation_actual_version(c.oid) AS actual
@@ -29,7 +29,7 @@ interface Row {
   readonly actual: string | null;
 }
 
-/** Which orders of text the data depends on, by the version of the library that made them and of the one that is here. */
+/** Collations that data depend on, with the library version at their creation and the one of this image. */
 export const collations: CollationsFacet = {
   async uses(instance, signal) {
     const read = <T>(work: (session: Session) => Promise<T>) => withSession(instance, signal, work, { statementMs });

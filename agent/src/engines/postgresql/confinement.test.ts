@@ -13,7 +13,7 @@ const roles = { app_user: "admin", ops: "admin", writer: "readwrite", reader: "r
 type User = keyof typeof roles;
 
 describe.each(["17", "18"])("users of postgresql %s", (version) => {
-  describe.skipIf(!hasEngine("postgresql", version))("stay inside", () => {
+  describe.skipIf(!hasEngine("postgresql", version))("are confined", () => {
     let machine: EngineMachine;
     const clients = new Map<User, pg.Client>();
     const as = (user: User): pg.Client => {
@@ -39,7 +39,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       await machine?.remove();
     });
 
-    /** Nobody but the platform is more than it should be. */
+    /** No role except the platform's has more privileges than it should. */
     async function expectConfined(): Promise<void> {
       const rows = await withSession(machine.instance, machine.signal, (session) =>
         session.rows(
@@ -52,7 +52,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       expect(rows).toEqual([]);
     }
 
-    it.each(Object.keys(roles) as User[])("%s is refused everything that leads out", async (user) => {
+    it.each(Object.keys(roles) as User[])("%s cannot leave the database engine", async (user) => {
       const client = as(user);
       await client.query("SET default_transaction_read_only = off");
       for (const statement of forbidden) {
@@ -60,7 +60,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
           () => "worked",
           ({ code }: { code: string }) => code,
         );
-        // Not allowed; not to be had by anybody here; or what it needs is not there.
+        // Forbidden, unavailable in this build, or without what it requires.
         expect(["42501", "0A000", "42704"], statement).toContain(answer);
       }
       await expectConfined();
@@ -97,11 +97,11 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       },
     );
 
-    it("create exactly the extensions of the list", async () => {
+    it("can create exactly the listed extensions", async () => {
       const { rows } = await as("app_user").query<{ name: string; isThere: boolean }>(
         'SELECT name, installed_version IS NOT NULL AS "isThere" FROM pg_available_extensions ORDER BY name',
       );
-      // Before any is made: one that is there is refused to everybody.
+      // Before any exists, since an existing one is refused to every user.
       for (const { name } of rows.filter(({ isThere }) => !isThere))
         await expect(as("reader").query(`CREATE EXTENSION "${name}"`), name).rejects.toThrow(
           /read-only|permission denied|required extension/,
@@ -149,7 +149,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       }
     });
 
-    it("of role admin do what owners do, those of the other roles what they are for", async () => {
+    it("of role admin may do what owners do, those of other roles what their role allows", async () => {
       const admin = await enter("app_user");
       await admin.query("CREATE SCHEMA shop; CREATE TABLE shop.orders (id serial PRIMARY KEY, note text)");
       await admin.query("CREATE VIEW shop.notes AS SELECT note FROM shop.orders");
@@ -186,9 +186,9 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
       expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: true });
       expect(await databases?.drop(machine.instance, "second", machine.signal)).toEqual({ existed: false });
       expect(await databases?.drop(machine.instance, "holdfast", machine.signal)).toEqual({ existed: false });
-      const fresh = { name: "fresh", owner: "app_user", mark: "" };
-      expect(await databases?.create(machine.instance, fresh, machine.signal)).toEqual({ created: true });
-      expect(await databases?.create(machine.instance, fresh, machine.signal)).toEqual({
+      const newDatabase = { name: "fresh", owner: "app_user", mark: "" };
+      expect(await databases?.create(machine.instance, newDatabase, machine.signal)).toEqual({ created: true });
+      expect(await databases?.create(machine.instance, newDatabase, machine.signal)).toEqual({
         created: false,
       });
       await open.end().catch(() => undefined);
@@ -197,7 +197,7 @@ describe.each(["17", "18"])("users of postgresql %s", (version) => {
         exists: true,
         matches: false,
       });
-      // What an admin owned goes to the default user.
+      // The default user becomes the owner of an admin's objects.
       expect(await users?.drop(machine.instance, "ops", machine.signal)).toEqual({ existed: true });
       expect((await admin.query("SELECT tableowner FROM pg_tables WHERE tablename = 'of_ops'")).rows).toEqual([
         { tableowner: "app_user" },

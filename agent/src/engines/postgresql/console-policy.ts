@@ -1,6 +1,6 @@
-import { isListed } from "./console-extensions.ts";
+import { isAllowed } from "./console-extensions.ts";
 
-/** Volatile functions that do nothing but answer: the engine has them so because two answers may differ. */
+/** Volatile functions without effects: they are volatile only because two calls may return different values. */
 export const harmlessVolatile = [
   "clock_timestamp",
   "gen_random_uuid",
@@ -20,9 +20,9 @@ export const harmlessVolatile = [
 ] as const;
 
 /**
- * Functions that the engine calls stable or immutable and that run a text as SQL, read whole databases, take a transaction id,
- * reach outside of the database, or come to code of users by the name or number of a type or relation. Volatile ones need no
- * place here, nor do input functions of types.
+ * Stable or immutable functions that are denied: they run a text as SQL, read a complete database, assign a transaction
+ * id, reach outside the database, or call code of users by the name or OID of a type or relation. Volatile functions
+ * and input functions of types are denied in general and need no entry.
  */
 export const denied = [
   "currtid2",
@@ -56,28 +56,33 @@ export const denied = [
   "txid_current_if_assigned",
 ] as const;
 
-/** Objects from here on were made after the cluster. */
-const firstMade = 16_384;
+/** First OID of objects that were created after initdb (FirstNormalObjectId). */
+const firstUserOid = 16_384;
 
-/** Input functions of types take it; those of domains, arrays and rows take the type by number. */
+/** Argument type of input functions; those of domains, arrays and composite types take the type by OID. */
 const cstring = 2_275;
 
-/** By users: neither the engine's own nor of an extension that the console knows. */
-const isMade = (proc: string) => `(${proc}.oid >= ${firstMade} AND NOT ${isListed.proc(proc)})`;
+/**
+ * SQL condition: the function was created by users, neither by the engine nor by an extension that the console allows.
+ */
+const isUserCreated = (proc: string) => `(${proc}.oid >= ${firstUserOid} AND NOT ${isAllowed.proc(proc)})`;
 
 const isHarmful = (proc: string) =>
   `(${proc}.provolatile = 'v' AND ${proc}.proname <> ALL ($2::text[]) OR ${proc}.proname = ANY ($3::text[])
     OR ${cstring} = ANY (${proc}.proargtypes))`;
 
-/** A function of $1 that may not be called, by its name; of a name all are judged, whatever their arguments and schema. */
+/** The first function name of $1 that may not be called. All overloads of a name count, in every schema. */
 export const deniedFunctionSql = `
   SELECT proname AS name FROM pg_proc p
   WHERE proname = ANY ($1::text[])
-    AND (pronamespace = 'pg_catalog'::regnamespace AND (${isMade("p")} OR ${isHarmful("p")})
-      OR ${isListed.proc("p")} AND ${isHarmful("p")})
+    AND (pronamespace = 'pg_catalog'::regnamespace AND (${isUserCreated("p")} OR ${isHarmful("p")})
+      OR ${isAllowed.proc("p")} AND ${isHarmful("p")})
   ORDER BY proname LIMIT 1`;
 
-/** Relations of $1 and all behind them, by views, policies, inheritance and partitions. A partition alone does not reach its table. */
+/**
+ * Relations of $1 and everything behind them: by views, policies, inheritance and partitions. A partition does not
+ * include its parent.
+ */
 const reached = `
   reached (oid) AS (
     SELECT to_regclass(name)::oid FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NOT NULL
@@ -85,18 +90,18 @@ const reached = `
     SELECT next.oid FROM reached, LATERAL (
       SELECT d.refobjid AS oid FROM pg_rewrite w JOIN pg_class v ON v.oid = w.ev_class AND v.relkind = 'v'
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
-      WHERE w.ev_class = reached.oid AND w.ev_class >= ${firstMade}
+      WHERE w.ev_class = reached.oid AND w.ev_class >= ${firstUserOid}
       UNION ALL SELECT inhrelid FROM pg_inherits WHERE inhparent = reached.oid
       UNION ALL
       SELECT d.refobjid FROM pg_policy l
         JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = l.oid AND d.refclassid = 'pg_class'::regclass
       WHERE l.polrelid = reached.oid) AS next),
-  relations AS (SELECT c.* FROM pg_class c JOIN reached USING (oid) WHERE c.oid >= ${firstMade})`;
+  relations AS (SELECT c.* FROM pg_class c JOIN reached USING (oid) WHERE c.oid >= ${firstUserOid})`;
 
 /**
- * Stored expressions that a statement may evaluate: those of views and policies run, those of indexes, statistics and partition
- * keys are folded by the planner, and those of domains run when a value is coerced. Constraints of tables are not among them: the
- * session has no constraint exclusion.
+ * Stored expressions that a statement may evaluate: those of views and policies run, those of indexes, statistics and
+ * partition keys are folded by the planner, and those of domains run when a value is coerced. Constraints of tables are
+ * not evaluated, since the session has constraint exclusion off.
  */
 const trees = `
   trees (relation, type, part, class, object, tree) AS (
@@ -120,33 +125,35 @@ const trees = `
       JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     UNION ALL
     SELECT 0, k.contypid, '', 'pg_constraint'::regclass, k.oid, k.conbin::text
-    FROM pg_constraint k WHERE k.contypid >= ${firstMade} AND k.conbin IS NOT NULL)`;
+    FROM pg_constraint k WHERE k.contypid >= ${firstUserOid} AND k.conbin IS NOT NULL)`;
 
-/** Their calls of users' functions and of harmful ones: by their dependencies, and by the numbers in their trees. */
+/**
+ * Calls of users' functions and of harmful functions in these expressions: by dependencies, and by OIDs in their trees.
+ */
 const calling = `
   calling (relation, type, why) AS (
     SELECT t.relation, t.type, t.part || 'calls a function or operator of users'
     FROM trees t JOIN pg_depend d ON d.classid = t.class AND d.objid = t.object
       LEFT JOIN pg_proc p ON d.refclassid = 'pg_proc'::regclass AND p.oid = d.refobjid
       LEFT JOIN pg_operator o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
-    WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND d.refobjid >= ${firstMade}
-      AND coalesce(${isListed.proc("p")}, ${isListed.operator("o")}) IS NOT TRUE
+    WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND d.refobjid >= ${firstUserOid}
+      AND coalesce(${isAllowed.proc("p")}, ${isAllowed.operator("o")}) IS NOT TRUE
     UNION ALL
     SELECT t.relation, t.type, t.part || 'calls the function ' || p.proname
     FROM trees t, regexp_matches(t.tree, ':(funcid|opfuncid|aggfnoid|winfnoid) (\\d+)', 'g') AS found
       JOIN pg_proc p ON p.oid = found[2]::oid
-    WHERE ${isMade("p")} OR ${isHarmful("p")})`;
+    WHERE ${isUserCreated("p")} OR ${isHarmful("p")})`;
 
 /**
- * Types whose values cannot be made, or planned with, without such a call: domains with constraints, ranges with functions of
- * users, and what is made of them. Nothing but a column gives a statement a value of such a type, and the engine then coerces
- * other values to it without a word in the statement.
+ * Types whose values cannot be built or planned without such a call: domains with constraints, ranges with functions of
+ * users, and types that contain them. A statement gets values of such a type from columns only, and the engine then
+ * coerces other values to it implicitly.
  */
 const callingTypes = `
   calling_types (oid) AS (
     SELECT type FROM calling WHERE type <> 0
     UNION
-    SELECT r.rngtypid FROM pg_range r JOIN pg_proc p ON p.oid IN (r.rngsubdiff, r.rngcanonical) WHERE ${isMade("p")}
+    SELECT r.rngtypid FROM pg_range r JOIN pg_proc p ON p.oid IN (r.rngsubdiff, r.rngcanonical) WHERE ${isUserCreated("p")}
     UNION
     SELECT next.oid FROM calling_types c, LATERAL (
       SELECT t.oid FROM pg_type t WHERE c.oid IN (t.typbasetype, t.typelem)
@@ -161,8 +168,8 @@ const callingTypes = `
       WHERE d.refobjid = c.oid AND k.contypid <> 0) AS next)`;
 
 /**
- * Why a relation of $1, or one behind it, may not be read, and which of $1 it is itself, if any: what reading it calls stands by
- * number in stored trees, and in its types.
+ * Reason why a relation of $1, or one behind it, may not be read, and its name in $1 if it is one of them. Functions
+ * appear by OID in stored expressions and in the types of columns.
  */
 export const deniedRelationSql = `
   WITH RECURSIVE ${[reached, trees, calling, callingTypes].join(",")}
@@ -182,8 +189,8 @@ export const deniedRelationSql = `
   WHERE t.relation <> 0 AND d.refobjid IN (SELECT oid FROM calling_types)
   ) AS found LIMIT 1`;
 
-/** A cast that users have made out of a function of theirs; the engine may call it without a word in the statement. */
-export const madeCastSql = `
+/** A cast that users created with a function of theirs; the engine may apply it implicitly. */
+export const userCastSql = `
   SELECT format_type(castsource, NULL) || ' to ' || format_type(casttarget, NULL) AS name
   FROM pg_cast JOIN pg_proc p ON p.oid = castfunc JOIN pg_language l ON l.oid = p.prolang
-  WHERE castfunc >= ${firstMade} AND (l.lanname NOT IN ('c', 'internal') OR p.provolatile = 'v') LIMIT 1`;
+  WHERE castfunc >= ${firstUserOid} AND (l.lanname NOT IN ('c', 'internal') OR p.provolatile = 'v') LIMIT 1`;

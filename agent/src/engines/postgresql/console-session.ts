@@ -9,7 +9,10 @@ import {
   StreamedQuery,
 } from "./platform-client.ts";
 
-/** Beside those of every session of the platform: a judged statement reads, for a while, with one process. */
+/**
+ * Settings on top of those of every platform session: a checked statement only reads, for a limited time, in one
+ * process.
+ */
 const reading: SessionSettings = {
   default_transaction_read_only: "on",
   constraint_exclusion: "off",
@@ -21,10 +24,10 @@ const reading: SessionSettings = {
 };
 
 export interface ConsoleSession {
-  /** One statement, by the extended protocol; its rows as the engine's own texts. */
+  /** Runs one statement by the extended protocol; values in the engine's text format. */
   query(sql: string, values?: readonly unknown[]): Promise<readonly TextRow[]>;
-  /** The same, each row as it arrives. Answers the columns and how many rows there were. */
-  each(sql: string, take: (row: TextRow, columns: readonly Column[]) => void): Promise<EachAnswer>;
+  /** Like `query`, with each row passed on as it arrives. Returns the columns and the number of rows. */
+  each(sql: string, take: (row: TextRow, columns: readonly Column[]) => void): Promise<StreamedResult>;
 }
 
 export type TextRow = readonly (string | null)[];
@@ -34,7 +37,7 @@ export interface Column {
   readonly type: number;
 }
 
-export interface EachAnswer {
+export interface StreamedResult {
   readonly columns: readonly Column[];
   readonly rowCount: number;
 }
@@ -42,16 +45,19 @@ export interface EachAnswer {
 export interface ConsoleOptions {
   readonly database: string;
   readonly timeoutMs: number;
-  /** More than this never comes out of the engine, in one answer or all together. */
+  /** Maximum number of bytes that the session receives in total. */
   readonly bytesMax: number;
 }
 
-/** Thrown when an answer is larger than the session may receive. */
-export class AnswerTooLarge extends Error {
-  override readonly name = "AnswerTooLarge";
+/** Thrown when a result exceeds the session's `bytesMax`. */
+export class ResultTooLarge extends Error {
+  override readonly name = "ResultTooLarge";
 }
 
-/** A session of the console's own login, used once and ended. An abort ends it at once, and its statement soon after. */
+/**
+ * Runs the work in a new session of the console's login. An abort closes the connection at once, which soon ends the
+ * statement.
+ */
 export async function withConsoleSession<T>(
   instance: Instance,
   { database, timeoutMs, bytesMax }: ConsoleOptions,
@@ -74,19 +80,19 @@ export async function withConsoleSession<T>(
   let received = 0;
   stream.on("data", (chunk: Buffer) => {
     received += chunk.byteLength;
-    if (received > bytesMax) stream.destroy((broken = new AnswerTooLarge("the answer is too large")));
+    if (received > bytesMax) stream.destroy((broken = new ResultTooLarge("the result is too large")));
   });
-  /** Throws why the session ended, when that is why a statement failed. */
-  const told = (error: unknown): never => {
+  /** Throws the reason why the session ended, if that is what failed the statement. */
+  const rethrow = (error: unknown): never => {
     signal.throwIfAborted();
     throw broken ?? error;
   };
-  const answer = (config: QueryArrayConfig) => client.query<(string | null)[]>(config);
+  const run = (config: QueryArrayConfig) => client.query<(string | null)[]>(config);
   signal.addEventListener("abort", abort, { once: true });
   try {
     await client.connect();
     return await work({
-      query: async (sql, values = []) => (await answer(extended(sql, values))).rows,
+      query: async (sql, values = []) => (await run(extended(sql, values))).rows,
       async each(sql, take) {
         let rowCount = 0;
         const query = new StreamedQuery<(string | null)[]>(extended(sql, []));
@@ -98,19 +104,19 @@ export async function withConsoleSession<T>(
           query.on("end", resolve);
           query.on("error", reject);
           client.query(query);
-        }).catch(told);
+        }).catch(rethrow);
         return { columns: columnsOf(fields), rowCount };
       },
     });
   } catch (error) {
-    return told(error);
+    return rethrow(error);
   } finally {
     signal.removeEventListener("abort", abort);
     client.end().catch(() => stream.destroy());
   }
 }
 
-/** One statement and no more, whatever its text: the engine's parser refuses a second one. */
+/** The extended protocol accepts one statement only: the engine's parser refuses a second one. */
 function extended(text: string, values: readonly unknown[]): QueryArrayConfig & { queryMode: "extended" } {
   return { text, values: [...values], rowMode: "array", queryMode: "extended" };
 }

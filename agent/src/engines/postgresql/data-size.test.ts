@@ -4,20 +4,20 @@ import { createDataSize } from "./data-size.ts";
 
 const instance = {} as Instance;
 
-test("a measurement that takes long holds nobody up, goes on once, and its figure comes with a later look", async () => {
-  const begun: ((bytes: number) => void)[] = [];
-  const size = createDataSize(() => new Promise((resolve) => begun.push(resolve)));
+test("a slow measurement delays no caller, runs once, and is returned by a later call", async () => {
+  const started: ((bytes: number) => void)[] = [];
+  const size = createDataSize(() => new Promise((resolve) => started.push(resolve)));
   expect(await size.newest(instance)).toBe(0);
   const later = size.newest(instance);
-  expect(begun).toHaveLength(1);
-  begun[0]?.(4_096);
+  expect(started).toHaveLength(1);
+  started[0]?.(4_096);
   expect(await later).toBe(4_096);
-  // As long as it took nine times over, nothing is measured again.
+  // The next measurement starts after a pause of nine times the duration.
   expect(await size.newest(instance)).toBe(4_096);
-  expect(begun).toHaveLength(1);
+  expect(started).toHaveLength(1);
 });
 
-test("a measurement that fails leaves the figure of before", async () => {
+test("a failed measurement leaves the previous size", async () => {
   const answers = [() => Promise.resolve(8_192), () => Promise.reject(new Error("the engine stops"))];
   const size = createDataSize(() => (answers.shift() ?? (() => Promise.resolve(1)))());
   expect(await size.newest(instance)).toBe(8_192);

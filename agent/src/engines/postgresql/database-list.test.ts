@@ -9,26 +9,26 @@ import { type DatabaseList, inEachDatabase, listDatabases } from "./database-lis
 import { createPostgresqlDriver } from "./driver.ts";
 import { platform } from "./layout.ts";
 import { createQueueSessions } from "./queue/queue-sessions.ts";
-import { createQueueUpkeep } from "./queue/queue-upkeep.ts";
+import { createQueueMaintenance } from "./queue/queue-maintenance.ts";
 import { openSession, type OpenSession, withSession } from "./session.ts";
 
-/** Files that read pg_database and open no session by what they read, with what they read there. */
+/** Files that read pg_database, and the purpose; none opens sessions by what it reads. */
 // biome-ignore format: a table, aligned so that it reads as one
 const readers: Readonly<Record<string, string>> = {
   "activity-checks.ts":    "the age of transaction ids",
-  "backup/source.ts":      "the size of all data",
-  "collations.ts":         "versions of collations; sessions go by the list",
+  "backup/base-backup.ts": "the size of all data",
+  "collations.ts":         "versions of collations; sessions use the list",
   "data-size.ts":          "the size of all data",
   "database-list.ts":      "the list itself",
   "databases.ts":          "databases as users see them",
   "metrics.ts":            "the age of transaction ids",
-  "query-stats.ts":        "names of databases by their numbers",
-  "queue/delete-queue.ts": "the number of the session's own database",
-  "backup/sever.ts":       "the number of the session's own database",
-  "upgrade/check.ts":      "databases that stand against an upgrade",
-  "upgrade/contents.ts":   "the list of data without a server, by the condition of the list",
-  "upgrade/finish.ts":     "the database that initdb makes",
-  "users.ts":              "databases that a role has objects in; sessions go by the list",
+  "query-stats.ts":        "names of databases by OID",
+  "queue/delete-queue.ts": "the OID of the session's own database",
+  "backup/detach-copy.ts": "the OID of the session's own database",
+  "upgrade/check.ts":      "databases that prevent an upgrade",
+  "upgrade/contents.ts":   "the list in single-user mode, by the same condition",
+  "upgrade/upgrade.ts":    "the database that initdb creates",
+  "users.ts":              "databases that a role has objects in; sessions use the list",
 };
 
 describe("sources of the agent", () => {
@@ -37,13 +37,13 @@ describe("sources of the agent", () => {
     (path) => path.endsWith(".ts") && !path.endsWith(".test.ts"),
   );
 
-  it("read pg_database in the files that say what for, and nowhere else", () => {
+  it("read pg_database only in the listed files", () => {
     const reading = files.filter((path) => /\b(FROM|JOIN|UPDATE)\s+(pg_catalog\.)?pg_database\b/i.test(textOf(path)));
     const expected = Object.keys(readers).map((path) => `postgresql/${path}`);
     expect(reading.toSorted()).toEqual(expected.toSorted());
   });
 
-  it("judge by no condition of their own whether a session can be opened", () => {
+  it("use no condition of their own for databases that accept sessions", () => {
     const judging = files.filter((path) => /\bdatallowconn\b|\bdatconnlimit\b/.test(textOf(path)));
     expect(judging).toEqual(["postgresql/database-list.ts"]);
   });
@@ -58,7 +58,7 @@ const empty: DatabaseList = { ready: [], templates: [], closed: [], invalid: [] 
 describe("work in each database", () => {
   const refused = (code: string) => Object.assign(new Error("no"), { code });
 
-  it.each(["3D000", "55000"])("leaves out one that is not ready any more (%s)", async (code) => {
+  it.each(["3D000", "55000"])("skips a database that is no longer ready (%s)", async (code) => {
     const lists = [
       ["a", "b", "c"],
       ["a", "c"],
@@ -69,7 +69,7 @@ describe("work in each database", () => {
   });
 
   it.each([
-    ["one that is still ready", "55000"],
+    ["a database that is still ready", "55000"],
     ["another failure", "42501"],
   ])("ends with %s", async (_, code) => {
     const work = async () => Promise.reject(refused(code));
@@ -77,7 +77,7 @@ describe("work in each database", () => {
   });
 });
 
-describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that cannot be entered", () => {
+describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that refuse sessions", () => {
   let machine: EngineMachine;
   let session: OpenSession;
   beforeAll(async () => {
@@ -112,7 +112,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that c
     return checks.find(({ name }) => name === "databases");
   };
 
-  it("has each of them listed as what it is", async () => {
+  it("lists each database with its state", async () => {
     expect(await listDatabases(session)).toEqual({
       ready: ["defaultdb", platform, "pattern", "sorted", "template1"],
       templates: ["pattern", "template1"],
@@ -128,12 +128,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that c
     ]);
   });
 
-  it("is looked through for collations, queues, obstacles of an upgrade and transaction ids all the same", async () => {
+  it("still reports collations, queues, upgrade obstacles and transaction ids", async () => {
     const { driver, instance } = machine;
     expect((await driver.collations?.uses(instance, machine.signal))?.map(({ database }) => database)).toEqual([
       "sorted",
     ]);
-    expect(await createQueueUpkeep(createQueueSessions()).databases(instance, machine.signal)).toEqual([]);
+    expect(await createQueueMaintenance(createQueueSessions()).databases(instance, machine.signal)).toEqual([]);
     const removed = (database: string) => driver.queues?.remove(instance, { database, id: "q" }, machine.signal);
     expect(await removed("halfway")).toEqual({ gone: true, purged: 0 });
     await expect(removed("shut")).rejects.toThrow("not currently accepting connections");
@@ -146,11 +146,11 @@ describe.skipIf(!hasEngine("postgresql", "17"))("an engine with databases that c
     expect((await driver.metrics?.read(instance, machine.signal))?.gauges).toHaveProperty("pg_xid_age_percent");
   });
 
-  it("is degraded, says which, and is healthy once that is dropped; a user of objects in it cannot go before", async () => {
+  it("is degraded until an invalid database is dropped, which its owner cannot precede", async () => {
     const { driver, instance } = machine;
     expect(await check()).toMatchObject({
       status: "degraded",
-      reason: "Database halfway is invalid: its DROP DATABASE began and did not end, and data are missing. Drop it.",
+      reason: "Database halfway is invalid: its DROP DATABASE was interrupted, and data are missing. Drop it.",
     });
     await expect(driver.users?.drop(instance, "leaver", machine.signal)).rejects.toThrow(
       "leaver owns objects in databases that are invalid: halfway. Drop the databases first.",

@@ -1,31 +1,38 @@
 import { codeOf, type Session } from "./session.ts";
 
 /**
- * Which databases an engine has, and in which a session can be opened. Every loop over databases takes their names from here:
- * one database that cannot be entered must not end the work in the others (database-list.test.ts refuses other readers).
+ * Databases of an engine by whether a session can be opened. Every loop over databases takes its names from here: one
+ * database that refuses sessions must not end the work in the others (database-list.test.ts rejects other readers of
+ * pg_database).
  */
 export interface DatabaseList {
-  /** A session can be opened in them. */
+  /** A session can be opened. */
   readonly ready: readonly string[];
-  /** Those of them that CREATE DATABASE copies, and cannot while a session is open there. */
+  /** Ready ones that CREATE DATABASE copies, which fails while a session is open there. */
   readonly templates: readonly string[];
-  /** ALTER DATABASE ... ALLOW_CONNECTIONS false; template0 is left out. */
+  /** ALLOW_CONNECTIONS is false; template0 is left out. */
   readonly closed: readonly string[];
-  /** Their DROP DATABASE began and did not end: files may be missing, and nothing but another DROP DATABASE is possible. */
+  /** A DROP DATABASE was interrupted: files may be missing, and only another DROP DATABASE is possible. */
   readonly invalid: readonly string[];
 }
 
-/** `dropping`: its DROP DATABASE is under way. */
+/** `dropping`: a DROP DATABASE is in progress. */
 export type DatabaseState = "ready" | "closed" | "dropping" | "invalid";
 
-/** DROP DATABASE writes this limit before it removes files, outside of its transaction. */
+/**
+ * Value of datconnlimit that DROP DATABASE writes before it removes files, outside of its transaction
+ * (DATCONNLIMIT_INVALID_DB).
+ */
 const invalidLimit = -2;
 
-/** Condition on rows of pg_database: data are there. An invalid database is also left out of the age of transaction ids. */
+/**
+ * SQL condition on pg_database: the data are complete. An invalid database does not count for the age of transaction
+ * ids.
+ */
 export const isValidSql = `datconnlimit <> ${invalidLimit}`;
-/** Condition on rows of pg_database: a session can be opened. */
+/** SQL condition on pg_database: a session can be opened. */
 export const isReadySql = `datallowconn AND ${isValidSql}`;
-/** DatabaseState of a row of pg_database. A DROP DATABASE that is under way has its lock. */
+/** SQL expression: DatabaseState of a row of pg_database. A DROP DATABASE in progress has its lock. */
 export const databaseStateSql = `CASE
     WHEN NOT ${isValidSql} AND EXISTS (SELECT FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass
       AND objid = pg_database.oid AND mode = 'AccessExclusiveLock' AND granted) THEN 'dropping'
@@ -38,27 +45,27 @@ export async function listDatabases(session: Pick<Session, "rows">): Promise<Dat
     `SELECT datname AS name, ${databaseStateSql} AS state, datistemplate AS template
      FROM pg_database WHERE datname <> 'template0' ORDER BY datname`,
   );
-  const those = (state: DatabaseState, of = rows) => of.filter((row) => row.state === state).map(({ name }) => name);
+  const namesIn = (state: DatabaseState, of = rows) => of.filter((row) => row.state === state).map(({ name }) => name);
   const templates = rows.filter(({ template }) => template);
   return {
-    ready: those("ready"),
-    templates: those("ready", templates),
-    closed: those("closed"),
-    invalid: those("invalid"),
+    ready: namesIn("ready"),
+    templates: namesIn("ready", templates),
+    closed: namesIn("closed"),
+    invalid: namesIn("invalid"),
   };
 }
 
-/** SQLSTATE of a connection to a database that is gone, closed or invalid; a statement may have failed with them as well. */
+/** SQLSTATE of a connection to a missing, closed or invalid database. Statements may fail with them too. */
 const refusals = ["3D000", "55000"];
 
-/** Can the engine have refused the connection because of the database? It may be gone, closed or invalid. */
-export function isAboutDatabase(error: unknown): boolean {
+/** True if the engine may have refused the connection because the database is missing, closed or invalid. */
+export function isDatabaseUnavailable(error: unknown): boolean {
   return refusals.includes(codeOf(error));
 }
 
 /**
- * Works in one database after another and resolves with the results: in all that are ready, or in those of the names. A database
- * that went away, was closed or became invalid meanwhile is left out.
+ * Runs the work in one database after another, in all ready ones or in those of `names`, and resolves with the results.
+ * Skips a database that was dropped, closed or became invalid meanwhile.
  */
 export async function inEachDatabase<T>(
   list: () => Promise<DatabaseList>,
@@ -70,24 +77,24 @@ export async function inEachDatabase<T>(
     try {
       results.push(await work(name));
     } catch (error) {
-      if (!isAboutDatabase(error) || (await list()).ready.includes(name)) throw error;
+      if (!isDatabaseUnavailable(error) || (await list()).ready.includes(name)) throw error;
     }
   }
   return results;
 }
 
-/** In words for users: databases that are invalid, and the way out. */
+/** Sentence for users about invalid databases and the remedy. */
 export function invalidReason(names: readonly string[]): string {
-  const named = inShort(names);
+  const summary = summarizeNames(names);
   return names.length === 1
-    ? `Database ${named} is invalid: its DROP DATABASE began and did not end, and data are missing. Drop it.`
-    : `Databases ${named} are invalid: their DROP DATABASE began and did not end, and data are missing. Drop them.`;
+    ? `Database ${summary} is invalid: its DROP DATABASE was interrupted, and data are missing. Drop it.`
+    : `Databases ${summary} are invalid: their DROP DATABASE was interrupted, and data are missing. Drop them.`;
 }
 
-const namedMax = 5;
+const maxNames = 5;
 
-/** The first names, and how many more there are. */
-export function inShort(names: readonly string[]): string {
-  const more = names.length - namedMax;
-  return names.slice(0, namedMax).join(", ") + (more > 0 ? ` and ${more} more` : "");
+/** The first names and the number of the others, such as `a, b and 3 more`. */
+export function summarizeNames(names: readonly string[]): string {
+  const more = names.length - maxNames;
+  return names.slice(0, maxNames).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -6,8 +6,7 @@ import type { DatabasesFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { type DatabaseState, databaseStateSql } from "./database-list.ts";
 import { isReserved } from "./layout.ts";
-import { withTurn } from "./change.ts";
-import { codeOf, identifier, type Session, withSession } from "./session.ts";
+import { codeOf, identifier, type Session, withAdvisoryLock, withSession } from "./session.ts";
 
 export const databases: DatabasesFacet = {
   list: (instance, signal) =>
@@ -24,24 +23,27 @@ export const databases: DatabasesFacet = {
     }),
 
   create: (instance, { name, owner, mark }, signal, options) =>
-    withTurn(instance, `database ${name}`, signal, options, async (session) => {
+    withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
       if (isReserved(name) || name.startsWith("template"))
         throw new EngineRefused(`the name ${name} is the platform's`);
       if (isReserved(owner)) throw new EngineRefused(`there is no user ${owner}`);
-      const oid = mark === "" ? undefined : oidOf(mark);
+      const oid = mark === "" ? undefined : oidOfMark(mark);
       const marked = oid === undefined ? "" : ` OID ${oid}`;
       try {
         await session.rows(`CREATE DATABASE ${identifier(name)} OWNER ${identifier(owner)}${marked}`);
         return { created: true };
       } catch (error) {
         if (codeOf(error) !== "42P04") throw error;
-        return { created: oid !== undefined && (await numberOf(session, name)) === oid };
+        return { created: oid !== undefined && (await oidOfDatabase(session, name)) === oid };
       }
     }),
 
-  /** Ends the sessions in it. The default database stays: the service's connection names it. */
+  /**
+   * Ends the sessions in the database and drops it. The default database cannot be dropped: the service's connection
+   * URI names it.
+   */
   drop: (instance, name, signal, options) =>
-    withTurn(instance, `database ${name}`, signal, options, async (session) => {
+    withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
       if (name === defaultDatabase) throw new EngineRefused(`${defaultDatabase} cannot be dropped`);
       if (isReserved(name) || name.startsWith("template")) return { existed: false };
       try {
@@ -54,22 +56,22 @@ export const databases: DatabasesFacet = {
     }),
 
   settled: (instance, name, mark, signal, options) =>
-    withTurn(instance, `database ${name}`, signal, options, async (session) => {
-      const oid = isReserved(name) ? undefined : await numberOf(session, name);
-      return { exists: oid !== undefined, marked: mark !== "" && oid === oidOf(mark) };
+    withAdvisoryLock(instance, `database ${name}`, signal, options, async (session) => {
+      const oid = isReserved(name) ? undefined : await oidOfDatabase(session, name);
+      return { exists: oid !== undefined, marked: mark !== "" && oid === oidOfMark(mark) };
     }),
 };
 
-/** The number of a database; undefined when there is none of the name. */
-async function numberOf(session: Session, name: string): Promise<number | undefined> {
+/** OID of a database; undefined if there is none of this name. */
+async function oidOfDatabase(session: Session, name: string): Promise<number | undefined> {
   const rows = await session.rows<{ oid: string }>("SELECT oid::bigint FROM pg_database WHERE datname = $1", [name]);
   return rows[0] && Number(rows[0].oid);
 }
 
 /**
- * Where a mark is kept: a database is not made in a transaction, so nothing can be written beside it but what is in its own
- * statement. The upper half of the numbers is one that the engine's own counter reaches last.
+ * OID that encodes the mark. CREATE DATABASE is not transactional, so nothing can be stored with it except through its
+ * own OID clause. The engine's own counter reaches the upper half of the OIDs last.
  */
-function oidOf(mark: string): number {
+function oidOfMark(mark: string): number {
   return 2 ** 31 + (createHash("sha256").update(mark).digest().readUInt32BE(0) >>> 1);
 }

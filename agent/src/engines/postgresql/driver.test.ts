@@ -1,7 +1,7 @@
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { connectPostgresql, postgresqlClient, scramVerifier } from "../../../../test/support/engines/engine-clients.ts";
 import { createEngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
-import { conformsToEngineDriver } from "../engine-conformance.ts";
+import { conformsToEngineDriver } from "../../../../test/support/engines/engine-conformance.ts";
 import { createPostgresqlDriver } from "./driver.ts";
 
 for (const version of ["17", "18"]) {
@@ -17,7 +17,7 @@ for (const version of ["17", "18"]) {
     atStart: ["max_connections", "60"],
     console: {
       database: defaultDatabase,
-      one: "SELECT 1",
+      oneRow: "SELECT 1",
       twenty: "SELECT n FROM generate_series(1, 20) AS n",
       writing: "CREATE TABLE public.harmed ()",
       endless: "SELECT count(*) FROM generate_series(1, 1000000000)",

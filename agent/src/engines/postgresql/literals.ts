@@ -1,23 +1,23 @@
-/** A text without its literals, or the reason why they cannot be told apart. */
+/** A statement without its literals, or the reason why they cannot be identified. */
 export type Redacted = { readonly text: string } | { readonly withheld: string };
 
 /**
- * Tokens of PostgreSQL's lexer, as far as they matter here. The order counts: a prefix belongs to its string, and digits
- * inside of a name are no number.
+ * Tokens of PostgreSQL's lexer, as far as needed here. The order matters: a prefix belongs to its string, and digits
+ * within a name are not a number.
  */
 const token =
   /(?<space>\s+|--[^\n]*)|(?<comment>\/\*)|(?<escape>[eE]'(?:[^'\\]|\\[\s\S]|'')*')|(?<string>(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*')|(?<name>[uU]&"(?:[^"]|"")*"|"(?:[^"]|"")*"|[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*)|(?<parameter>\$\d+)|(?<dollar>\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$)|(?<number>(?:\d[\w.]*|\.\d\w*))|(?<other>[\s\S])/uy;
 
 /**
- * Puts a parameter in the place of each string, and a space in the place of each remark. Numbers stay: types and lengths are
- * numbers too, and whoever shows the text parses it and replaces those that are values. A plain string with a backslash means
- * one thing or another by a setting of the session that sent it, so nothing of such a text is shown.
+ * Replaces each string by a parameter and each comment by a space. Numbers remain, since types and lengths are numbers
+ * too: the caller parses the text and replaces those that are values. The meaning of a backslash in a plain string
+ * depends on a setting of the session (`standard_conforming_strings`), so such a text is withheld.
  */
 export function redactStrings(sql: string): Redacted {
   let text = "";
   let next = nextParameter(sql);
   let at = 0;
-  const place = () => {
+  const placeholder = () => {
     const name = `$${next}`;
     next += 1;
     return name;
@@ -35,17 +35,17 @@ export function redactStrings(sql: string): Redacted {
       if (end === undefined) return { withheld: "a remark in it has no end" };
       at = end;
       text += " ";
-    } else if (escape !== undefined) text += place();
+    } else if (escape !== undefined) text += placeholder();
     else if (string !== undefined) {
       if (string.includes("\\")) return { withheld: "a string in it can be read in two ways" };
-      text += place();
+      text += placeholder();
     } else if (dollar !== undefined) {
       const end = sql.indexOf(dollar, at);
       if (end < 0) return { withheld: "a string in it has no end" };
       at = end + dollar.length;
-      text += place();
+      text += placeholder();
     } else {
-      // What remains of a string or name that has no end.
+      // The rest of a string or name without an end.
       if (other === "'" || other === '"') return { withheld: "a string in it has no end" };
       text += found[0];
     }
@@ -53,21 +53,21 @@ export function redactStrings(sql: string): Redacted {
   return { text };
 }
 
-/** Remarks of this kind nest. Undefined when it has no end. */
+/** End of a block comment, which may be nested; undefined if it has none. */
 function endOfComment(sql: string, from: number): number | undefined {
-  const mark = /\/\*|\*\//g;
-  mark.lastIndex = from;
+  const delimiter = /\/\*|\*\//g;
+  delimiter.lastIndex = from;
   for (let depth = 1; ; ) {
-    const found = mark.exec(sql);
+    const found = delimiter.exec(sql);
     if (found === null) return undefined;
     depth += found[0] === "/*" ? 1 : -1;
-    if (depth === 0) return mark.lastIndex;
+    if (depth === 0) return delimiter.lastIndex;
   }
 }
 
-/** After all that the text has already, wherever they stand. */
+/** Number after the highest parameter in the text. */
 function nextParameter(sql: string): number {
-  let most = 0;
-  for (const [, digits] of sql.matchAll(/\$(\d{1,6})/g)) most = Math.max(most, Number(digits));
-  return most + 1;
+  let highest = 0;
+  for (const [, digits] of sql.matchAll(/\$(\d{1,6})/g)) highest = Math.max(highest, Number(digits));
+  return highest + 1;
 }

@@ -13,7 +13,7 @@ it.each([
   expect(parseLog(line)).toEqual({ time: new Date(1_795_251_877_160), level, message });
 });
 
-it("takes every other line as going on from the one before", () => {
+it("treats every other line as a continuation", () => {
   for (const line of ["", "\tmore words", "LOG:  no prefix"]) expect(parseLog(line)).toBeUndefined();
 });
 

@@ -9,26 +9,26 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
   }),
 );
 
-/** A line with our `log_line_prefix`, `%n [%p] `. */
+/** Parses a line with the `log_line_prefix` of `%n [%p] `, such as `1764318337.160 [42] LOG:  checkpoint complete`. */
 export function parseLog(line: string): ParsedLogLine | undefined {
   const match = /^(\d+\.\d+) \[\d+\] ([A-Z]+\d?):  (.*)$/.exec(line);
   if (match === null) return undefined;
   const [, seconds, severity = "", message = ""] = match;
   const level = levels.get(severity) ?? (severity.startsWith("DEBUG") ? "debug" : "info");
-  // What explains an error reads better with its word.
-  const explains = ["DETAIL", "HINT", "CONTEXT"].includes(severity);
+  // Lines that explain an error keep their label.
+  const isDetail = ["DETAIL", "HINT", "CONTEXT"].includes(severity);
   return {
     time: new Date(Math.round(Number(seconds) * 1_000)),
     level,
-    message: explains ? `${severity}: ${message}` : message,
+    message: isDetail ? `${severity}: ${message}` : message,
   };
 }
 
-/** Pure: why the engine did not start, by the last lines that it printed. */
+/** Pure: cause of a failed start, by the last lines that the engine printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
-  const worst = lines.filter((line) => /(FATAL|PANIC|ERROR|LOG): {2}/.test(line));
-  const told = (pattern: RegExp) => worst.find((line) => pattern.test(line));
+  const severe = lines.filter((line) => /(FATAL|PANIC|ERROR|LOG): {2}/.test(line));
+  const find = (pattern: RegExp) => severe.find((line) => pattern.test(line));
   const cases: [EngineFailure["cause"], RegExp][] = [
     ["disk_full", /No space left on device|could not (extend|write).*disk/i],
     ["port_busy", /Address already in use|could not bind/],
@@ -43,17 +43,17 @@ export function explainFailure(output: string): EngineFailure {
     ],
   ];
   for (const [cause, pattern] of cases) {
-    const line = told(pattern);
-    if (line !== undefined) return { cause, message: wordsOf(line), parameter: parameterIn(worst) };
+    const line = find(pattern);
+    if (line !== undefined) return { cause, message: messageOf(line), parameter: parameterIn(severe) };
   }
   return {
     cause: "unknown",
-    message: wordsOf(worst.findLast((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? ""),
+    message: messageOf(severe.findLast((line) => /FATAL|PANIC/.test(line)) ?? lines.at(-1) ?? ""),
     parameter: undefined,
   };
 }
 
-function wordsOf(line: string): string {
+function messageOf(line: string): string {
   return parseLog(line)?.message ?? line.replace(/^.*?(FATAL|PANIC|ERROR|LOG): {2}/, "").trim();
 }
 

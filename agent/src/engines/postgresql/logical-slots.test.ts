@@ -17,17 +17,17 @@ describe.skipIf(!hasEngine("postgresql", version))("logical slots of a primary",
   });
   afterAll(() => machine?.remove());
 
-  test("are told with what a service has beside one node, but for those that go with their session", async () => {
+  test("are reported for a service with replicas, except temporary ones", async () => {
     const { nodeId } = machine.instance.spec;
     const replication = create(ReplicationSchema, { primaryNodeId: nodeId });
     const instance = { ...machine.instance, spec: { ...machine.instance.spec, replication } };
-    const told = async () => (await machine.driver.observe(instance, machine.signal)).replication;
-    expect(await told()).toEqual({ role: "primary", logicalSlots: [] });
+    const reported = async () => (await machine.driver.observe(instance, machine.signal)).replication;
+    expect(await reported()).toEqual({ role: "primary", logicalSlots: [] });
     await withSession(machine.instance, machine.signal, async (session) => {
       await session.rows("SELECT pg_create_logical_replication_slot('passing', 'pgoutput', true)");
       await session.rows("SELECT pg_create_logical_replication_slot('changes', 'pgoutput')");
       const [row] = await session.rows<{ database: string }>("SELECT current_database() AS database");
-      expect(await told()).toEqual({
+      expect(await reported()).toEqual({
         role: "primary",
         logicalSlots: [{ name: "changes", database: row?.database, plugin: "pgoutput" }],
       });

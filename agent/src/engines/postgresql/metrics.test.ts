@@ -15,7 +15,7 @@ const version = "17";
 const password = "a password";
 const stepMs = 10_000;
 
-describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under a load that is known", () => {
+describe.skipIf(!hasEngine("postgresql", version))("metrics of postgresql under a known load", () => {
   let machine: EngineMachine;
   let nowMs = 0;
   const source = () => createEngineSource({ engine: () => machine, monotonicMs: () => nowMs });
@@ -32,7 +32,7 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
 
   const connect = () => connectPostgresql(machine, { user: "app_user", password });
 
-  /** The difference that the work made, ten seconds long by the clock that the source is given. */
+  /** Change of the metrics by the work, over ten seconds of the source's clock. */
   async function during(work: () => Promise<unknown>): Promise<Readonly<Record<string, number | undefined>>> {
     const figures = source();
     await figures.read(machine.signal);
@@ -41,7 +41,7 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     return (await figures.read(machine.signal)).values;
   }
 
-  /** The engine's own word, of databases of users. */
+  /** The engine's own counters of users' databases. */
   async function counted(): Promise<Record<"ended" | "hit" | "read" | "deadlocks", number>> {
     const sql = `SELECT sum(xact_commit + xact_rollback)::float8 AS ended, sum(blks_hit)::float8 AS hit,
       sum(blks_read)::float8 AS read, sum(deadlocks)::float8 AS deadlocks
@@ -53,14 +53,14 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     return row;
   }
 
-  /** What was told between two words of the engine that are the same; undefined when it counted something meanwhile. */
-  async function atRest<T>(look: () => Promise<T>) {
+  /** Metrics read between two equal readings of the engine's counters; undefined if these changed. */
+  async function whileIdle<T>(read: () => Promise<T>) {
     const counters = await waitUntil("the engine has counted all", async () => {
-      const [one, other] = [await counted(), await counted()];
-      return isDeepStrictEqual(one, other) ? other : undefined;
+      const [before, after] = [await counted(), await counted()];
+      return isDeepStrictEqual(before, after) ? after : undefined;
     });
-    const told = await look();
-    return isDeepStrictEqual(await counted(), counters) ? { told, counters } : undefined;
+    const sample = await read();
+    return isDeepStrictEqual(await counted(), counters) ? { sample, counters } : undefined;
   }
 
   function pgbench(...options: readonly string[]): Promise<string> {
@@ -76,23 +76,23 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     return machine.run(argv, { signal: machine.signal });
   }
 
-  /** Of the engine's first process, as this host counts them. */
+  /** Process id of the postmaster on this host. */
   function postmaster(): number {
     const command = `^${program(machine.instance, "postgres")} -D ${dataDirectory(machine.instance)}`;
     return Number(execFileSync("pgrep", ["--full", "--oldest", "--", command], { encoding: "utf8" }));
   }
 
-  test("transactions and the hit rate are those of pgbench and of the engine", async () => {
+  test("transactions and the hit rate equal those of pgbench and of the engine", async () => {
     await pgbench("-i", "-q", "-s", "1");
-    // A look counts when the engine did nothing of its own meanwhile, such as a vacuum: then both words are of one moment.
-    const { before, values, after } = await waitUntil("both looks are while the engine is at rest", async () => {
+    // Accept a reading only if the engine did nothing by itself meanwhile, such as a vacuum.
+    const { before, values, after } = await waitUntil("both readings are while the engine is idle", async () => {
       const figures = source();
-      const first = await atRest(() => figures.read(machine.signal));
+      const first = await whileIdle(() => figures.read(machine.signal));
       await pgbench("-n", "-c", "4", "-t", "500");
       nowMs += stepMs;
-      const second = await atRest(() => figures.read(machine.signal));
+      const second = await whileIdle(() => figures.read(machine.signal));
       if (first === undefined || second === undefined) return undefined;
-      return { before: first.counters, values: second.told.values, after: second.counters };
+      return { before: first.counters, values: second.sample.values, after: second.counters };
     });
     const transactions = ((values["pg_transactions_per_second"] ?? 0) * stepMs) / 1_000;
     expect(transactions / 2_000).toBeGreaterThan(0.98);
@@ -102,21 +102,21 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     expect(Math.abs((values["pg_cache_hit_rate"] ?? 0) - rate)).toBeLessThan(0.1);
   });
 
-  test("sessions, locks, slow queries and the oldest transaction are those of users", async () => {
-    const rest = await waitUntil("sessions that ended are gone", async () => {
+  test("sessions, locks, slow queries and the oldest transaction count users only", async () => {
+    const idle = await waitUntil("sessions that ended are gone", async () => {
       const { values } = await source().read(machine.signal);
       return values["connections"] === 0 && values;
     });
-    expect(rest).toMatchObject({ connections: 0, pg_connections: 0, pg_slow_queries: 0, pg_locks: 0 });
-    expect(rest).toMatchObject({ pg_oldest_transaction_seconds: 0 });
+    expect(idle).toMatchObject({ connections: 0, pg_connections: 0, pg_slow_queries: 0, pg_locks: 0 });
+    expect(idle).toMatchObject({ pg_oldest_transaction_seconds: 0 });
     const clients = await Promise.all([connect(), connect(), connect()]);
     const [first, second] = clients;
     await first?.query("BEGIN; LOCK TABLE pgbench_accounts; SELECT 1");
-    // The table, its transaction and nothing else.
+    // Locks of the table and its transaction only.
     const sleeping = second?.query("SELECT pg_sleep(60)").catch(() => undefined);
     const values = await waitUntil("the query is slow", async () => {
-      const told = (await source().read(machine.signal)).values;
-      return told["pg_slow_queries"] === 1 ? told : undefined;
+      const sample = await source().read(machine.signal);
+      return sample.values["pg_slow_queries"] === 1 ? sample.values : undefined;
     });
     expect(values).toMatchObject({ connections: 3, pg_connections: 3, pg_slow_queries: 1 });
     const [own] =
@@ -131,23 +131,23 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     await Promise.all(clients.map((client) => client.end()));
   });
 
-  test("a deadlock is one deadlock, by the minute", async () => {
+  test("a deadlock counts once", async () => {
     const values = await during(async () => {
-      const [one, two] = await Promise.all([connect(), connect()]);
-      await one.query("BEGIN; UPDATE pgbench_branches SET filler = 'x'");
+      const [before, two] = await Promise.all([connect(), connect()]);
+      await before.query("BEGIN; UPDATE pgbench_branches SET filler = 'x'");
       await two.query("BEGIN; UPDATE pgbench_tellers SET filler = 'x'");
       const crossed = [
-        one.query("UPDATE pgbench_tellers SET filler = 'y'; ROLLBACK"),
+        before.query("UPDATE pgbench_tellers SET filler = 'y'; ROLLBACK"),
         two.query("UPDATE pgbench_branches SET filler = 'y'; ROLLBACK"),
       ];
       await Promise.allSettled(crossed);
-      await Promise.all([one.end(), two.end()]);
+      await Promise.all([before.end(), two.end()]);
       await waitUntil("the engine counts it", async () => (await counted()).deadlocks > 0);
     });
     expect(values["pg_deadlocks"]).toBeCloseTo(60 / (stepMs / 1_000));
   });
 
-  test("nothing that was read has no hit rate; a reset, another database and a crash have no rates at all", async () => {
+  test("no reads yield no hit rate; a reset, a new database and a crash yield no rates", async () => {
     const rates = ["pg_transactions_per_second", "pg_cache_hit_rate", "pg_deadlocks"];
     const ratesIn = (values: Readonly<Record<string, number | undefined>>) => rates.map((name) => values[name]);
     await waitUntil("the engine is at rest", async () => {
@@ -163,13 +163,13 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
       await machine.stop("SIGKILL");
       await machine.start();
       await machine.driver.ready(machine.instance, machine.signal);
-      // More than was counted before: not to be seen by the counters falling.
+      // More than was counted before, so that the counters do not decrease.
       await pgbench("-n", "-S", "-c", "4", "-t", "2000");
     };
     expect(ratesIn(await during(crash))).toEqual(gap);
   });
 
-  test("are told also when users have taken all that they may, and not at all by an engine that hangs", async () => {
+  test("are read when users have all connections, and fail when the engine hangs", async () => {
     const clients: Awaited<ReturnType<typeof connect>>[] = [];
     try {
       for (;;) clients.push(await connect());
@@ -180,7 +180,7 @@ describe.skipIf(!hasEngine("postgresql", version))("figures of postgresql under 
     const observed = await machine.driver.observe(machine.instance, machine.signal);
     expect(observed.checks.find(({ name }) => name === "connections")).toMatchObject({ status: "degraded" });
     await Promise.all(clients.map((client) => client.end()));
-    // Its first process takes connections and says nothing more: the look ends by its own limit.
+    // The stopped postmaster accepts connections and does not answer: the read ends at its own timeout.
     const pid = postmaster();
     process.kill(pid, "SIGSTOP");
     await expect(source().read(machine.signal)).rejects.toThrow(/abort|timeout/i);

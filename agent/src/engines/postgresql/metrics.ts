@@ -7,10 +7,10 @@ import { type Session, withSession } from "./session.ts";
 const statementMs = 3_000;
 
 /**
- * All figures by one statement. The epoch changes with what makes counters begin anew: a reset, a start after a crash (which
- * drops all statistics, with a new time in those of the archiver), another set of databases.
+ * All statistics in one statement. The epoch changes whenever counters restart: after a reset, after a crash (which
+ * drops all statistics and sets the archiver's reset time), and when the set of databases changes.
  */
-const figuresSql = `
+const metricsSql = `
   WITH ours AS (SELECT oid FROM pg_roles WHERE rolname = ANY ($1::text[])),
   activity AS MATERIALIZED (SELECT * FROM pg_stat_activity),
   sessions AS (
@@ -51,23 +51,23 @@ interface Row {
   readonly blocks_hit: number;
   readonly blocks_read: number;
   readonly epoch: string;
-  /** The three are null on a primary. */
+  /** The following three are null on a primary. */
   readonly has_all: boolean | null;
   readonly replay_age_seconds: number | null;
   readonly lag_bytes: number | null;
 }
 
 const noCommitYet = "The replica has replayed no commit since it started.";
-const isCutOff = "The replica is not connected to its primary.";
-const primaryHasNoLag = "The node is the primary: it follows nobody.";
+const disconnectedReason = "The replica is not connected to its primary.";
+const primaryReason = "The node is the primary, which has no replication lag.";
 
-/** Figures of databases of users and of their sessions. */
+/** Statistics of users' databases and sessions. */
 export const metrics: MetricsFacet = {
-  read: (instance, signal) => withSession(instance, signal, look, { statementMs }),
+  read: (instance, signal) => withSession(instance, signal, readMetrics, { statementMs }),
 };
 
-async function look(session: Session): Promise<EngineFigures> {
-  const [row] = await session.rows<Row>(figuresSql, [platformRoles, platformRoles[0]]);
+async function readMetrics(session: Session): Promise<EngineFigures> {
+  const [row] = await session.rows<Row>(metricsSql, [platformRoles, platformRoles[0]]);
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   const lag = lagOf(row);
   return {
@@ -88,13 +88,13 @@ async function look(session: Session): Promise<EngineFigures> {
 }
 
 /**
- * Pure: a replica that has all that its primary told of lags by nothing, however long ago the last commit was. One that is cut
- * off cannot know what it lacks: it counts from the last commit that it has.
+ * Pure: a replica that has replayed everything it received has lag 0, even if the primary is idle. The lag of a
+ * disconnected replica counts from the last commit that it has.
  */
 function lagOf(row: Row): Pick<EngineFigures, "gauges" | "absent"> {
   if (!row.in_recovery) {
     const names = ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"];
-    return { gauges: {}, absent: Object.fromEntries(names.map((name) => [name, primaryHasNoLag])) };
+    return { gauges: {}, absent: Object.fromEntries(names.map((name) => [name, primaryReason])) };
   }
   const seconds = row.has_all === true ? 0 : row.replay_age_seconds;
   return {
@@ -104,7 +104,7 @@ function lagOf(row: Row): Pick<EngineFigures, "gauges" | "absent"> {
     },
     absent: {
       ...(seconds === null && { replication_lag_seconds: noCommitYet, pg_replication_lag_seconds: noCommitYet }),
-      ...(row.lag_bytes === null && { replication_lag_bytes: isCutOff }),
+      ...(row.lag_bytes === null && { replication_lag_bytes: disconnectedReason }),
     },
   };
 }

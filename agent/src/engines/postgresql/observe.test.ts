@@ -5,7 +5,7 @@ import { withSession } from "./session.ts";
 
 const version = "17";
 
-describe.skipIf(!hasEngine("postgresql", version))("a look at PostgreSQL", () => {
+describe.skipIf(!hasEngine("postgresql", version))("an observation of PostgreSQL", () => {
   let machine: EngineMachine;
   beforeAll(async () => {
     machine = await createEngineMachine(async (deps) => createPostgresqlDriver(deps), "postgresql", version);
@@ -13,24 +13,24 @@ describe.skipIf(!hasEngine("postgresql", version))("a look at PostgreSQL", () =>
   });
   afterAll(() => machine?.remove());
 
-  const look = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
+  const observe = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
 
-  it("has an answer of an engine that takes the write", async () => {
-    expect(await look()).toMatchObject({
+  it("has a response of an engine that accepts the write", async () => {
+    expect(await observe()).toMatchObject({
       answered: true,
       checks: [{ name: "liveness", status: "healthy" }, {}, {}, {}, {}],
     });
   });
 
-  it("has an answer of an engine whose write waits for a lock", async () => {
+  it("has a response of an engine whose write waits for a lock", async () => {
     await withSession(machine.instance, machine.signal, async (session) => {
       await session.rows("BEGIN; LOCK TABLE holdfast.heartbeat");
-      expect(await look()).toMatchObject({ answered: true, version: "", checks: [{ status: "unhealthy" }] });
+      expect(await observe()).toMatchObject({ answered: true, version: "", checks: [{ status: "unhealthy" }] });
     });
   });
 
-  it("has none of an engine that has ended", async () => {
+  it("has no response of a stopped engine", async () => {
     await machine.stop();
-    expect(await look()).toMatchObject({ answered: false, checks: [{ reason: "nobody listens" }] });
+    expect(await observe()).toMatchObject({ answered: false, checks: [{ reason: "not listening" }] });
   });
 });

@@ -18,11 +18,11 @@ interface Setting {
   readonly unit: string | null;
 }
 
-/** Values of the engine that are offered to nobody: with less in the log there are neither replicas nor an archive. */
+/** Values that are not offered: with less in the log there are neither replicas nor an archive. */
 const withheld: Readonly<Record<string, readonly string[]>> = { wal_level: ["minimal"] };
 
 describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
-  describe.skipIf(!hasEngine("postgresql", version))("as the engine itself tells them", () => {
+  describe.skipIf(!hasEngine("postgresql", version))("compared with the engine", () => {
     let machine: EngineMachine;
     let settings: Map<string, Setting>;
 
@@ -36,7 +36,7 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
     });
     afterAll(() => machine?.remove());
 
-    it("have its names, types, units, values and need of a restart, and stay within its limits", () => {
+    it("have the engine's names, types, units, values and restart flags, within its limits", () => {
       const types: Readonly<Record<string, readonly string[]>> = {
         integer: ["integer"],
         real: ["real"],
@@ -62,7 +62,7 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       }
     });
 
-    it("are taken by it at the ends of their ranges, and next to the value that turns them off", async () => {
+    it("are accepted at the ends of their ranges, and next to the value that turns them off", async () => {
       const { instance, run, signal } = machine;
       const ends = [
         ({ minimum }: Parameter) => minimum,
@@ -79,12 +79,12 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       }
     });
 
-    it("run with what was rendered, printed as the catalog writes it", async () => {
+    it("run with the rendered values, printed in the catalog's form", async () => {
       const observed = await machine.driver.observe(machine.instance, machine.signal);
       expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
     });
 
-    it("which a running engine does not take are refused by name, and those that wait for a start are not", async () => {
+    it("are refused by name if a running engine rejects them, unless they take effect at a start", async () => {
       const { driver, instance, signal } = machine;
       machine.change({ parameters: { vacuum_buffer_usage_limit: "1kB", work_mem: "9MB", max_connections: "77" } });
       await machine.writeConfig();
@@ -101,7 +101,7 @@ describe.each(["17", "18"])("parameters of postgresql %s", (version) => {
       await driver.reload(machine.instance, signal);
     });
 
-    it("which are not in the catalog and would break what is promised are known as the platform's", () => {
+    it("that would break guarantees are reserved for the platform", () => {
       for (const name of [
         "listen_addresses",
         "ssl_cert_file",

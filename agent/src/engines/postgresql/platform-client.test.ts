@@ -14,12 +14,12 @@ import { withSession } from "./session.ts";
 
 const password = "a-password-of-the-test";
 const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
-const isMade = hasEngine("postgresql", "17");
+const hasImage = hasEngine("postgresql", "17");
 
 /** A statement that outlasts each of these time-outs. */
 const outlasting = "SELECT pg_sleep(0.05)";
 
-describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: its node image is not made)"}`, () => {
+describe.skipIf(!hasImage)(`sessions of the platform${hasImage ? "" : " (skipped: there is no node image)"}`, () => {
   let machine: EngineMachine;
 
   beforeAll(async () => {
@@ -36,7 +36,7 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
   afterAll(() => machine?.remove());
   beforeEach(() => onTestFailed(() => console.log(machine.output())));
 
-  test("an engine whose parameters give nobody time becomes ready, is observed, read again and backed up", async () => {
+  test("an engine with minimal timeouts becomes ready, is observed, reloaded and backed up", async () => {
     const { driver, instance, signal } = machine;
     await driver.ready(instance, signal);
     const { checks, effectiveParameters } = await driver.observe(instance, signal);
@@ -54,16 +54,16 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
     expect((await driver.databases?.drop(instance, "other", signal))?.existed).toBe(true);
   });
 
-  test("what the owner of a database sets for it reaches no session of the platform", async () => {
+  test("settings of a database's owner do not apply to the platform's sessions", async () => {
     const { instance, signal } = machine;
-    const shown =
+    const settingsSql =
       "SELECT name, setting FROM pg_settings WHERE source IN ('database', 'configuration file') AND name = ANY ($1)";
     const names = [[...Object.keys(impatientParameters), ...Object.keys(hostileSettings)]];
     const [reached, late] = await withSession(
       instance,
       signal,
       async (session) => {
-        const rows = await session.rows(shown, names);
+        const rows = await session.rows(settingsSql, names);
         expect(await session.rows("SELECT session_user AS who")).toEqual([{ who: "holdfast" }]);
         await session.rows("BEGIN");
         await session.rows(outlasting);
@@ -76,12 +76,12 @@ describe.skipIf(!isMade)(`sessions of the platform${isMade ? "" : " (skipped: it
     expect(late).toEqual([{ at: new Date("2026-02-01T12:00:00Z") }]);
     const limits = { database: "defaultdb", timeoutMs: 5_000, bytesMax: 1 << 20 };
     const inConsole = await withConsoleSession(instance, limits, signal, async (session) => {
-      const rows = await session.query(shown, names);
+      const rows = await session.query(settingsSql, names);
       await session.query("BEGIN");
       await session.query(outlasting);
       return rows.map(([name]) => name);
     });
-    // A limit of the console is its role's own.
+    // The console's role has a limit of its own.
     expect(inConsole).toEqual([]);
   });
 });

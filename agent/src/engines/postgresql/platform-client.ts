@@ -5,7 +5,7 @@ import { platform } from "./layout.ts";
 
 export type { FieldDef, QueryArrayConfig, QueryResult } from "pg";
 
-/** A statement whose rows are taken as they come. */
+/** A statement whose rows are emitted as they arrive. */
 export const StreamedQuery = pg.Query;
 export const { escapeIdentifier, escapeLiteral } = pg;
 
@@ -13,13 +13,13 @@ export interface ClientOptions {
   readonly user: string;
   readonly database: string;
   readonly settings?: SessionSettings;
-  /** How values of columns are read; as their types say when absent. */
+  /** Parsers of column values; by the columns' types if absent. */
   readonly types?: pg.CustomTypesConfig;
 }
 
 /**
- * The one way to a session of the engine: through its socket, with the settings that all sessions of the platform have. The lint
- * refuses another import of pg.
+ * The only way to open a session of the engine: over its socket, with the settings that all platform sessions have. The
+ * linter rejects other imports of pg.
  */
 export function platformClient(instance: Instance, { user, database, settings, types }: ClientOptions): pg.Client {
   return new pg.Client({
@@ -33,8 +33,8 @@ export function platformClient(instance: Instance, { user, database, settings, t
 }
 
 /**
- * Beside those of every session: what only the superuser of the platform may set. Its statements are not printed, as they carry
- * verifiers.
+ * Settings that only a superuser may set, on top of those of every session. Statements are not logged, since they
+ * contain password verifiers.
  */
 // oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const superuserSettings: SessionSettings = {
@@ -48,7 +48,7 @@ export const superuserSettings: SessionSettings = {
   lc_messages: "C",
 };
 
-/** A walsender: it takes none of the sessions that users or the platform have. */
+/** A walsender, which counts against `max_wal_senders` and takes no connection of users or the platform. */
 export function walsenderClient(instance: Instance): pg.Client {
   const config: pg.ClientConfig & { replication: string } = {
     ...socketOf(instance, instance.spec.port),
@@ -61,7 +61,7 @@ export function walsenderClient(instance: Instance): pg.Client {
   return new pg.Client(config);
 }
 
-/** PgBouncer's own console: no engine answers there, and it takes no settings. */
+/** Admin console of PgBouncer, which accepts no settings. */
 export function poolerConsoleClient(instance: Instance): pg.Client {
   const port = instance.spec.pooler?.port ?? 0;
   return new pg.Client({ ...socketOf(instance, port), user: platform, database: "pgbouncer" });
@@ -71,12 +71,15 @@ function socketOf({ paths }: Instance, port: number): pg.ClientConfig {
   return { host: paths.run, port };
 }
 
-/** The owner of a database can have a superuser's sessions begin as another role; it comes before `role`, which it resets. */
+/**
+ * The owner of a database can set `role` for all its sessions, a superuser's too. `session_authorization` resets it,
+ * and so comes first.
+ */
 function optionsAs(user: string, settings?: SessionSettings): string {
   return `-c session_authorization=${user} ${startupOptions(settings)}`;
 }
 
-/** For a program of the engine that connects by libpq as the superuser. */
+/** Environment of a program that connects by libpq as the superuser. */
 export function programEnvironment(): Readonly<Record<string, string>> {
   return { LC_ALL: "C", TZ: "UTC", PGOPTIONS: optionsAs(platform, superuserSettings) };
 }

@@ -1,22 +1,22 @@
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
-import { consoleRoleSql, statisticsExtension, statisticsSql } from "./additions.ts";
+import { consoleRoleSql, statisticsExtension, statisticsSql } from "./required-objects.ts";
 import { groups, platform, platformSchemas } from "./layout.ts";
 import { createRole } from "./put-user.ts";
-import { singleInput } from "./single-user.ts";
+import { singleUserInput } from "./single-user.ts";
 
 /**
- * What every instance has inside before its first start, for PostgreSQL's single-user mode in template1: statements end
- * with a semicolon and an empty line (option -j).
+ * Contents of every instance before its first start, as statements for single-user mode in template1: each ends with a
+ * semicolon and an empty line (option -j).
  *
- * - The groups own nothing and nobody signs in as one. What they may do is granted object by object as users make them, by
- *   an event trigger in each database, so pg_read_all_data and its like, which reach into platform schemas, are not needed.
- * - The trigger's function runs as the superuser: its search_path is pinned, names come from the catalog by oid and are
- *   quoted, and it runs GRANT only, which calls no code of users.
- * - The triggers are in both templates, so no database lacks them; ENABLE ALWAYS holds under replication roles too.
- * - Admins end sessions of roles that they are members of. PostgreSQL's role for that reaches every role that is no superuser, and so
- *   the platform's.
- * - Users of the default user's kind may do everything with their databases and roles, and nothing to the machine:
- *   CREATEROLE gives rights over roles only to who made them (from version 16 on).
+ * - The group roles own nothing and cannot sign in. An event trigger in each database grants them privileges on each
+ *   object that users create, so pg_read_all_data and the like, which include the platform's schemas, are not needed.
+ * - The trigger's function runs as the superuser: its search_path is pinned, names come quoted from the catalog by OID,
+ *   and it runs GRANT only, which calls no code of users.
+ * - Both templates have the trigger, so every database has it; ENABLE ALWAYS covers replication roles too.
+ * - Admins end sessions of roles that they are members of. pg_signal_backend would include the platform's roles, which
+ *   are not superusers.
+ * - Users with the default user's role may do anything with their databases and roles, and nothing to the machine:
+ *   since version 16 CREATEROLE gives privileges only over roles that the user created.
  */
 export function platformSql(version: string): string {
   const statements = [
@@ -30,10 +30,10 @@ export function platformSql(version: string): string {
     `GRANT CONNECT ON DATABASE template1 TO ${groups.admin}`,
     "DROP DATABASE postgres",
 
-    // Made in template1 only so that the platform's database is born with them; it needs no session of its own.
+    // Created in template1 so that the platform's database is copied with them; it needs no session of its own.
     `CREATE SCHEMA ${platform}`,
     ...ownTables(false),
-    // Made here so that it is in the platform's database and in the default one, and then in no other.
+    // Created here so that the platform's database and the default one have it, and later ones do not.
     ...statisticsSql,
     `CREATE DATABASE ${platform}`,
     `REVOKE ALL ON DATABASE ${platform} FROM PUBLIC`,
@@ -44,26 +44,26 @@ export function platformSql(version: string): string {
     `DROP EXTENSION ${statisticsExtension}`,
     ...consoleRoleSql,
   ];
-  return singleInput(statements);
+  return singleUserInput(statements);
 }
 
-function ownTables(usersMade: boolean): string[] {
+function ownTables(usersCreated: boolean): string[] {
   return [
     `CREATE TABLE ${platform}.heartbeat (one boolean PRIMARY KEY DEFAULT true CHECK (one), at timestamptz NOT NULL)`,
     `INSERT INTO ${platform}.heartbeat (at) VALUES (now())`,
     `CREATE TABLE ${platform}.instance (one boolean PRIMARY KEY DEFAULT true CHECK (one), users_made boolean NOT NULL)`,
-    `INSERT INTO ${platform}.instance (users_made) VALUES (${usersMade})`,
+    `INSERT INTO ${platform}.instance (users_made) VALUES (${usersCreated})`,
   ];
 }
 
-/** The tables of the platform's database anew, for upgraded data: whoever is to be there came with them. */
+/** Recreates the tables of the platform's database in upgraded data, which already contain all users. */
 export function ownTablesSql(): string {
-  return singleInput(ownTables(true));
+  return singleUserInput(ownTables(true));
 }
 
-/** The same trigger for template0, in a session of its own: databases made from it must not lack the trigger. */
+/** The same trigger for template0, in a session of its own: databases created from it need the trigger too. */
 export function template0Sql(): string {
-  return singleInput([`CREATE SCHEMA ${platform}`, ...trigger]);
+  return singleUserInput([`CREATE SCHEMA ${platform}`, ...trigger]);
 }
 
 const tags = [
@@ -76,7 +76,7 @@ const tags = [
   "CREATE FOREIGN TABLE",
   "IMPORT FOREIGN SCHEMA",
   "CREATE SEQUENCE",
-  // A serial column that is added makes a sequence.
+  // Adding a serial column creates a sequence.
   "ALTER TABLE",
 ]
   .map((tag) => `'${tag}'`)

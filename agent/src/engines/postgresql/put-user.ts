@@ -4,20 +4,20 @@ import { EngineRefused } from "../engine-errors.ts";
 import { groups, isReserved } from "./layout.ts";
 import { identifier, literal } from "./session.ts";
 
-/** As RFC 5803 and PostgreSQL write it; anything else would be taken as a plain password. */
+/** SCRAM verifier (RFC 5803, as PostgreSQL stores it). Any other text would be taken as a plain password. */
 const scramVerifier = /^SCRAM-SHA-256\$\d+:[A-Za-z0-9+/]+={0,2}\$[A-Za-z0-9+/]+={0,2}:[A-Za-z0-9+/]+={0,2}$/;
 
 /**
- * Pure: the statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for names
- * that are the platform's.
+ * Pure: statements that give a user exactly its role and password, for one transaction. Throws EngineRefused for
+ * reserved names.
  *
- * Admins are members of the default user, so that whatever it owns is theirs as well; of the others the default user is a
- * member, with the right to administer them, so that it can clean up after them.
+ * Admins are members of the default user, so that they can use whatever it owns. The default user is a member of all
+ * other users with ADMIN OPTION, so that it can clean up after them.
  */
 export function putUserSql(user: EngineUser, exists: boolean, version: string): string {
   const { username, role, verifier } = user;
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
-  if (!scramVerifier.test(verifier)) throw new Error("a password that is no SCRAM verifier");
+  if (!scramVerifier.test(verifier)) throw new Error("the verifier is no SCRAM verifier");
   const name = identifier(username);
   const attributes = `LOGIN NOREPLICATION NOBYPASSRLS INHERIT CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD ${literal(verifier)}`;
   const password = `${exists ? "ALTER" : "CREATE"} ROLE ${name} NOSUPERUSER ${attributes}`;
@@ -50,14 +50,16 @@ export function putUserSql(user: EngineUser, exists: boolean, version: string): 
   return statements.join("; ");
 }
 
-/** Before 16 CREATEROLE is a right over every role that is no superuser, and so a way to PostgreSQL's own roles. */
+/**
+ * Before 16 CREATEROLE gives privileges over every role that is no superuser, including PostgreSQL's predefined roles.
+ */
 export function createRole(version: string): string {
   return Number(version) >= 16 ? "CREATEROLE" : "NOCREATEROLE";
 }
 
 const revoke = (group: string, name: string) => `REVOKE ${group} FROM ${name}`;
 
-/** A courtesy, not the guard: the session of a reader says early that it only reads. */
+/** A convenience, not the protection: a reader's session reports early that it is read-only. */
 const onlyReads = (name: string) => `ALTER ROLE ${name} SET default_transaction_read_only = on`;
 
 const writes = (name: string) => `ALTER ROLE ${name} RESET default_transaction_read_only`;

@@ -25,12 +25,12 @@ for (const version of ["17", "18"]) {
 
     const connect = () => connectPostgresql(machine, { user: "app_user", password });
     const read = async (order: "calls" | "rows" | "total_time" | "mean_time" = "calls") => {
-      const told = await machine.driver.queryStats?.read(machine.instance, { limit: 500, order }, machine.signal);
-      if (told === undefined) throw new Error("the driver has no statistics");
-      return told;
+      const result = await machine.driver.queryStats?.read(machine.instance, { limit: 500, order }, machine.signal);
+      if (result === undefined) throw new Error("the driver has no statistics");
+      return result;
     };
 
-    test("tells calls, rows and times of users' queries, of all databases, and none of the platform", async () => {
+    test("reports calls, rows and times of users' queries in all databases, none of the platform", async () => {
       const client = await connect();
       await client.query("CREATE TABLE counted (id int)");
       await client.query("INSERT INTO counted SELECT generate_series(1, 100)");
@@ -53,7 +53,7 @@ for (const version of ["17", "18"]) {
       expect(calls).toEqual(calls.toSorted((a, b) => b - a));
     });
 
-    test("shows no literal, however it came into the engine's own text", async () => {
+    test("contain no literal, however the engine stores the text", async () => {
       const platform = <T>(sql: string) =>
         withSession(machine.instance, machine.signal, (session) => session.rows<T>(sql));
       // Statements inside functions are counted too, from the next session on.
@@ -70,7 +70,7 @@ for (const version of ["17", "18"]) {
       await client.query("SELECT inner_literal()");
       const counted = (await read()).queries.map(({ query }) => query);
       expect(counted.some((query) => query.includes("WHERE id::text ="))).toBe(true);
-      // A prepared statement is parsed once: after a reset the engine has its text only as it was sent.
+      // A prepared statement is parsed once: after a reset the engine has only its original text.
       await client.query(`PREPARE kept AS SELECT '${secret}', id FROM counted`);
       await client.query("EXECUTE kept");
       await client.query("SELECT pg_stat_statements_reset()");
@@ -90,7 +90,7 @@ for (const version of ["17", "18"]) {
       for (const text of texts) await client.query(text);
       await Promise.all([client.end(), other.end()]);
       await platform("ALTER ROLE app_user RESET pg_stat_statements.track");
-      // The engine itself shows it, or this test proves nothing.
+      // The engine must have the literal, or this test proves nothing.
       for (const planted of [`SELECT '${secret}', id FROM counted`, `${secret} during`])
         expect(raw.some(({ query }) => query.includes(planted))).toBe(true);
       const { queries } = await read();
@@ -98,7 +98,7 @@ for (const version of ["17", "18"]) {
       expect(JSON.stringify(queries)).not.toContain(secret);
     });
 
-    test("begins anew when a user resets the statistics", async () => {
+    test("restart when a user resets the statistics", async () => {
       const before = await read();
       const client = await connect();
       await client.query("SELECT pg_stat_statements_reset()");
@@ -108,7 +108,7 @@ for (const version of ["17", "18"]) {
       expect(after.totalCount).toBeLessThan(before.totalCount);
     });
 
-    test("makes what an older version's data lacks, and runs nothing that a user laid in wait", async () => {
+    test("create missing objects without running code of users", async () => {
       const { instance, signal } = machine;
       const remove = "DROP EXTENSION pg_stat_statements";
       await withSession(instance, signal, (session) => session.rows(remove), { database: "defaultdb" });
@@ -127,20 +127,20 @@ for (const version of ["17", "18"]) {
       expect((await read()).queries).toBeDefined();
     });
 
-    test("lists sessions that do something, and ends a query or a session of users alone", async () => {
+    test("list active sessions, and end queries or sessions of users only", async () => {
       const { driver, instance, signal } = machine;
       const [busy, waiting, idle] = await Promise.all([connect(), connect(), connect()]);
       await busy.query("BEGIN; LOCK TABLE counted");
       const blocked = waiting.query("SELECT count(*) FROM counted").catch((error: Error) => error.message);
       const running = () => driver.sessions?.running(instance, 10, signal);
-      const told = await waitUntil("one waits for the other", async () => {
+      const result = await waitUntil("one waits for the other", async () => {
         const list = await running();
         return list?.queries.some(({ blockedBy }) => blockedBy.length > 0) === true ? list : undefined;
       });
-      expect(told.truncated).toBe(false);
-      expect(told.queries.map(({ state }) => state).sort()).toEqual(["active", "idle in transaction"]);
-      const holder = told.queries.find(({ state }) => state === "idle in transaction");
-      const waiter = told.queries.find(({ state }) => state === "active");
+      expect(result.truncated).toBe(false);
+      expect(result.queries.map(({ state }) => state).sort()).toEqual(["active", "idle in transaction"]);
+      const holder = result.queries.find(({ state }) => state === "idle in transaction");
+      const waiter = result.queries.find(({ state }) => state === "active");
       expect(waiter).toMatchObject({ username: "app_user", database: "defaultdb", wait: "Lock: relation" });
       expect(waiter?.blockedBy).toEqual([holder?.session.pid]);
       expect(waiter?.query).toBe("SELECT count(*) FROM counted");

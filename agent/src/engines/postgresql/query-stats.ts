@@ -1,11 +1,11 @@
 import type { EngineQueryStatistic, QueryOrder, QueryStatsFacet } from "../insight-facets.ts";
-import { insightLane } from "./insight-lane.ts";
+import { insightLane } from "./sessions.ts";
 import { platform, platformRoles } from "./layout.ts";
 import { redactStrings } from "./literals.ts";
 import { type Session, withSession } from "./session.ts";
 
 const statementMs = 10_000;
-/** A longer text is not shown. */
+/** Maximum length of a query's text; longer ones are left out. */
 const textMax = 4_000;
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -16,7 +16,9 @@ const orders: Readonly<Record<QueryOrder, string>> = {
   rows:       "rows",
 };
 
-/** One row for each query of a database, of all users but the platform's. Texts are read for those that are shown alone. */
+/**
+ * A row for each query of a database, of all users except the platform's. Texts are read only for the selected rows.
+ */
 const statisticsSql = (order: QueryOrder) => `
   WITH counted AS MATERIALIZED (
     SELECT dbid, queryid, sum(calls)::float8 AS calls, sum(total_exec_time) AS total_ms, sum(rows)::float8 AS rows,
@@ -25,14 +27,14 @@ const statisticsSql = (order: QueryOrder) => `
     WHERE dbid <> (SELECT oid FROM pg_database WHERE datname = $1)
       AND userid NOT IN (SELECT oid FROM pg_roles WHERE rolname = ANY ($2::text[])) AND queryid IS NOT NULL
     GROUP BY dbid, queryid),
-  shown AS (SELECT * FROM counted ORDER BY ${orders[order]} DESC, dbid, queryid LIMIT $3)
+  selected AS (SELECT * FROM counted ORDER BY ${orders[order]} DESC, dbid, queryid LIMIT $3)
   SELECT (SELECT count(*)::float8 FROM counted) AS total, clock_timestamp() AS collected_at,
     (SELECT stats_reset FROM public.pg_stat_statements_info) AS since,
     coalesce((SELECT json_agg(json_build_object(
         'query', CASE WHEN length(text.query) <= ${textMax} THEN text.query END, 'calls', calls, 'totalMs', total_ms,
         'rows', rows, 'hit', hit, 'read', read, 'queryId', queryid::text, 'database', datname)
       ORDER BY ${orders[order]} DESC, dbid, queryid)
-    FROM shown
+    FROM selected
       JOIN pg_database ON pg_database.oid = dbid
       LEFT JOIN (SELECT dbid, queryid, min(query) AS query FROM public.pg_stat_statements(true) GROUP BY dbid, queryid)
         AS text USING (dbid, queryid)), '[]') AS queries`;
@@ -53,13 +55,15 @@ interface Row {
   }[];
 }
 
-/** What pg_stat_statements has counted. */
+/** Statistics of pg_stat_statements. */
 export const queryStats: QueryStatsFacet = {
   read: (instance, { limit, order }, signal) =>
-    insightLane.run(() => withSession(instance, signal, (session) => look(session, limit, order), { statementMs })),
+    insightLane.run(() =>
+      withSession(instance, signal, (session) => readStatistics(session, limit, order), { statementMs }),
+    ),
 };
 
-async function look(session: Session, limit: number, order: QueryOrder) {
+async function readStatistics(session: Session, limit: number, order: QueryOrder) {
   const [row] = await session.rows<Row>(statisticsSql(order), [platform, platformRoles, limit]);
   if (row === undefined) throw new Error("a SELECT without FROM gave no row");
   return {

@@ -1,39 +1,43 @@
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import type { ReadOnlyAnswer, ReadOnlyQuery, ReadOnlyQueryFacet } from "../insight-facets.ts";
-import { extensionSchemasSql, strangeNameSql } from "./console-extensions.ts";
-import { denied, deniedFunctionSql, deniedRelationSql, harmlessVolatile, madeCastSql } from "./console-policy.ts";
-import { AnswerTooLarge, type ConsoleSession, withConsoleSession } from "./console-session.ts";
-import { createGathering, type Gathering } from "./gathered-rows.ts";
+import { extensionSchemasSql, disallowedNameSql } from "./console-extensions.ts";
+import { denied, deniedFunctionSql, deniedRelationSql, harmlessVolatile, userCastSql } from "./console-policy.ts";
+import { ResultTooLarge, type ConsoleSession, withConsoleSession } from "./console-session.ts";
+import { createRowCollector, type RowCollector } from "./console-rows.ts";
 import { isReserved } from "./layout.ts";
 import { codeOf, messageOf } from "./session.ts";
 import { consoleMemoryBytes, limitSession } from "./session-memory.ts";
 
-const atOnce = 4;
+const maxConcurrent = 4;
 const fetchRows = 100;
-/** What the checks and the protocol take besides. */
+/** Bytes for the checks and the protocol, on top of the result. */
 const overheadBytes = 2 << 20;
 let running = 0;
 
-const declare = "DECLARE answer NO SCROLL CURSOR FOR ";
+const declare = "DECLARE result NO SCROLL CURSOR FOR ";
 
-/** One judged statement in a read-only transaction of the console's own login. */
+/**
+ * Runs one checked statement of the query console in a read-only transaction of its own login. The controller has
+ * parsed the statement; here the names in it are resolved and checked against console-policy.ts in the same
+ * transaction.
+ */
 export const readOnlyQuery: ReadOnlyQueryFacet = {
   async run(instance, query, signal) {
     if (isReserved(query.database) || query.database.startsWith("template"))
       return refusal(`database "${query.database}" does not exist`);
-    if (running >= atOnce) throw new EngineBusy(`${atOnce} queries of the console run already.`);
+    if (running >= maxConcurrent) throw new EngineBusy(`${maxConcurrent} console queries are running already.`);
     running += 1;
     try {
       return await inTransaction(instance, query, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof AnswerTooLarge) return refusal("One row of the answer is too large.");
+      if (error instanceof ResultTooLarge) return refusal("A row of the result is too large.");
       if (isOutOfMemory(error)) {
-        const most = consoleMemoryBytes(instance) >> 20;
-        return refusal(`The statement needs more memory than the ${most} MiB that one of the console may have.`);
+        const limitMib = consoleMemoryBytes(instance) >> 20;
+        return refusal(`The statement needs more memory than the ${limitMib} MiB that a console statement may use.`);
       }
-      // A code of five characters is the engine's word; all else is a fault of the way to it.
+      // A code of five characters is an SQLSTATE of the engine; other errors are failures of the connection.
       if (!/^[0-9A-Z]{5}$/.test(codeOf(error))) throw error;
       return refusal(messageOf(error), { position: positionOf(error, query.sql) });
     } finally {
@@ -52,34 +56,34 @@ function inTransaction(instance: Instance, query: ReadOnlyQuery, signal: AbortSi
     timeoutMs: query.timeoutMs,
     bytesMax: query.bytesMax * 2 + overheadBytes,
   };
-  // The engine's own bound comes first; this one is for an engine that hangs.
+  // Later than the engine's own timeout, for an engine that hangs.
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(query.timeoutMs + 2_000)]);
   return withConsoleSession(instance, limits, bounded, async (session) => {
     const [row] = await session.query("SELECT pg_backend_pid()");
     await limitSession(instance, row?.[0] ?? "", consoleMemoryBytes(instance), bounded);
     await session.query("BEGIN TRANSACTION READ ONLY");
-    await lock(session, query.relations);
-    const why = await whyNot(session, query);
-    if (why !== undefined) return refusal(why.message, why);
-    await lookInExtensions(session, query);
-    const began = performance.now();
-    const gathering = createGathering(query);
+    await lockRelations(session, query.relations);
+    const objection = await objectionTo(session, query);
+    if (objection !== undefined) return refusal(objection.message, objection);
+    await addExtensionSchemas(session, query);
+    const startedMs = performance.now();
+    const rows = createRowCollector(query);
     try {
-      await answer(session, query, gathering);
+      await runStatement(session, query, rows);
       await session.query("ROLLBACK");
     } catch (error) {
-      // What came before a row, or a page, that was too much is an answer.
-      const isTooMuch = error instanceof AnswerTooLarge || isOutOfMemory(error);
-      if (!isTooMuch || gathering.rowCount === 0) throw error;
-      gathering.cut();
+      // Rows before the one that exceeded a limit are a valid, truncated result.
+      const exceedsLimit = error instanceof ResultTooLarge || isOutOfMemory(error);
+      if (!exceedsLimit || rows.rowCount === 0) throw error;
+      rows.truncate();
     }
-    if (gathering.isFull && gathering.rowCount === 0) throw new AnswerTooLarge("the first row is too large");
-    return { ...gathering.answer(), executionMs: Math.round(performance.now() - began) };
+    if (rows.isFull && rows.rowCount === 0) throw new ResultTooLarge("the first row is too large");
+    return { ...rows.result(), executionMs: Math.round(performance.now() - startedMs) };
   });
 }
 
-/** What is judged stays as it is until it was read: nobody replaces a view or a policy meanwhile. */
-async function lock(session: ConsoleSession, relations: readonly string[]): Promise<void> {
+/** Locks relations that are checked, so that a view or policy cannot be replaced before it is read. */
+async function lockRelations(session: ConsoleSession, relations: readonly string[]): Promise<void> {
   if (relations.length === 0) return;
   const rows = await session.query(
     `SELECT DISTINCT c.oid::regclass::text FROM unnest($1::text[]) AS name JOIN pg_class c ON c.oid = to_regclass(name)
@@ -91,21 +95,21 @@ async function lock(session: ConsoleSession, relations: readonly string[]): Prom
 
 interface Objection {
   readonly message: string;
-  /** What it is about, as the query names it. */
+  /** The name at fault, as in the query. */
   readonly name?: string;
 }
 
-/** Undefined when every name comes to something that may be used. */
-async function whyNot(session: ConsoleSession, query: ReadOnlyQuery): Promise<Objection | undefined> {
+/** Undefined if every name in the query resolves to something that is allowed. */
+async function objectionTo(session: ConsoleSession, query: ReadOnlyQuery): Promise<Objection | undefined> {
   const { relations, qualified } = query;
   const lists = [harmlessVolatile, denied];
   const first = async (sql: string, values: readonly unknown[]) => (await session.query(sql, values))[0];
   const column = (name: "kind" | "schema" | "name") => qualified.map((each) => each[name]);
   const columns = [column("kind"), column("schema"), column("name")];
-  const [kind, strange] = (qualified.length === 0 ? undefined : await first(strangeNameSql, columns)) ?? [];
-  if (kind && strange) {
-    const message = `The ${kind} ${strange} is not one of the engine's own, nor of an extension that the console knows.`;
-    return { message, name: strange };
+  const [kind, disallowed] = (qualified.length === 0 ? undefined : await first(disallowedNameSql, columns)) ?? [];
+  if (kind && disallowed) {
+    const message = `The ${kind} ${disallowed} belongs neither to the engine nor to an extension that the console allows.`;
+    return { message, name: disallowed };
   }
   const functions = query.functions.concat(qualified.flatMap((each) => (each.kind === "function" ? each.name : [])));
   const [func] = (functions.length === 0 ? undefined : await first(deniedFunctionSql, [functions, ...lists])) ?? [];
@@ -113,46 +117,46 @@ async function whyNot(session: ConsoleSession, query: ReadOnlyQuery): Promise<Ob
   const relation = relations.length === 0 ? undefined : await first(deniedRelationSql, [relations, ...lists]);
   if (relation !== undefined)
     return { message: `${relation[0]} ${relation[1]}.`, ...(relation[2] && { name: relation[2] }) };
-  const cast = await first(madeCastSql, []);
+  const cast = await first(userCastSql, []);
   return (
     cast && { message: `The database has a cast of its own, from ${cast[0]}, which could run with any statement.` }
   );
 }
 
-/** Has names without a schema looked for in those of extensions too, where only the extension's own can be found by them. */
-async function lookInExtensions(session: ConsoleSession, { functions, types }: ReadOnlyQuery): Promise<void> {
+/** Adds schemas of extensions to the search path, where names can only resolve to the extension's own objects. */
+async function addExtensionSchemas(session: ConsoleSession, { functions, types }: ReadOnlyQuery): Promise<void> {
   const schemas = await session.query(extensionSchemasSql, [functions, types]);
   if (schemas.length === 0) return;
   const path = ["pg_catalog", ...schemas.map(([name]) => name), "pg_temp"];
   await session.query(`SET LOCAL search_path TO ${path.join(", ")}`);
 }
 
-/** Has the rows gathered, until there are enough. */
-async function answer(session: ConsoleSession, { sql }: ReadOnlyQuery, gathering: Gathering): Promise<void> {
+/** Runs the statement and collects rows up to the limits. */
+async function runStatement(session: ConsoleSession, { sql }: ReadOnlyQuery, rows: RowCollector): Promise<void> {
   if (!takesCursor(sql)) {
-    const { columns } = await session.each(sql, gathering.take);
-    return gathering.name(columns);
+    const { columns } = await session.each(sql, rows.take);
+    return rows.setColumns(columns);
   }
   await session.query(`${declare}${sql}`);
-  for (let fetched = fetchRows; fetched === fetchRows && !gathering.isFull; ) {
-    const { columns, rowCount } = await session.each(`FETCH ${fetchRows} FROM answer`, gathering.take);
-    gathering.name(columns);
+  for (let fetched = fetchRows; fetched === fetchRows && !rows.isFull; ) {
+    const { columns, rowCount } = await session.each(`FETCH ${fetchRows} FROM result`, rows.take);
+    rows.setColumns(columns);
     fetched = rowCount;
   }
 }
 
-/** The character of the statement that the engine means, from 1 on; 0 for none. */
+/** Position of the engine's error in the user's statement, from 1 on; 0 for none. */
 function positionOf(error: unknown, sql: string): number {
   const { position } = error as { position?: string };
   return Math.max(Number(position ?? 0) - (takesCursor(sql) ? declare.length : 0), 0);
 }
 
-/** Of its own memory; shared memory that is full has the same code. */
+/** True for exhausted process memory. Exhausted shared memory has the same code and another message. */
 function isOutOfMemory(error: unknown): boolean {
   return codeOf(error) === "53200" && messageOf(error) === "out of memory";
 }
 
-/** SHOW and EXPLAIN take none, and answer little. */
+/** SHOW and EXPLAIN cannot be declared as cursors; their results are small. */
 function takesCursor(sql: string): boolean {
   return !/^(SHOW|EXPLAIN)\b/i.test(sql);
 }

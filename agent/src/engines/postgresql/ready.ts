@@ -5,23 +5,23 @@ import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/de
 import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { roleOf } from "../members.ts";
-import { addMissing, hasAdditions } from "./additions.ts";
+import { createMissingObjects, hasRequiredObjects } from "./required-objects.ts";
 import { identifier, codeOf, type Session, withSession } from "./session.ts";
 import { dataDirectory, platform } from "./layout.ts";
 import { preparePooler } from "./pooler/role.ts";
 import { putUserSql } from "./put-user.ts";
-import { becomePrimary } from "./replication/promote.ts";
+import { becomePrimary } from "./replication/replication.ts";
 
 /**
- * Resolves when the engine takes a write and has the users and databases that it was asked to be made with. They are made
- * once: what users drop or change in SQL later stays so over restarts.
+ * Resolves when the engine accepts a write and has the users and databases of its first settings. Those are created
+ * only once, so that later changes by SQL survive restarts.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await untilListening(instance, signal);
       if (roleOf(instance.spec) === "primary") await becomePrimary(instance, signal);
-      await withSession(instance, signal, (session) => settle(instance, session, signal), {
+      await withSession(instance, signal, (session) => initialize(instance, session, signal), {
         statementMs: 60_000,
         isLocal: true,
       });
@@ -34,22 +34,22 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
 }
 
 const pidFile = "postmaster.pid";
-const lookEveryMs = 200;
+const pollIntervalMs = 200;
 
-/** The postmaster says in its pid file when it takes connections; trying before that would fill the log with refusals. */
+/** Waits until the postmaster's pid file says `ready`. Earlier connections would fill the log with refusals. */
 async function untilListening(instance: Instance, signal: AbortSignal): Promise<void> {
   const directory = dataDirectory(instance);
-  let written = Promise.withResolvers<void>();
-  const watcher = watch(directory, (_, name) => name === pidFile && written.resolve());
-  // Without a watch, as where there are too many of them, the looks now and then remain.
+  let changed = Promise.withResolvers<void>();
+  const watcher = watch(directory, (_, name) => name === pidFile && changed.resolve());
+  // Without a watch, as at the limit of inotify instances, the file is polled.
   watcher.on("error", () => undefined);
   try {
     for (;;) {
       signal.throwIfAborted();
-      written = Promise.withResolvers();
+      changed = Promise.withResolvers();
       const text = await readEngineFile(join(directory, pidFile)).catch(() => "");
       if (text.split("\n")[7]?.trim() === "ready") return;
-      await untilOr(written.promise, lookEveryMs, signal);
+      await orTimeout(changed.promise, pollIntervalMs, signal);
     }
   } finally {
     watcher.close();
@@ -57,24 +57,24 @@ async function untilListening(instance: Instance, signal: AbortSignal): Promise<
 }
 
 /** Resolves with the promise, or after the time. */
-async function untilOr(promise: Promise<void>, afterMs: number, signal: AbortSignal): Promise<void> {
+async function orTimeout(promise: Promise<void>, afterMs: number, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
-  const late = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, over.signal]) });
-  await Promise.race([promise, late]).finally(() => over.abort());
+  const timeout = sleep(afterMs, undefined, { signal: AbortSignal.any([signal, over.signal]) });
+  await Promise.race([promise, timeout]).finally(() => over.abort());
 }
 
-async function settle(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
+async function initialize(instance: Instance, session: Session, signal: AbortSignal): Promise<void> {
   const { spec } = instance;
-  // A replica has all of it from its primary; that it answers is what there is to ask.
+  // A replica gets all of this from its primary; responding is enough.
   if (roleOf(spec) !== "primary") return;
-  const found = await session.rows<{ users_made: boolean; whole: boolean }>(
+  const found = await session.rows<{ users_made: boolean; complete: boolean }>(
     `UPDATE ${platform}.heartbeat SET at = clock_timestamp();
-     SELECT users_made, ${hasAdditions} AS whole FROM ${platform}.instance`,
+     SELECT users_made, ${hasRequiredObjects} AS complete FROM ${platform}.instance`,
   );
-  if (found[0]?.whole === false) await addMissing(instance, session, signal);
+  if (found[0]?.complete === false) await createMissingObjects(instance, session, signal);
   if (spec.pooler !== undefined) await preparePooler(session);
   if (found[0]?.users_made === true) return;
-  // The default user was made with the data directory; it comes first, so that the others can be put under it.
+  // The default user comes first, since the others become its members or have it as a member.
   const users = [...spec.users].sort((a, b) => Number(b.username === defaultUser) - Number(a.username === defaultUser));
   const others = users.filter(({ username }) => username !== defaultUser).map(({ username }) => username);
   const existing =
@@ -83,11 +83,11 @@ async function settle(instance: Instance, session: Session, signal: AbortSignal)
       : await session.rows<{ rolname: string }>("SELECT rolname FROM pg_roles WHERE rolname = ANY ($1::text[])", [
           others,
         ]);
-  const known = new Set([defaultUser, ...existing.map(({ rolname }) => rolname)]);
+  const existingNames = new Set([defaultUser, ...existing.map(({ rolname }) => rolname)]);
   for (const database of spec.databases.filter((name) => name !== defaultDatabase)) {
     await createMissing(session, database);
   }
-  const statements = users.map((user) => putUserSql(user, known.has(user.username), spec.version));
+  const statements = users.map((user) => putUserSql(user, existingNames.has(user.username), spec.version));
   await session.rows(
     ["BEGIN", ...statements, `UPDATE ${platform}.instance SET users_made = true`, "COMMIT"].join("; "),
   );
@@ -97,12 +97,12 @@ async function createMissing(session: Session, database: string): Promise<void> 
   try {
     await session.rows(`CREATE DATABASE ${identifier(database)} OWNER ${defaultUser}`);
   } catch (error) {
-    // duplicate_database: an interrupted first start made it.
+    // duplicate_database: an interrupted first start created it.
     if (codeOf(error) !== "42P04") throw error;
   }
 }
 
-/** No socket yet, nobody listens on it yet, or cannot_connect_now. */
+/** True if the socket does not exist or does not listen yet, or for cannot_connect_now. */
 function isStarting(error: unknown): boolean {
   return ["ENOENT", "ECONNREFUSED", "57P03"].includes(codeOf(error));
 }

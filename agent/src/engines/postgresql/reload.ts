@@ -5,13 +5,13 @@ import { endForbiddenSessions } from "./allow-list.ts";
 import type { EngineDeps } from "../engine-deps.ts";
 import { EngineRefused } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
-import { keyFiles, takeKey } from "./own-key.ts";
+import { keyFiles, updateKeyCopy } from "./key-copy.ts";
 import { platformRoles } from "./layout.ts";
 import type { Pooler } from "./pooler/pooler.ts";
 import { preparePooler } from "./pooler/role.ts";
 import { type Session, withSession } from "./session.ts";
 
-/** Ends the sessions of users that are older than the settings; those that are signing in are judged by the new ones. */
+/** Ends users' sessions that began before the settings changed; sessions that are authenticating get the new ones. */
 async function endWriters(session: Session, since: string | undefined): Promise<void> {
   await session.rows(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -33,27 +33,28 @@ async function refuseUntaken(session: Session, names: readonly string[]): Promis
 }
 
 /**
- * Throws EngineRefused for values that the engine does not take. Resolves when new connections are judged by the new files and the sessions that these forbid are over. A connection that
- * was signing in all the while can outlive it by the authentication time-out; `observe` ends it.
+ * Throws EngineRefused for values that the engine rejects. Resolves when new connections use the new files and the
+ * sessions that they forbid have ended. A connection that was authenticating all the time may outlive this by
+ * `authentication_timeout`; `observe` ends it.
  */
 export async function reload(
   deps: EngineDeps & { readonly pooler: Pick<Pooler, "reload"> },
   instance: Instance,
   signal: AbortSignal,
 ): Promise<void> {
-  await takeKey(deps, keyFiles(instance), signal);
-  const [asked] = await withSession(instance, signal, (session) =>
-    session.rows<{ at: string; asked: boolean }>("SELECT clock_timestamp()::text AS at, pg_reload_conf() AS asked"),
+  await updateKeyCopy(deps, keyFiles(instance), signal);
+  const [requested] = await withSession(instance, signal, (session) =>
+    session.rows<{ at: string; sent: boolean }>("SELECT clock_timestamp()::text AS at, pg_reload_conf() AS sent"),
   );
   for (;;) {
-    // A new session has the time of the postmaster's last reload; older sessions keep their own.
+    // A new session reports the time of the postmaster's last reload; older sessions report their own.
     const loaded = await withSession(instance, signal, async (session) => {
       const [row] = await session.rows<{ loaded: boolean }>("SELECT pg_conf_load_time() >= $1::timestamptz AS loaded", [
-        asked?.at,
+        requested?.at,
       ]);
       if (row?.loaded === true) await endForbiddenSessions(session, instance.spec);
-      // A transaction that began before may go on writing; the next session finds that it cannot.
-      if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, asked?.at);
+      // An open transaction could go on writing; the next session is read-only.
+      if (row?.loaded === true && instance.writesBlocked === true) await endWriters(session, requested?.at);
       return row?.loaded === true;
     });
     if (loaded) {
@@ -64,7 +65,7 @@ export async function reload(
     await sleep(5, undefined, { signal });
   }
   if (instance.spec.pooler === undefined) return;
-  // Of a service that has one from now on; replicas have it from their primary.
+  // For a service that gets a pooler now. Replicas get the role and function from their primary.
   if (roleOf(instance.spec) === "primary") await withSession(instance, signal, preparePooler, { isLocal: true });
   await deps.pooler.reload(instance, signal);
 }

@@ -1,7 +1,7 @@
 import { leastTransactionMs } from "@holdfast/common/engine-catalog/postgresql-parameters.ts";
 import { parseQuantity } from "@holdfast/common/engine-catalog/quantity.ts";
 import type { PlatformAccess } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { addressesOf } from "../engine-addresses.ts";
+import { addressesOf } from "../addresses.ts";
 import { effectiveParameters } from "../effective-parameters.ts";
 import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { ownMember, roleOf } from "../members.ts";
@@ -17,12 +17,12 @@ import {
 import { poolerFiles } from "./pooler/config.ts";
 import { memberMap, memberName, primaryConninfo, replicaRole } from "./replication/members.ts";
 
-/** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the pooler's. */
+/** Pure: postgresql.conf, pg_hba.conf and pg_ident.conf, and the files of the pooler. */
 export function render(instance: Instance): ConfigFile[] {
   return [
     { name: "postgresql.conf", content: settings(instance), mode: 0o640 },
     { name: "pg_hba.conf", content: rules(instance), mode: 0o640 },
-    // Only the machine's own users reach the socket's directory; which names they have is the machine's business.
+    // Only the machine's own users can access the socket's directory, so any user name is mapped.
     {
       name: "pg_ident.conf",
       content: [
@@ -38,7 +38,7 @@ export function render(instance: Instance): ConfigFile[] {
 function settings(instance: Instance): string {
   const { spec } = instance;
   const values = effectiveParameters(instance);
-  values.set(transactionLimit, bearable(values.get(transactionLimit) ?? "0"));
+  values.set(transactionLimit, raisedTransactionTimeout(values.get(transactionLimit) ?? "0"));
   for (const [name, value] of fixed(instance)) values.set(name, value);
   const lines = [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name} = ${quote(value)}`);
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
@@ -46,13 +46,13 @@ function settings(instance: Instance): string {
 
 const transactionLimit = "transaction_timeout";
 
-/** Pure: a limit from before there was a least one is raised: with it no session begins, the platform's neither. */
-function bearable(limit: string): string {
+/** Pure: raises a `transaction_timeout` that is too short for any session to start, the platform's included. */
+function raisedTransactionTimeout(limit: string): string {
   const ms = parseQuantity(limit, "ms") ?? 0;
   return ms > 0 && ms < leastTransactionMs ? `${leastTransactionMs}ms` : limit;
 }
 
-/** What the platform decides; nothing of it is in the catalog. */
+/** Settings that the platform determines; none of them is in the catalog. */
 function fixed(instance: Instance): [string, string][] {
   const { spec, paths } = instance;
   const storageMib = Number(spec.storageBytes / 1_048_576n);
@@ -69,12 +69,12 @@ function fixed(instance: Instance): [string, string][] {
     ["ssl_key_file", ownKeyFile(instance)],
     ["ssl_min_protocol_version", "TLSv1.2"],
     ["password_encryption", "scram-sha-256"],
-    // A session that is signing in while the allow-list changes is judged by the old one: not for long.
+    // A session that authenticates while the allow-list changes is checked against the old one: limit that time.
     ["authentication_timeout", "10s"],
     ["superuser_reserved_connections", String(reservedSlots)],
     ["reserved_connections", String(issuerSlots)],
     ["shared_preload_libraries", "pg_stat_statements,auto_explain"],
-    // Statements that set passwords are utility statements: neither counted nor logged, whether they work or fail.
+    // Statements that set passwords are utility statements: they are neither counted nor logged, even if they fail.
     ["pg_stat_statements.track_utility", "off"],
     ["log_statement", "none"],
     ["log_min_error_statement", "panic"],
@@ -89,30 +89,30 @@ function fixed(instance: Instance): [string, string][] {
     ["wal_log_hints", "on"],
     ["max_wal_senders", "10"],
     ["max_replication_slots", "10"],
-    // A forgotten slot must not fill the disk.
+    // An abandoned slot must not fill the disk.
     ["max_slot_wal_keep_size", `${Math.max(Math.floor(storageMib / 5), 256)}MB`],
     ["autovacuum", "on"],
     ["huge_pages", "off"],
   ];
-  // Sessions of the platform pin it to off.
+  // Sessions of the platform set it to off.
   if (instance.writesBlocked === true) all.push(["default_transaction_read_only", "on"]);
   if (Number(spec.version) >= 17) all.push(["allow_alter_system", "off"]);
   return [...all, ...replicationSettings(instance, storageMib)];
 }
 
-/** Of a service that has, or had, several members; all of them can change while the engine runs. */
+/** Settings of a service that has or had replicas. All of them can change while the engine runs. */
 function replicationSettings(instance: Instance, storageMib: number): [string, string][] {
   if (instance.spec.replication === undefined) return [];
   const conninfo = primaryConninfo(instance);
   const own = ownMember(instance);
   return [
-    // Members show each other certificates.
+    // Members authenticate each other by certificate.
     ["ssl_ca_file", `${instance.paths.tls}/ca.crt`],
     ["wal_receiver_status_interval", "1s"],
     ["wal_retrieve_retry_interval", "500ms"],
     ["wal_receiver_timeout", "5s"],
     ["wal_sender_timeout", "10s"],
-    // Another primary has no slot yet for the log that a follower lacks at first.
+    // A new primary has no slot yet for the log that a follower lacks.
     ["wal_keep_size", `${Math.max(Math.min(Math.floor(storageMib / 10), 1_024), 64)}MB`],
     ...synchronousSettings(instance),
     ...(conninfo === undefined || own === undefined
@@ -124,19 +124,19 @@ function replicationSettings(instance: Instance, storageMib: number): [string, s
   ];
 }
 
-/** One of them is enough: the others may be behind. */
+/** One synchronous replica is enough; the others may lag. */
 function synchronousSettings({ spec }: Instance): [string, string][] {
   const names = spec.replication?.syncNumbers.map((number) => `"${memberName(number)}"`) ?? [];
   if (names.length === 0 || roleOf(spec) !== "primary") return [];
   return [["synchronous_standby_names", `ANY 1 (${names.join(", ")})`]];
 }
 
-/** The members' certificates, by the common name. */
+/** Maps members' certificates to the replication role by common name. */
 function memberLines({ spec }: Instance): string[] {
   return (spec.replication?.members ?? []).map(({ nodeId }) => `${memberMap} "${nodeId}" ${replicaRole}\n`);
 }
 
-/** TLS and SCRAM for those on the list, the socket for the platform, nothing for anybody else. */
+/** TLS and SCRAM for the allow-list, the socket for the platform, and rejection of everything else. */
 function rules({ spec }: Instance): string {
   const members = spec.replication !== undefined && roleOf(spec) !== "none";
   const lines = [
@@ -154,7 +154,7 @@ function rules({ spec }: Instance): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Through the socket come those whom the pooler took in, each with the proof of its own password. */
+/** Socket rules for PgBouncer, which connects as its clients with their own SCRAM proof. */
 const poolerRules = [
   `local   ${platform}    ${poolerRole}                    peer map=${platform}`,
   `local   all         ${poolerRole},${replicaRole}        reject`,
@@ -162,7 +162,7 @@ const poolerRules = [
   "local   all         all                                 scram-sha-256",
 ];
 
-/** A role of the platform has one database, from its own networks, whatever the owner's list says. */
+/** A platform role may connect to one database from its own networks, independent of the owner's allow-list. */
 function platformAccessRules({ role, database, from }: PlatformAccess): string[] {
   return [
     ...from.map((cidr) => `hostssl "${database.replaceAll('"', '""')}" ${role} ${cidr} scram-sha-256`),
@@ -170,7 +170,7 @@ function platformAccessRules({ role, database, from }: PlatformAccess): string[]
   ];
 }
 
-/** By certificate from wherever they are: who may reach the machine at all is for its edge. */
+/** Members connect by certificate from any address; the machine's firewall restricts who can reach it. */
 const memberRules = [
   `hostssl replication ${replicaRole} all cert map=${memberMap}`,
   `hostssl ${platform} ${replicaRole} all cert map=${memberMap}`,

@@ -37,8 +37,8 @@ test.each([
   ["WARNING:  hot standby is not possible because of insufficient parameter settings"],
 ])("an engine that says %s says which setting", (line) => {
   const detail = "max_connections = 400 is a lower setting than on the primary server, where its value was 500.";
-  const words = `2026-11-28 05:07:07 GMT [24] ${line}\n2026-11-28 05:07:07 GMT [24] DETAIL:  ${detail}\n`;
-  expect(lackingSettings(words)).toEqual({ max_connections: 500 });
+  const output = `2026-11-28 05:07:07 GMT [24] ${line}\n2026-11-28 05:07:07 GMT [24] DETAIL:  ${detail}\n`;
+  expect(lackingSettings(output)).toEqual({ max_connections: 500 });
 });
 
 test("an engine that ended for another reason lacks no setting", () => {

@@ -1,7 +1,7 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 /**
- * Settings that replay takes at least as much of as the engine that wrote the log had: PostgreSQL compares them in
- * CheckRequiredParameterValues. `control` is the name that pg_controldata prints.
+ * Settings that a replay needs at least as much of as the engine that wrote the log had (CheckRequiredParameterValues
+ * in PostgreSQL). `control` is the name in the output of pg_controldata.
  */
 const required = [
   { name: "max_connections", control: "max_connections" },
@@ -13,10 +13,10 @@ const required = [
 
 export const requiredNames: readonly string[] = required.map(({ name }) => name);
 
-/** Values by the name of the setting. */
+/** Values by the setting's name. */
 export type RequiredSettings = Readonly<Record<string, number>>;
 
-/** Pure: the settings of the log that the data replayed last, by what pg_controldata printed. */
+/** Pure: settings of the log that the data replayed last, from the output of pg_controldata. */
 export function controlSettings(printed: string): RequiredSettings {
   const found = required.flatMap(({ name, control }) => {
     const value = new RegExp(`^${control} setting:\\s+(\\d+)$`, "m").exec(printed)?.[1];
@@ -34,22 +34,24 @@ export function greatestOf(...all: readonly RequiredSettings[]): RequiredSetting
   return Object.fromEntries(greatest);
 }
 
-/** Pure: does the first have more of a setting than the second? */
+/** Pure: true if the first has a greater value of some setting than the second. */
 export function exceeds(some: RequiredSettings, others: RequiredSettings): boolean {
   return requiredNames.some((name) => (lookUp(some, name) ?? 0) > (lookUp(others, name) ?? 0));
 }
 
-/** Pure: the settings that recovery ended for, by the last words of the engine; undefined when it ended for another reason. */
-export function lackingSettings(words: string): RequiredSettings | undefined {
-  if (!/(recovery aborted|hot standby is not possible) because of insufficient parameter settings/.test(words))
+/**
+ * Pure: settings that the engine lacked when it ended the recovery, from its last lines; undefined for another reason.
+ */
+export function lackingSettings(output: string): RequiredSettings | undefined {
+  if (!/(recovery aborted|hot standby is not possible) because of insufficient parameter settings/.test(output))
     return undefined;
-  const found = words.matchAll(
+  const found = output.matchAll(
     /(\w+) = \d+ is a lower setting than on the primary server, where its value was (\d+)\./g,
   );
   return greatestOf(...[...found].map(([, name = "", value]) => ({ [name]: Number(value) })));
 }
 
-/** Pure: in words for users. */
+/** Pure: text for users, such as `max_connections = 200, max_wal_senders = 10`. */
 export function printSettings(settings: RequiredSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `${name} = ${value}`)

@@ -1,41 +1,46 @@
 import { isPinned } from "@holdfast/common/postgresql/session-settings.ts";
+import type { ChangeOptions } from "../contents-facets.ts";
 import type { Instance } from "../engine-driver.ts";
+import { EngineBusy, EngineRefused } from "../engine-errors.ts";
 import { platform } from "./layout.ts";
 import { escapeIdentifier, escapeLiteral, platformClient, superuserSettings } from "./platform-client.ts";
 
 /** A connection of the platform: superuser over the Unix socket. */
 export interface Session {
-  /** One statement; several without values. Rows of the last one. */
+  /** Runs one statement, or several if there are no values. Returns the rows of the last one. */
   rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly database?: string;
-  /** Bound of one statement in milliseconds. */
+  /** Statement timeout in milliseconds, 30,000 by default. */
   readonly statementMs?: number;
-  /** How long one may wait for a lock; half of that when not given. */
+  /** Lock timeout in milliseconds; half of `statementMs` by default. */
   readonly lockMs?: number;
-  /** Whose rights it has; the superuser's when not given. */
+  /** Role whose privileges it has; the superuser's by default. */
   readonly role?: string;
-  /** Its commits wait for no replica. */
+  /** True if its commits do not wait for replicas. */
   readonly isLocal?: true;
 }
 
 /** A session that stays open until it is closed. */
 export interface OpenSession extends Session {
-  /** Why it is of no use any more; undefined while it is. */
+  /** Error that ended the session; undefined while it is usable. */
   readonly broken: Error | undefined;
   close(): void;
-  /** Ends it at once, and its statement soon after. */
+  /** Closes the connection at once, which soon ends its statement. */
   abort(): void;
 }
 
-/** Settings of which a session of ours shows its own value, not the one that users get. */
-export function isOwn(setting: string): boolean {
+/** True for settings that the platform's sessions have values of their own for. */
+export function isOverridden(setting: string): boolean {
   return setting in superuserSettings || isPinned(setting);
 }
 
-/** Opens a session, runs the work and closes it again; an abort ends the connection at once, and its statement soon after. */
+/**
+ * Opens a session, runs the work and closes the session. An abort closes the connection at once, which soon ends the
+ * statement.
+ */
 export async function withSession<T>(
   instance: Instance,
   signal: AbortSignal,
@@ -58,7 +63,7 @@ export async function withSession<T>(
   }
 }
 
-/** Opens a session; an abort before it is open throws. */
+/** Opens a session. Throws if the signal aborts before it is open. */
 export async function openSession(
   instance: Instance,
   {
@@ -81,9 +86,9 @@ export async function openSession(
   client.on("error", (error) => {
     broken = error;
   });
-  // The client has no cancel of its own: a socket that is gone fails whatever waits on it.
+  // pg has no cancellation: destroying the socket fails whatever waits for it.
   const abort = () => client.connection.stream.destroy(new Error("aborted"));
-  // Closing is told, not awaited: the engine's end of it costs the caller nothing.
+  // Closing is not awaited, so that the caller does not wait for the engine.
   const close = () => {
     client.end().catch(() => client.connection.stream.destroy());
   };
@@ -110,15 +115,68 @@ export async function openSession(
   };
 }
 
-/** SQLSTATE of an error of the engine, or the code of a failed connection. */
+/** SQLSTATE of an engine's error, or the code of a failed connection; empty for other errors. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** What the engine said, or any other error. */
+/** Message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 export const identifier = (name: string): string => escapeIdentifier(name);
 export const literal = (text: string): string => escapeLiteral(text);
+
+/** SQLSTATE classes that mean the request was refused, not that the platform failed. */
+const refusals = ["0A", "22", "23", "2B", "3D", "42", "55"];
+
+/** lock_not_available and query_canceled: the engine ended the statement at a timeout and rolled it back. */
+const busy = ["55P03", "57014"];
+
+/** Converts a refusal of the engine to EngineRefused or EngineBusy; returns other errors as they are. */
+export function refusalOf(error: unknown): unknown {
+  if (busy.includes(codeOf(error))) return new EngineBusy(messageOf(error), { cause: error });
+  return refusals.includes(codeOf(error).slice(0, 2)) ? new EngineRefused(messageOf(error), { cause: error }) : error;
+}
+
+/** Timeouts of a change's sessions: waiting for users' locks may take all of its time. */
+export function timeoutsOf({ withinMs = 30_000 }: ChangeOptions = {}): SessionOptions {
+  return { statementMs: withinMs, lockMs: withinMs };
+}
+
+/**
+ * Like `withSession`, for a change of the named object: one at a time, by an advisory lock. A statement that an earlier
+ * call left running, because its agent was killed or gave up, ends before the lock is granted. Throws EngineRefused or
+ * EngineBusy if the engine refuses.
+ */
+export async function withAdvisoryLock<T>(
+  instance: Instance,
+  name: string,
+  signal: AbortSignal,
+  options: ChangeOptions | undefined,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const locked = async (session: Session) => {
+    await session.rows("SELECT pg_advisory_lock(hashtextextended($1, 0))", [name]);
+    return work(session);
+  };
+  try {
+    return await withSession(instance, signal, locked, timeoutsOf(options));
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** Runs the work in one transaction and rolls it back if it throws. */
+export async function inTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  await session.rows("BEGIN");
+  try {
+    const result = await work();
+    await session.rows("COMMIT");
+    return result;
+  } catch (error) {
+    await session.rows("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,5 +1,5 @@
+import { createLane, type Lane } from "@holdfast/common/lane.ts";
 import type { EngineSession, SessionsFacet } from "../insight-facets.ts";
-import { insightLane } from "./insight-lane.ts";
 import { platformRoles } from "./layout.ts";
 import { type Session, withSession } from "./session.ts";
 
@@ -35,17 +35,17 @@ interface Row {
   readonly query: string;
 }
 
-/** Sessions of users, as pg_stat_activity has them. */
+/** Users' sessions, from pg_stat_activity. */
 export const sessions: SessionsFacet = {
   running: (instance, limit, signal) =>
-    inLane(instance, signal, async (session) => {
+    inInsightLane(instance, signal, async (session) => {
       const rows = await session.rows<Row>(runningSql, [platformRoles, limit + 1]);
       return { queries: rows.slice(0, limit).map(runningOf), truncated: rows.length > limit };
     }),
 
-  /** Judged and signalled by one statement: a pid that is another session's by then is not found. */
+  /** Checks and signals in one statement: a pid that was reused by another session is not found. */
   signal: (instance, { pid, startedUs: started }, { terminate }, signal) =>
-    inLane(instance, signal, async (session) => {
+    inInsightLane(instance, signal, async (session) => {
       const how = terminate ? "pg_terminate_backend(pid)" : "pg_cancel_backend(pid)";
       const rows = await session.rows<{ sent: boolean }>(
         `SELECT ${how} AS sent FROM pg_stat_activity WHERE ${ofUsers} AND pid = $2 AND ${startedUs} = $3::bigint`,
@@ -55,7 +55,7 @@ export const sessions: SessionsFacet = {
     }),
 };
 
-function inLane<T>(
+function inInsightLane<T>(
   instance: Parameters<typeof withSession>[0],
   signal: AbortSignal,
   work: (session: Session) => Promise<T>,
@@ -78,3 +78,9 @@ function runningOf(row: Row) {
     query: row.query,
   };
 }
+
+/**
+ * Statistics and session lists share one of the connections that are reserved for the platform; metrics use another
+ * one, and probes, users and databases the remaining ones. An agent runs a single engine.
+ */
+export const insightLane: Lane = createLane(1);

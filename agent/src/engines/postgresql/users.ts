@@ -8,16 +8,15 @@ import {
 import type { Instance } from "../engine-driver.ts";
 import type { ChangeOptions, PutUserOptions, UsersFacet } from "../contents-facets.ts";
 import { EngineRefused } from "../engine-errors.ts";
-import { boundsOf, withTurn } from "./change.ts";
-import { type DatabaseList, inEachDatabase, inShort, listDatabases } from "./database-list.ts";
+import { identifier, literal, type Session, timeoutsOf, withAdvisoryLock, withSession } from "./session.ts";
+import { type DatabaseList, inEachDatabase, summarizeNames, listDatabases } from "./database-list.ts";
 import { groups, isReserved } from "./layout.ts";
 import { putUserSql } from "./put-user.ts";
-import { identifier, literal, type Session, withSession } from "./session.ts";
 
 export const users: UsersFacet = {
   list: (instance, signal) => withSession(instance, signal, listUsers),
   put: (instance, user, signal, options) =>
-    withTurn(instance, `user ${user.username}`, signal, options, (session) =>
+    withAdvisoryLock(instance, `user ${user.username}`, signal, options, (session) =>
       putUser(session, user, instance.spec.version, options?.expected),
     ),
   drop: dropUser,
@@ -32,7 +31,7 @@ export const users: UsersFacet = {
       return { exists: role !== undefined, matches: role?.rolpassword === verifier };
     }),
   settled: (instance, username, verifier, signal, options) =>
-    withTurn(instance, `user ${username}`, signal, options, async (session) => {
+    withAdvisoryLock(instance, `user ${username}`, signal, options, async (session) => {
       const [row] = isReserved(username) ? [] : await readRoles(session, "r.rolname = $1", [username]);
       if (row === undefined) return { exists: false, matches: false, role: "" };
       return { exists: true, matches: row.rolpassword === verifier, role: roleOf(row) };
@@ -47,7 +46,7 @@ interface RoleRow {
   readonly attributes: boolean;
 }
 
-/** The role is what the memberships say, as they are now; `custom` for what was made or changed in SQL. */
+/** The role follows from the current memberships; `custom` for a user that was created or changed in SQL. */
 async function listUsers(session: Session): Promise<EngineUserState[]> {
   const rows = await readRoles(session, "r.rolcanlogin", []);
   return rows
@@ -63,12 +62,12 @@ function roleOf({ groups: member }: RoleRow): "admin" | "readwrite" | "readonly"
 
 async function putUser(
   session: Session,
-  asked: EngineUser,
+  requested: EngineUser,
   version: string,
   expected: PutUserOptions["expected"],
 ): Promise<{ changed: boolean; role: string }> {
-  const [row] = await readRoles(session, "r.rolname = $1", [asked.username]);
-  const user = expected === "present" ? { ...asked, role: keptRole(row, asked.username) } : asked;
+  const [row] = await readRoles(session, "r.rolname = $1", [requested.username]);
+  const user = expected === "present" ? { ...requested, role: currentRole(row, requested.username) } : requested;
   const { role } = user;
   const isOurs = row?.rolpassword === user.verifier;
   if (isOurs && row.attributes && roleOf(row) === role) return { changed: false, role };
@@ -81,13 +80,16 @@ async function putUser(
   return { changed: true, role };
 }
 
-/** The role of a user that is to keep it. */
-function keptRole(row: RoleRow | undefined, username: string): string {
+/**
+ * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
+ * `custom`.
+ */
+function currentRole(row: RoleRow | undefined, username: string): string {
   if (row === undefined || !row.canlogin || isReserved(username))
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
   const role = roleOf(row);
   if (role !== "custom") return role;
-  const message = `${username} has rights of its own; change its password in the engine.`;
+  const message = `${username} has privileges of its own; change its password in the engine.`;
   throw new EngineRefused(message, { code: "not_possible" });
 }
 
@@ -102,7 +104,7 @@ function readRoles(session: Session, condition: string, values: readonly unknown
   );
 }
 
-/** What it owned goes to the default user, what it was granted is gone, and its sessions end. */
+/** Ends the user's sessions, reassigns its objects to the default user, revokes its grants and drops it. */
 function dropUser(
   instance: Instance,
   username: string,
@@ -110,7 +112,7 @@ function dropUser(
   options?: ChangeOptions,
 ): Promise<{ existed: boolean }> {
   const name = identifier(username);
-  return withTurn(instance, `user ${username}`, signal, options, async (session) => {
+  return withAdvisoryLock(instance, `user ${username}`, signal, options, async (session) => {
     if (username === defaultUser) throw new EngineRefused(`${defaultUser} owns the databases and cannot be dropped`);
     const [role] = isReserved(username)
       ? []
@@ -121,26 +123,27 @@ function dropUser(
     if (role === undefined) return { existed: false };
     const { closed, invalid } = await databasesWith(session, name);
     if (closed.length > 0) {
-      const message = `${username} owns objects in databases that allow no connections: ${inShort(closed)}. Allow them, or drop the databases.`;
+      const message = `${username} owns objects in databases that allow no connections: ${summarizeNames(closed)}. Allow them, or drop the databases.`;
       throw new EngineRefused(message, { code: "not_possible" });
     }
     if (invalid.length > 0) {
-      const message = `${username} owns objects in databases that are invalid: ${inShort(invalid)}. Drop the databases first.`;
+      const message = `${username} owns objects in databases that are invalid: ${summarizeNames(invalid)}. Drop the databases first.`;
       throw new EngineRefused(message, { code: "not_possible" });
     }
-    // Nobody comes back in while it is taken apart. It stays one of the users until it is gone.
+    // The limit keeps the user from signing in meanwhile. It remains in the list of users until it is dropped.
     await session.rows(
       `ALTER ROLE ${name} CONNECTION LIMIT 0; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${literal(username)}`,
     );
     try {
       await inEachDatabase(
         () => databasesWith(session, name),
-        (database) => withSession(instance, signal, (there) => disown(there, name), { ...boundsOf(options), database }),
+        (database) =>
+          withSession(instance, signal, (there) => reassignOwned(there, name), { ...timeoutsOf(options), database }),
       );
-      await disown(session, name);
+      await reassignOwned(session, name);
       await session.rows(`DROP ROLE ${name}`);
     } catch (error) {
-      // A user that stays can sign in as before, unless the engine is away too.
+      // If the drop fails, restore the connection limit, unless the engine is down too.
       await session.rows(`ROLLBACK; ALTER ROLE ${name} CONNECTION LIMIT ${role.limit}`).catch(() => undefined);
       throw error;
     }
@@ -148,19 +151,24 @@ function dropUser(
   });
 }
 
-/** The databases in which a role, by its quoted name, has objects or rights. */
+/** Databases in which a role, given as a quoted name, has objects or privileges. */
 async function databasesWith(session: Session, role: string): Promise<DatabaseList> {
   const rows = await session.rows<{ name: string }>(
     `SELECT datname AS name FROM pg_database WHERE oid IN
        (SELECT dbid FROM pg_shdepend WHERE refclassid = 'pg_authid'::regclass AND refobjid = $1::text::regrole)`,
     [role],
   );
-  const having = new Set(rows.map(({ name }) => name));
+  const owned = new Set(rows.map(({ name }) => name));
   const { ready, templates, closed, invalid } = await listDatabases(session);
-  const those = (names: readonly string[]) => names.filter((name) => having.has(name));
-  return { ready: those(ready), templates: those(templates), closed: those(closed), invalid: those(invalid) };
+  const withRole = (names: readonly string[]) => names.filter((name) => owned.has(name));
+  return {
+    ready: withRole(ready),
+    templates: withRole(templates),
+    closed: withRole(closed),
+    invalid: withRole(invalid),
+  };
 }
 
-async function disown(session: Session, name: string): Promise<void> {
+async function reassignOwned(session: Session, name: string): Promise<void> {
   await session.rows(`BEGIN; REASSIGN OWNED BY ${name} TO ${defaultUser}; DROP OWNED BY ${name}; COMMIT`);
 }

@@ -1,6 +1,6 @@
 import { EngineRefused } from "../engine-errors.ts";
 
-/** What each role may do, as ACL rules: later ones win. Nobody has CONFIG, ACL, MODULE, DEBUG, REPLICAOF or SHUTDOWN. */
+/** ACL rules of each role; later rules win. No role has CONFIG, ACL, MODULE, DEBUG, REPLICAOF or SHUTDOWN. */
 const rules: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries<readonly string[]>({
     admin: [
@@ -27,15 +27,17 @@ const rules: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** Arguments of ACL SETUSER that give a user exactly this role and password, whatever it had. */
+/**
+ * Arguments of ACL SETUSER that give a user exactly this role and password. Throws EngineRefused for an unknown role.
+ */
 export function accessOf(role: string, verifier: string): string[] {
   const granted = rules.get(role);
   if (granted === undefined) throw new EngineRefused(`${role} is no role: admin, readwrite or readonly`);
-  if (!/^#[0-9a-f]{64}$/.test(verifier)) throw new Error("a password that is no SHA-256");
+  if (!/^#[0-9a-f]{64}$/.test(verifier)) throw new Error("the verifier is no SHA-256 hash");
   return ["reset", "on", verifier, "~*", "&*", ...granted];
 }
 
-/** Commands that tell roles apart, for ACL DRYRUN: the first that a user may run says what it is. */
+/** Commands for ACL DRYRUN that distinguish roles: a user has the first role whose command it may run. */
 export const roleProbes: readonly { readonly role: string; readonly command: readonly string[] }[] = [
   { role: "admin", command: ["FLUSHALL"] },
   { role: "readwrite", command: ["SET", "key", "value"] },

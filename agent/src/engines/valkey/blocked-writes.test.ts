@@ -8,9 +8,8 @@ import { connectValkey, valkeyVerifier } from "../../../../test/support/engines/
 import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../test/support/engines/engine-machine.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { createValkeyDriver } from "./driver.ts";
-import { parseInfo } from "./info.ts";
+import { parseInfo, withSession } from "./session.ts";
 import { dataDirectory } from "./layout.ts";
-import { withSession } from "./session.ts";
 
 const mib = 1 << 20;
 
@@ -26,10 +25,10 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
     });
     afterAll(() => machine?.remove());
 
-    const command = async (...words: string[]) => {
+    const command = async (...args: string[]) => {
       const { call, close } = await connectValkey(machine, { user: "app_user", password: "secret" });
       try {
-        return await call(...words);
+        return await call(...args);
       } finally {
         await close();
       }
@@ -39,7 +38,7 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
     const blocked = () => ({ ...machine.instance, writesBlocked: true });
     const fileOf = (name: string) => join(dataDirectory(machine.instance), name);
 
-    it("refuses what needs more, takes deletions, and evicts nothing for it", async () => {
+    it("refuses commands that need memory, accepts deletions, and evicts nothing", async () => {
       for (const key of ["one", "two", "three"]) await command("SET", key, "1");
       await machine.driver.reload(blocked(), machine.signal);
       await expect(command("SET", "four", "1")).rejects.toThrow("OOM");
@@ -55,7 +54,7 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
       expect((await info()).get("maxmemory_policy")).toBe("allkeys-lru");
     });
 
-    it("starts with its writes blocked, with all of its data", async () => {
+    it("starts with blocked writes and all of its data", async () => {
       await machine.stop();
       const { name, content } = machine.driver.render(blocked())[0] ?? { name: "", content: "" };
       await writeFile(join(machine.instance.paths.config, name), content);
@@ -67,7 +66,7 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
       expect(await command("SET", "five", "1")).toBe("OK");
     });
 
-    it("has its log written anew once that is large for the disk, and no snapshot beside it", async () => {
+    it("has its log rewritten once it is large for the disk, and no snapshot", async () => {
       await writeFile(fileOf("dump.rdb"), "of before");
       const rewrites = async () => Number((await info()).get("aof_rewrites"));
       const free = (totalBytes: number) =>
@@ -76,17 +75,17 @@ describe.each(["8.1", "9"])("a valkey %s whose disk fills", (version) => {
       await free(1_000 * mib);
       expect([await rewrites(), existsSync(fileOf("dump.rdb"))]).toEqual([0, false]);
       await free(40 * mib);
-      await waitUntil("it is written anew", async () => {
+      await waitUntil("it is rewritten", async () => {
         const now = await info();
         return now.get("aof_rewrite_in_progress") === "0" && Number(now.get("aof_current_size")) < 2 * mib;
       });
-      // It has nothing to give any more.
+      // Another rewrite would gain nothing.
       await free(40 * mib);
       expect(await rewrites()).toBe(1);
       expect(await command("STRLEN", "same")).toBe(mib);
     });
 
-    it("starts without the files that an interrupted rewrite left", async () => {
+    it("starts without the files of an interrupted rewrite", async () => {
       await machine.stop("SIGKILL");
       await writeFile(fileOf("temp-rewriteaof-bg-7.aof"), "half");
       await machine.bootstrap();

@@ -28,12 +28,12 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
     afterAll(() => machine?.remove());
 
     const enter = () => connectValkey(machine, { user: "app_user", password: "secret" });
-    const look = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
-    const checkOf = async (name: string) => (await look()).checks.find((check) => check.name === name);
+    const observe = () => machine.driver.observe(machine.instance, AbortSignal.timeout(3_000));
+    const checkOf = async (name: string) => (await observe()).checks.find((check) => check.name === name);
     const alive = () => waitUntil("it answers", async () => (await checkOf("liveness"))?.status === "healthy");
 
-    /** Resolves when the engine has begun to say that it is busy. */
-    async function begin(script: string): Promise<{ readonly ended: Promise<string> }> {
+    /** Resolves when the engine reports that it is busy. */
+    async function startScript(script: string): Promise<{ readonly ended: Promise<string> }> {
       const { call, close } = await enter();
       const run = async () => {
         const answer = await call("EVAL", script, "0").then(String, (error: Error) => error.message);
@@ -45,10 +45,10 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       return { ended };
     }
 
-    const command = async (...words: string[]) => {
+    const command = async (...args: string[]) => {
       const { call, close } = await enter();
       try {
-        return await call(...words);
+        return await call(...args);
       } finally {
         await close();
       }
@@ -56,10 +56,10 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
 
     beforeEach(alive);
 
-    it("answers every look at it, with the way to end the script", async () => {
-      const { ended } = await begin(endless);
-      for (let looks = 0; looks < 3; looks += 1) {
-        const { answered, checks } = await look();
+    it("responds to every observation, and reports how to end the script", async () => {
+      const { ended } = await startScript(endless);
+      for (let round = 0; round < 3; round += 1) {
+        const { answered, checks } = await observe();
         expect(answered).toBe(true);
         expect(checks.find(({ name }) => name === "liveness")?.status).toBe("degraded");
         expect(checks.find(({ name }) => name === "commands")?.reason).toMatch(/SCRIPT KILL.*stop/);
@@ -80,8 +80,8 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       await close();
     });
 
-    it("refuses changes of users in words, as something that works later", async () => {
-      const { ended } = await begin(endless);
+    it("refuses changes of users with a message, as busy", async () => {
+      const { ended } = await startScript(endless);
       const user = create(EngineUserSchema, { username: "other", role: "readonly", verifier });
       const put = machine.driver.users?.put(machine.instance, user, machine.signal);
       await expect(put).rejects.toMatchObject({ name: "EngineBusy", message: expect.stringContaining("SCRIPT KILL") });
@@ -96,13 +96,13 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       const watched = await watchValkey(machine.instance);
       const isRefused = (before: number) =>
         waitUntil("the snapshot is refused", () => watched.refusals > before, { everyMs: 10 });
-      const { ended } = await begin(endless);
+      const { ended } = await startScript(endless);
       const opened = openSnapshot(watched.instance, machine.signal);
       await isRefused(0);
       await command("SCRIPT", "KILL");
       await ended;
       const source = await opened;
-      const script = await begin(endless);
+      const script = await startScript(endless);
       const before = watched.refusals;
       const bytes: Uint8Array[] = [];
       const reading = (async () => {
@@ -117,8 +117,8 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       expect(Buffer.concat(bytes).includes("kept")).toBe(true);
     });
 
-    it("says what keeps it from being ready, for an agent that finds it running", async () => {
-      const { ended } = await begin(endless);
+    it("reports why it is not ready, to an agent that finds it running", async () => {
+      const { ended } = await startScript(endless);
       const ready = machine.driver.ready(machine.instance, machine.signal);
       await expect(ready).rejects.toMatchObject({
         name: "EngineBusy",
@@ -129,7 +129,7 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       await machine.driver.ready(machine.instance, machine.signal);
     });
 
-    it("is ready with its memory full, and takes deletions", async () => {
+    it("is ready with full memory, and accepts deletions", async () => {
       await command("SET", "large", "x".repeat(1 << 20));
       await machine.stop();
       const config = join(machine.instance.paths.config, "valkey.conf");
@@ -138,7 +138,7 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       await machine.start();
       await machine.driver.ready(machine.instance, machine.signal);
       await expect(command("SET", "more", "1")).rejects.toThrow("OOM");
-      expect((await look()).checks[0]).toMatchObject({ name: "liveness", reason: "memory full" });
+      expect((await observe()).checks[0]).toMatchObject({ name: "liveness", reason: "memory full" });
       expect(await command("DEL", "large")).toBe(1);
       await machine.stop();
       await machine.writeConfig();
@@ -146,16 +146,16 @@ describe.each(["8.1", "9"])("a valkey %s that a script keeps busy", (version) =>
       await machine.driver.ready(machine.instance, machine.signal);
     });
 
-    it("is freed of a script that has written nothing, so that it stops in order", async () => {
-      const { ended } = await begin(endless);
+    it("ends a script without writes, so that it shuts down cleanly", async () => {
+      const { ended } = await startScript(endless);
       await machine.driver.endCommands?.(machine.instance, machine.signal);
       expect(await ended).toMatch(/killed/);
       await alive();
     });
 
-    it("comes back without a trace of a script that had written when it was killed", async () => {
+    it("restarts without the writes of a script that was running when it was killed", async () => {
       await command("SET", "kept", "2");
-      await begin(endlessWriter);
+      await startScript(endlessWriter);
       await expect(command("SCRIPT", "KILL")).rejects.toThrow("UNKILLABLE");
       await machine.driver.endCommands?.(machine.instance, machine.signal);
       await machine.stop("SIGKILL");

@@ -6,7 +6,7 @@ import { createEngineMachine, type EngineMachine, hasEngine } from "../../../../
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { createValkeyDriver } from "./driver.ts";
 
-/** What nobody may do. */
+/** Commands that no user may run. */
 const forbidden: readonly string[] = [
   "CONFIG GET maxmemory",
   "CONFIG SET dir /tmp",
@@ -42,7 +42,7 @@ const forAll: readonly string[] = ["GET key", "SCAN 0", "INFO", "PING", "CLIENT 
 const roles = { app_user: "admin", writer: "readwrite", reader: "readonly" } as const;
 
 describe.each(["8.1", "9"])("users of valkey %s", (version) => {
-  describe.skipIf(!hasEngine("valkey", version))("stay inside", () => {
+  describe.skipIf(!hasEngine("valkey", version))("are confined", () => {
     let machine: EngineMachine;
 
     beforeAll(async () => {
@@ -58,7 +58,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
     });
     afterAll(() => machine?.remove());
 
-    it.each(Object.entries(roles))("%s does what the role %s is for and no more", async (user, role) => {
+    it.each(Object.entries(roles))("%s may do what the role %s allows, and no more", async (user, role) => {
       const allowed = [...forAll, ...(role === "readonly" ? [] : forWriters), ...(role === "admin" ? forAdmins : [])];
       for (const line of [...forbidden, ...forAdmins, ...forWriters, ...forAll]) {
         const client = await connectValkey(machine, { user, password: "secret" });
@@ -72,7 +72,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
       }
     });
 
-    it("never see what the platform writes, nor become the platform", async () => {
+    it("cannot see the platform's writes or sign in as the platform", async () => {
       const client = await connectValkey(machine, { user: "app_user", password: "secret" });
       await machine.driver.observe(machine.instance, machine.signal);
       for (const database of ["0", "15", "16"]) {
@@ -85,7 +85,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
       }
     });
 
-    it("fill the memory, and the engine is told as full, not as dead", async () => {
+    it("can fill the memory, and the engine reports full, not unhealthy", async () => {
       const client = await connectValkey(machine, { user: "writer", password: "secret" });
       let values = 0;
       const fill = async (size: number) => {
@@ -98,7 +98,7 @@ describe.each(["8.1", "9"])("users of valkey %s", (version) => {
       };
       // Large values first, then small ones into what the refused large one left.
       for (const size of [1_000_000, 10_000, 100]) await fill(size);
-      // What sessions that end give back makes a little room once more.
+      // Ended sessions free a little memory once more.
       const liveness = await waitUntil("its probe finds no room", async () => {
         await fill(1);
         const [check] = (await machine.driver.observe(machine.instance, machine.signal)).checks;

@@ -1,22 +1,29 @@
-import { listenersOf } from "../engine-addresses.ts";
+import { listenersOf } from "../addresses.ts";
 import type { EngineDeps } from "../engine-deps.ts";
-import type { EngineDriver, Fingerprint } from "../engine-driver.ts";
+import type { Companion, EngineCommand, EngineDriver, Fingerprint, Instance } from "../engine-driver.ts";
 import { createBackup } from "./backup/backup.ts";
 import { bootstrap } from "./bootstrap.ts";
-import { command, listener } from "./command.ts";
 import { endCommands } from "./end-commands.ts";
-import { createFreeRoom, removeLeftovers } from "./free-room.ts";
+import { dataDirectory } from "./layout.ts";
 import { explainFailure, parseLog } from "./log.ts";
 import { metrics } from "./metrics.ts";
 import { observe } from "./observe.ts";
 import { ready } from "./ready.ts";
+import { createSpaceReclaimer, removeTemporaryFiles } from "./reclaim-space.ts";
 import { reload } from "./reload.ts";
 import { render } from "./render.ts";
-import { followNobody } from "./replication/follower-files.ts";
+import { stopFollowing } from "./replication/follower-files.ts";
 import { createReplication } from "./replication/replication.ts";
 import { users } from "./users.ts";
 
-/** Valkey on a Unix socket only, behind a listener that speaks TLS and holds to the allow-list. */
+/**
+ * Driver of Valkey.
+ *
+ * The engine listens on a Unix socket only. HAProxy, a companion, terminates TLS and enforces the allow-list in front
+ * of it (listener-config.ts); members of a service replicate through a second port of HAProxy by certificate
+ * (replication/). The append-only file holds all data; snapshots are taken only for backups. The agent signs in over
+ * the socket as the platform's user, whose random password is stored beside the data.
+ */
 export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   return {
     engine: "valkey",
@@ -29,15 +36,15 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
     listeners: listenersOf,
     async bootstrap(instance) {
       await bootstrap(deps, instance);
-      await removeLeftovers(instance);
-      await followNobody(instance);
+      await removeTemporaryFiles(instance);
+      await stopFollowing(instance);
     },
     command,
-    companions: (instance) => [listener(instance)],
+    companions: (instance) => [haproxy(instance)],
     ready,
     stop: { signal: "SIGTERM", graceMs: 60_000 },
     endCommands,
-    freeRoom: createFreeRoom(Date.now),
+    freeRoom: createSpaceReclaimer(Date.now),
     reload,
     observe,
     parseLog,
@@ -49,7 +56,7 @@ export function createValkeyDriver(deps: EngineDeps): EngineDriver {
   };
 }
 
-/** Without the listener nothing could hold to the allow-list, so the engine counts as absent. */
+/** Without HAProxy the allow-list cannot be enforced, so the engine counts as absent. */
 async function fingerprint({ run }: EngineDeps, software: string, signal: AbortSignal): Promise<Fingerprint> {
   try {
     await run([`${software}/sbin/haproxy`, "-v"], { signal });
@@ -60,8 +67,26 @@ async function fingerprint({ run }: EngineDeps, software: string, signal: AbortS
   try {
     const version = /v=(\d\S*)/.exec(await run([`${software}/bin/valkey-server`, "--version"], { signal }))?.[1];
     if (version !== undefined) return { present: true, version };
-    return { present: false, reason: `${software}/bin/valkey-server does not tell its version` };
+    return { present: false, reason: `${software}/bin/valkey-server did not print its version` };
   } catch (error) {
     return { present: false, reason: error instanceof Error ? error.message : String(error) };
   }
+}
+
+const env = { LC_ALL: "C", TZ: "UTC" };
+
+function command(instance: Instance): EngineCommand {
+  const { software, config } = instance.paths;
+  return { argv: [`${software}/bin/valkey-server`, `${config}/valkey.conf`], env, cwd: dataDirectory(instance) };
+}
+
+/** HAProxy, the only process that listens for clients. */
+function haproxy(instance: Instance): Companion {
+  const { software, config } = instance.paths;
+  return {
+    name: "listener",
+    command: { argv: [`${software}/sbin/haproxy`, "-db", "-f", `${config}/listener.cfg`], env, cwd: "/" },
+    // HAProxy has no handler for SIGTERM, and the kernel drops unhandled signals to the first process of a namespace.
+    stop: { signal: "SIGUSR1", graceMs: 2_000 },
+  };
 }

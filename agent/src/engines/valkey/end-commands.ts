@@ -3,13 +3,13 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { withSession } from "./session.ts";
 
-/** With the time until a script may be ended, and those that others sent meanwhile. */
+/** Includes the time until a script may be killed, and scripts that other clients send meanwhile. */
 const withinMs = 3_000;
-const againMs = 50;
+const retryMs = 50;
 
 /**
- * Ends scripts and functions until the engine is free, or the one that runs has written: only the end of the engine ends that one,
- * and undoes what it wrote. Never throws.
+ * Kills scripts and functions until the engine is free, or until the running one has written: only the engine's exit
+ * ends such a script and undoes its writes. Never throws.
  */
 export async function endCommands(instance: Instance, signal: AbortSignal): Promise<void> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
@@ -37,10 +37,10 @@ export async function endCommands(instance: Instance, signal: AbortSignal): Prom
           ),
         { database: null },
       );
-      if (refusals.some((words) => words.startsWith("UNKILLABLE"))) return;
-      await sleep(againMs, undefined, { signal: bounded });
+      if (refusals.some((reply) => reply.startsWith("UNKILLABLE"))) return;
+      await sleep(retryMs, undefined, { signal: bounded });
     }
   } catch {
-    // The engine does not answer, or has ended.
+    // The engine does not respond, or has exited.
   }
 }

@@ -1,17 +1,17 @@
 import { isIPv6 } from "node:net";
 import type { Instance } from "../engine-driver.ts";
-import { addressesOf } from "../engine-addresses.ts";
-import { authorityFile, membersFile, peerPort } from "./replication/peer-way.ts";
+import { addressesOf } from "../addresses.ts";
+import { authorityFile, membersFile, peerPort } from "./replication/peer-port.ts";
 import { allowListFile, certificateFile, engineSocket, listenerSocket } from "./layout.ts";
 
-/** Sessions of other members and of what they try again. */
+/** Connections reserved for other members, retries included. */
 const reservedPeers = 16;
 
 /**
- * HAProxy in front of valkey, which knows no addresses: it looks at where a connection comes from before TLS begins, and
- * once more when TLS is done, ends TLS with the machine's own key, and goes on through the Unix socket. With valkey on no
- * TCP port at all there is no way around the allow-list, whatever else runs on the host. Members come by a port of their own,
- * with their certificates.
+ * Configuration of HAProxy in front of Valkey. Valkey itself has no allow-list by address, so HAProxy checks the
+ * client's address before and after the TLS handshake, terminates TLS with the machine's certificate, and forwards to
+ * the Unix socket. Valkey listens on no TCP port, so nothing on the host can bypass the allow-list. Members connect to
+ * a port of their own with client certificates.
  */
 export function listenerConfig(instance: Instance, clients: number): string {
   const { spec } = instance;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { shownAuthorities } from "./listener.ts";
+import { listedAuthorities } from "./listener.ts";
 
-const shown = `Filename: /var/lib/holdfast/instance/tls/ca.crt
+const output = `Filename: /var/lib/holdfast/instance/tls/ca.crt
 Status: Used
  
 Certificate #1:
@@ -15,7 +15,7 @@ SHA1 FingerPrint: 0A4F37C3812E59155D1441671A07E3FF7934B43E
 Subject: /CN=old
 `;
 
-test("the listener tells its authorities by their fingerprints", () => {
+test("the listener's authorities are identified by their fingerprints", () => {
   const both = ["0A4F37C3812E59155D1441671A07E3FF7934B43E", "C64F37C3812E59155D1441671A07E3FF7934B43E"];
-  expect(shownAuthorities(shown)).toEqual(both);
+  expect(listedAuthorities(output)).toEqual(both);
 });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { explainFailure, parseLog } from "./log.ts";
 
-it("reads valkey's lines, and no others", () => {
+it("parses valkey's lines only", () => {
   expect(parseLog("1:M 21 Nov 2026 09:05:37.160 * Server initialized")).toEqual({
     time: new Date("2026-11-21T09:05:37.160Z"),
     level: "info",

@@ -4,7 +4,7 @@ const levels: ReadonlyMap<string, LogLevel> = new Map(
   Object.entries<LogLevel>({ ".": "debug", "-": "debug", "*": "info", "#": "warning" }),
 );
 
-/** `1:M 21 Nov 2026 09:05:37.160 * words`; the process runs with TZ=UTC. */
+/** Parses a line such as `1:M 21 Nov 2026 09:05:37.160 * Ready to accept connections`; the process runs with TZ=UTC. */
 export function parseLog(line: string): ParsedLogLine | undefined {
   const match = /^\d+:[A-Z] (\d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}\.\d{3}) ([.\-*#]) (.*)$/.exec(line);
   if (match === null) return undefined;
@@ -12,7 +12,7 @@ export function parseLog(line: string): ParsedLogLine | undefined {
   return { time: new Date(`${time} UTC`), level: levels.get(mark) ?? "info", message };
 }
 
-/** Pure: why the engine or its listener did not start, by the last lines that they printed. */
+/** Pure: cause of a failed start of the engine or its listener, by the last lines that they printed. */
 export function explainFailure(output: string): EngineFailure {
   const lines = output.split("\n").filter((line) => line.trim() !== "");
   const cases: [EngineFailure["cause"], RegExp][] = [
@@ -25,17 +25,17 @@ export function explainFailure(output: string): EngineFailure {
   for (const [cause, pattern] of cases) {
     const at = lines.findIndex((line) => pattern.test(line));
     if (at < 0) continue;
-    if (cause !== "configuration") return { cause, message: wordsOf(lines[at] ?? ""), parameter: undefined };
-    // The file's line and what is wrong with it follow.
+    if (cause !== "configuration") return { cause, message: messageOf(lines[at] ?? ""), parameter: undefined };
+    // The line of the file and the reason follow.
     const message = lines
       .slice(at, at + 4)
-      .map(wordsOf)
+      .map(messageOf)
       .join(" ");
     return { cause, message, parameter: />>> '([^\s"']+)/.exec(message)?.[1] };
   }
-  return { cause: "unknown", message: wordsOf(lines.at(-1) ?? ""), parameter: undefined };
+  return { cause: "unknown", message: messageOf(lines.at(-1) ?? ""), parameter: undefined };
 }
 
-function wordsOf(line: string): string {
+function messageOf(line: string): string {
   return parseLog(line)?.message ?? line.trim();
 }

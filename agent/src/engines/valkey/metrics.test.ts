@@ -10,15 +10,14 @@ import { createEngineSource } from "../../samples/engine-source.ts";
 import { openSnapshot } from "./backup/snapshot.ts";
 import { createValkeyDriver } from "./driver.ts";
 import { engineSocket } from "./layout.ts";
-import { parseInfo } from "./info.ts";
-import { withSession } from "./session.ts";
+import { parseInfo, withSession } from "./session.ts";
 
 const version = "8.1";
 const password = "a password";
 const stepMs = 10_000;
 const requests = 20_000;
 
-describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load that is known", () => {
+describe.skipIf(!hasEngine("valkey", version))("metrics of valkey under a known load", () => {
   let machine: EngineMachine;
   let nowMs = 0;
   const source = () => createEngineSource({ engine: () => machine, monotonicMs: () => nowMs });
@@ -32,7 +31,7 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
   });
   afterAll(() => machine?.remove());
 
-  /** What the work added, each second of the ten that it takes by the clock that the source is given. */
+  /** Growth by the work for each of the ten seconds that the source's clock advances. */
   async function during(work: () => Promise<unknown>): Promise<Readonly<Record<string, number | undefined>>> {
     const figures = source();
     await figures.read(machine.signal);
@@ -59,7 +58,7 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
       return (await source().read(machine.signal)).values["connections"] === 0;
     });
 
-  test("hits and misses are those of valkey-benchmark and of the engine", async () => {
+  test("hits and misses equal those of valkey-benchmark and of the engine", async () => {
     const client = await connect();
     await client.call("SET", "there", "1");
     const [hitsBefore, missesBefore] = [await info("keyspace_hits"), await info("keyspace_misses")];
@@ -79,8 +78,8 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
 
   test("memory and sessions are the engine's, without the platform's own", async () => {
     await untilNobodyIsThere();
-    const rest = (await source().read(machine.signal)).values;
-    expect(rest).toMatchObject({ connections: 0, valkey_connected_clients: 0 });
+    const idle = (await source().read(machine.signal)).values;
+    expect(idle).toMatchObject({ connections: 0, valkey_connected_clients: 0 });
     const clients = await Promise.all([connect(), connect(), connect()]);
     await clients[0]?.call("SET", "large", "x".repeat(8 << 20));
     const values = (await source().read(machine.signal)).values;
@@ -91,9 +90,9 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
     await Promise.all(clients.map((client) => client.close()));
   });
 
-  test("a snapshot that is being taken is no session of users, and takes none away", async () => {
+  test("a snapshot in progress does not change the number of users' sessions", async () => {
     const client = await connect();
-    // More than fits on the way, however the engine compresses it: the snapshot goes on while nobody reads it.
+    // More than fits into buffers, so that the snapshot stays in progress while it is not read.
     await client.call("SET", "random", randomBytes(8 << 20).toString("hex"));
     await client.close();
     await untilNobodyIsThere();
@@ -111,10 +110,10 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
     await snapshot.close();
   });
 
-  test("an engine without a free slot, or that hangs, tells nothing: a gap, never a zero", async () => {
+  test("an engine at its limit of clients, or that hangs, has a gap, never a zero", async () => {
     const figures = source();
     await figures.read(machine.signal);
-    const most = (count: number | string) =>
+    const limitClients = (count: number | string) =>
       withSession(machine.instance, machine.signal, (session) =>
         session.call("CONFIG", "SET", "maxclients", `${count}`),
       );
@@ -122,7 +121,7 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
       const [, found] = (await session.call("CONFIG", "GET", "maxclients")) as readonly string[];
       return found ?? "";
     });
-    await most(8);
+    await limitClients(8);
     const clients: Awaited<ReturnType<typeof connect>>[] = [];
     await expect(
       (async () => {
@@ -136,7 +135,7 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
     await expect(figures.read(machine.signal)).rejects.toThrow();
     await Promise.all(clients.map((client) => client.close()));
     await untilNobodyIsThere();
-    await most(usual);
+    await limitClients(usual);
 
     const [pid] = execFileSync(
       "pgrep",
@@ -147,7 +146,7 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
     ).split("\n");
     process.kill(Number(pid), "SIGSTOP");
     try {
-      // It takes connections and says nothing: the look ends by its own limit.
+      // It accepts connections and does not answer: the read ends at its own timeout.
       await expect(figures.read(machine.signal)).rejects.toThrow(/abort|timeout/i);
     } finally {
       process.kill(Number(pid), "SIGCONT");
@@ -155,13 +154,13 @@ describe.skipIf(!hasEngine("valkey", version))("figures of valkey under a load t
     expect((await figures.read(machine.signal)).values).toMatchObject({ connections: 0 });
   });
 
-  test("a restart is a gap, never a zero or a spike, and so is an engine that is gone", async () => {
+  test("a restart, or a stopped engine, is a gap, never a zero or a spike", async () => {
     const rates = ["valkey_keyspace_hits", "valkey_keyspace_misses", "valkey_evicted_keys"];
     const restarted = await during(async () => {
       await machine.stop("SIGKILL");
       await machine.start();
       await machine.driver.ready(machine.instance, machine.signal);
-      // More than was counted before: not to be seen by the counters falling.
+      // More than was counted before, so that the counters do not decrease.
       for (let n = 0; n < 3; n += 1) await benchmark("GET", "there");
     });
     expect(rates.map((name) => restarted[name])).toEqual([undefined, undefined, undefined]);

@@ -5,30 +5,29 @@ import { effectiveParameters, planOf } from "../effective-parameters.ts";
 import type { EngineCheck, EngineObservation, Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
-import { parseInfo } from "./info.ts";
+import { isEngineReply, parseInfo, type Session, withSession } from "./session.ts";
 import { endForbiddenSessions } from "./listener.ts";
 import { isOutOfMemory, probe } from "./probe.ts";
 import { runningParameters } from "./reload.ts";
 import { blockingParameter, isBlockingLimit } from "./render.ts";
-import { lookAtReplication, readInfo } from "./replication/status.ts";
-import { isAnswer, type Session, withSession } from "./session.ts";
+import { observeReplication, readInfo } from "./replication/status.ts";
 
 const probeMs = 2_000;
 
 /**
- * Fresh from the engine, through a new session each time. A probe that fails is an answer. An engine whose listener does not
- * answer is no more alive than one that takes no write: nobody gets in.
+ * Reads the engine's state through a new session each time; a failed probe is a result. The engine also counts as down
+ * if its listener does not respond, since no client can connect.
  */
 export async function observe(instance: Instance, signal: AbortSignal): Promise<EngineObservation> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(probeMs)]);
   const failed = (error: unknown): EngineObservation => {
     signal.throwIfAborted();
-    const checks = bounded.aborted ? [unhealthy(`no answer in ${probeMs} ms`)] : verdicts(error);
-    const answered = !bounded.aborted && isAnswer(error);
+    const checks = bounded.aborted ? [unhealthy(`no answer in ${probeMs} ms`)] : failureChecks(error);
+    const answered = !bounded.aborted && isEngineReply(error);
     return { answered, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
   };
-  const [engine, silence] = await Promise.all([
-    withSession(instance, bounded, (session) => look(instance, session)).catch(failed),
+  const [engine, listenerChecks] = await Promise.all([
+    withSession(instance, bounded, (session) => readEngine(instance, session)).catch(failed),
     endForbiddenSessions(instance, bounded).then(
       () => [],
       () => {
@@ -37,70 +36,72 @@ export async function observe(instance: Instance, signal: AbortSignal): Promise<
       },
     ),
   ]);
-  return silence.length === 0 || engine.version === "" ? engine : { ...engine, checks: silence };
+  return listenerChecks.length === 0 || engine.version === "" ? engine : { ...engine, checks: listenerChecks };
 }
 
-async function look(instance: Instance, session: Session): Promise<EngineObservation> {
+async function readEngine(instance: Instance, session: Session): Promise<EngineObservation> {
   const isReplica = roleOf(instance.spec) === "replica";
   const refusal = isReplica ? undefined : await probe(session).then(() => undefined, refusalOf);
   const replication =
     instance.spec.replication === undefined
       ? undefined
-      : lookAtReplication(instance, await readInfo(instance, session));
+      : observeReplication(instance, await readInfo(instance, session));
   const info = parseInfo(String(await session.call("INFO", "server", "clients", "persistence", "memory")));
   const clients = clientsOf("valkey", planOf(instance.spec));
   const running = await runningParameters(instance, session);
-  const known = parametersOf("valkey", instance.spec.version);
+  const catalog = parametersOf("valkey", instance.spec.version);
   const pendingRestart = [...effectiveParameters(instance)]
-    .filter(([name, value]) => known.get(name)?.needsRestart === true && running.get(name) !== value)
+    .filter(([name, value]) => catalog.get(name)?.needsRestart === true && running.get(name) !== value)
     .map(([name]) => name);
   const isBlocked = isOutOfMemory(refusal) && isBlockingLimit(info.get("maxmemory"));
   return {
     answered: true,
     version: info.get("valkey_version") ?? "",
     checks: [
-      refusal === undefined || isBlocked ? persistenceVerdict(info) : verdict(refusal),
+      refusal === undefined || isBlocked ? persistenceCheck(info) : livenessFailure(refusal),
       { name: "commands", status: "healthy", reason: "" },
       ...(replication?.checks ?? []),
       connectionsCheck(Number(info.get("connected_clients")), clients),
     ],
     pendingRestart,
-    effectiveParameters: Object.fromEntries(instance.writesBlocked === true ? unblocked(instance, running) : running),
+    effectiveParameters: Object.fromEntries(
+      instance.writesBlocked === true ? userParameters(instance, running) : running,
+    ),
     dataBytes: Number(info.get("aof_current_size") ?? 0),
-    ...(replication && { replication: replication.told }),
+    ...(replication && { replication: replication.reported }),
     memoryDataBytes: Number(info.get("used_memory") ?? 0),
   };
 }
 
-/** Why the engine takes no write; what is no answer of its own, and a script that runs, end the look. */
+/** The engine's refusal of a write. Any other error, and a running script, end the observation. */
 function refusalOf(error: unknown): unknown {
-  if (error instanceof EngineBusy || !isAnswer(error)) throw error;
+  if (error instanceof EngineBusy || !isEngineReply(error)) throw error;
   return error;
 }
 
-/** Pure: users are shown their own value of the parameter by which their writes are refused. */
-function unblocked(instance: Instance, running: ReadonlyMap<string, string>): Map<string, string> {
+/** Pure: reports the user's own value of the parameter that blocks writes. */
+function userParameters(instance: Instance, running: ReadonlyMap<string, string>): Map<string, string> {
   const own = effectiveParameters(instance).get(blockingParameter);
   return own === undefined ? new Map(running) : new Map(running).set(blockingParameter, own);
 }
 
 /**
- * Pure: a write is in memory before it is in the file, and undone by nobody when the file does not take it. The server
- * tries again each second and refuses further writes until then.
+ * Pure: a write is in memory before it is in the append-only file, and stays there if the file cannot take it. The
+ * server retries each second and refuses further writes until then.
  */
-function persistenceVerdict(info: ReadonlyMap<string, string>): EngineCheck {
+function persistenceCheck(info: ReadonlyMap<string, string>): EngineCheck {
   if (info.get("aof_last_write_status") === "err") return unhealthy("cannot write to disk");
   return { name: "liveness", status: "healthy", reason: "" };
 }
 
-/** Pure: the checks of an engine that could not be looked at. */
-function verdicts(error: unknown): EngineCheck[] {
-  if (!(error instanceof EngineBusy)) return [verdict(error)];
+/** Pure: checks of an engine that could not be observed. */
+function failureChecks(error: unknown): EngineCheck[] {
+  if (!(error instanceof EngineBusy)) return [livenessFailure(error)];
   return ["liveness", "commands"].map((name) => ({ name, status: "degraded", reason: error.message }));
 }
 
-/** Pure: what a failed probe says of the engine. */
-function verdict(error: unknown): EngineCheck {
+/** Pure: the liveness check for a failed probe. */
+function livenessFailure(error: unknown): EngineCheck {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (isOutOfMemory(error)) {
@@ -113,7 +114,7 @@ function verdict(error: unknown): EngineCheck {
   if (message.startsWith("MISCONF")) {
     return unhealthy(message.includes("No space left") ? "disk full" : "cannot write to disk");
   }
-  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("nobody listens");
+  if (code === "ENOENT" || code === "ECONNREFUSED") return unhealthy("not listening");
   return unhealthy(message);
 }
 

@@ -6,7 +6,7 @@ import { effectiveParameters } from "../effective-parameters.ts";
 import { type Session, withSession } from "./session.ts";
 
 describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {
-  describe.skipIf(!hasEngine("valkey", version))("as the engine itself takes them", () => {
+  describe.skipIf(!hasEngine("valkey", version))("compared with the engine", () => {
     let machine: EngineMachine;
 
     beforeAll(async () => {
@@ -21,13 +21,13 @@ describe.each(["8.1", "9"])("parameters of valkey %s", (version) => {
         (error: Error) => error.message,
       );
 
-    it("run with what was rendered, printed as the catalog writes it", async () => {
+    it("run with the rendered values, printed in the catalog's form", async () => {
       const observed = await machine.driver.observe(machine.instance, machine.signal);
       expect(observed.effectiveParameters).toEqual(Object.fromEntries(effectiveParameters(machine.instance)));
       expect(observed.pendingRestart).toEqual([]);
     });
 
-    it("are taken live unless they need a restart, at both ends of their range and with each value", async () => {
+    it("apply live unless they need a restart, at both ends of their range and for each value", async () => {
       await withSession(machine.instance, machine.signal, async (session) => {
         for (const [name, parameter] of parametersOf("valkey", version)) {
           const now = effectiveParameters(machine.instance).get(name) ?? "";

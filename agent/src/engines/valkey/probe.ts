@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { Session } from "./session.ts";
 
-/** Writes are refused because that is a setting: the engine would take them. */
+/** True if writes are refused by a setting (`min-replicas-to-write`) although the engine could take them. */
 function isBlocked(reason: unknown): boolean {
   return reason instanceof Error && /NOREPLICAS/.test(reason.message);
 }
 
-/** The engine takes no write that needs memory: it has none left, or its writes are blocked. */
+/** True if the engine refuses writes that need memory: the memory is full, or writes are blocked. */
 export function isOutOfMemory(reason: unknown): boolean {
   return reason instanceof Error && /^OOM|EXECABORT.*OOM|previous errors.*OOM/.test(reason.message);
 }
 
-/** A write that goes to disk like any other and that no user ever sees or meets: the key is new and gone in one step. */
+/** A durable write that no user can see: the key is created and deleted in one transaction. */
 export async function probe(session: Session): Promise<void> {
   const key = `holdfast:probe:${randomUUID()}`;
   const answers = [
@@ -20,7 +20,7 @@ export async function probe(session: Session): Promise<void> {
     session.call("DEL", key),
     session.call("EXEC"),
   ];
-  // The refused command has the reason; the error of EXEC only says that a command was refused.
+  // The refused command has the reason; EXEC's error only reports that a command was refused.
   const refused = (await Promise.allSettled(answers)).find(({ status }) => status === "rejected");
   if (refused?.status === "rejected" && !isBlocked(refused.reason)) throw refused.reason;
 }

@@ -5,27 +5,31 @@ import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { roleOf } from "../members.ts";
 import { endCommands } from "./end-commands.ts";
-import { secretFile, usersMadeFile } from "./layout.ts";
+import { secretFile, usersCreatedFile } from "./layout.ts";
 import { endForbiddenSessions } from "./listener.ts";
 import { isOutOfMemory, probe } from "./probe.ts";
-import { becomePrimary } from "./replication/become-primary.ts";
-import { dataOf } from "./replication/follower-files.ts";
+import { becomePrimary } from "./replication/replication.ts";
+import { dataRole } from "./replication/follower-files.ts";
 import { type Session, withSession } from "./session.ts";
 import { putUser } from "./users.ts";
 
 /**
- * Resolves when the engine takes a write, or as a replica answers, its listener listens, and the users that it was asked to be made with are there.
- * They are made once: what is dropped later stays so over restarts.
+ * Resolves when the engine accepts a write (a replica: responds), its listener listens, and the users of the first
+ * settings exist. Those are created only once, so that a user dropped later stays dropped over restarts.
  */
 export async function ready(instance: Instance, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await endForbiddenSessions(instance, signal);
-      await withSession(instance, signal, (session) => settle(instance, session));
+      await withSession(instance, signal, (session) => initialize(instance, session));
       return;
     } catch (error) {
-      // A follower has scripts of readers alone, which are nobody's loss: a promotion does not wait for them.
-      if (error instanceof EngineBusy && roleOf(instance.spec) === "primary" && (await dataOf(instance)) === "follower")
+      // On a follower only readers run scripts, which lose nothing: kill them so that the promotion does not wait.
+      if (
+        error instanceof EngineBusy &&
+        roleOf(instance.spec) === "primary" &&
+        (await dataRole(instance)) === "follower"
+      )
         await endCommands(instance, signal);
       else if (!isStarting(error)) throw error;
       await sleep(5, undefined, { signal });
@@ -33,25 +37,25 @@ export async function ready(instance: Instance, signal: AbortSignal): Promise<vo
   }
 }
 
-async function settle(instance: Instance, session: Session): Promise<void> {
+async function initialize(instance: Instance, session: Session): Promise<void> {
   if (roleOf(instance.spec) === "primary") {
     await becomePrimary(instance, session);
-    // One that is full takes reads and deletions.
+    // A full engine still serves reads and deletions.
     await probe(session).catch((error: unknown) => {
       if (!isOutOfMemory(error)) throw error;
     });
   } else {
     await session.call("PING");
   }
-  // Data directories of before kept it to the agent; in one that was restored it is the engine's own.
+  // After a restore the file is the engine's own; the group needs to read it.
   await setEngineFileMode(secretFile(instance), 0o640).catch(() => undefined);
-  if (existsSync(usersMadeFile(instance))) return;
+  if (existsSync(usersCreatedFile(instance))) return;
   for (const user of instance.spec.users) await putUser(session, user);
   await session.call("ACL", "SAVE");
-  await makeEngineFile(usersMadeFile(instance));
+  await makeEngineFile(usersCreatedFile(instance));
 }
 
-/** No socket yet, nobody listens on it yet, or the data is being read. */
+/** True if the socket does not exist yet, does not listen yet, or the data are being loaded. */
 function isStarting(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error ? error.code : undefined;

@@ -8,13 +8,16 @@ import {
   copySettings,
   isBlockingLimit,
   noSnapshots,
-  wantedMaxmemory,
-  wantedParameters,
+  desiredMaxmemory,
+  desiredParameters,
 } from "./render.ts";
-import { certificateSettings, liveSettings } from "./replication/peer-way.ts";
+import { certificateSettings, liveSettings } from "./replication/peer-port.ts";
 import { type Session, withSession } from "./session.ts";
 
-/** Allow-list first: what it forbids must not wait for anything. */
+/**
+ * Applies changed settings to the running engine, the allow-list first, so that forbidden sessions end without delay.
+ * Throws EngineRefused for a parameter that the engine rejects.
+ */
 export async function reload(instance: Instance, signal: AbortSignal): Promise<void> {
   await applyAllowList(instance, signal);
   await applyCertificate(instance, signal);
@@ -22,12 +25,12 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
     await session.call("CONFIG", "SET", ...copySettings.flat(), ...noSnapshots.flat());
     if (instance.spec.replication !== undefined)
       await session.call("CONFIG", "SET", ...liveSettings.flat(), ...certificateSettings(instance).flat());
-    const wanted = wantedParameters(instance);
-    await limitMemory(instance, session, wanted.get(blockingParameter) ?? "noeviction");
+    const desired = desiredParameters(instance);
+    await limitMemory(instance, session, desired.get(blockingParameter) ?? "noeviction");
     const now = await runningParameters(instance, session);
-    const known = parametersOf("valkey", instance.spec.version);
-    const changed = [...wanted].filter(
-      ([name, value]) => known.get(name)?.needsRestart === false && now.get(name) !== value,
+    const catalog = parametersOf("valkey", instance.spec.version);
+    const changed = [...desired].filter(
+      ([name, value]) => catalog.get(name)?.needsRestart === false && now.get(name) !== value,
     );
     if (changed.length === 0) return;
     try {
@@ -40,21 +43,22 @@ export async function reload(instance: Instance, signal: AbortSignal): Promise<v
 }
 
 /**
- * By itself, before what the engine might refuse, and with the policy in one step: nothing is evicted for a limit that blocks.
- * Another plan's limit comes with the restart.
+ * Sets the memory limit apart from other parameters, which the engine may refuse, and together with the eviction
+ * policy, so that nothing is evicted for a limit that only blocks writes. The limit of another plan is applied at the
+ * next restart.
  */
 async function limitMemory(instance: Instance, session: Session, policy: string): Promise<void> {
   const [, now] = (await session.call("CONFIG", "GET", "maxmemory")) as string[];
-  const isOther = isBlockingLimit(now) !== (instance.writesBlocked === true);
-  const limit = isOther ? ["maxmemory", wantedMaxmemory(instance)] : [];
+  const mustChange = isBlockingLimit(now) !== (instance.writesBlocked === true);
+  const limit = mustChange ? ["maxmemory", desiredMaxmemory(instance)] : [];
   await session.call("CONFIG", "SET", blockingParameter, policy, ...limit);
 }
 
-/** What the engine runs with, of the parameters in the catalog. */
+/** Values of the catalog's parameters that the engine runs with. */
 export async function runningParameters(instance: Instance, session: Session): Promise<Map<string, string>> {
   const names = [...effectiveParameters(instance).keys()];
-  const answer = (await session.call("CONFIG", "GET", ...names)) as string[];
+  const reply = (await session.call("CONFIG", "GET", ...names)) as string[];
   const values = new Map<string, string>();
-  for (let at = 0; at + 1 < answer.length; at += 2) values.set(answer[at] ?? "", answer[at + 1] ?? "");
+  for (let at = 0; at + 1 < reply.length; at += 2) values.set(reply[at] ?? "", reply[at + 1] ?? "");
   return values;
 }

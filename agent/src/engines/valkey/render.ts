@@ -4,39 +4,42 @@ import type { ConfigFile, Instance } from "../engine-driver.ts";
 import { otherMembers } from "../members.ts";
 import { aclFile, dataDirectory, engineSocket, platformDatabase } from "./layout.ts";
 import { listenerConfig } from "./listener-config.ts";
-import { replicationSettings } from "./replication/peer-way.ts";
+import { replicationSettings } from "./replication/peer-port.ts";
 
-/** Connections that only the platform makes, past the listener. */
+/** Connections of the platform, which bypass the listener. */
 const reservedClients = 32;
 
 /**
- * With less memory than any engine uses, and nothing evicted for it, the engine refuses whatever needs more, and takes deletions:
- * DEL, UNLINK, EXPIRE, FLUSHALL. What users set of it is theirs again afterwards.
+ * Blocks writes: with less memory than any engine uses and no eviction, the engine refuses commands that need memory
+ * and accepts DEL, UNLINK, EXPIRE and FLUSHALL. The user's own values apply again afterwards.
  */
 const blocked = { maxmemory: "1", "maxmemory-policy": "noeviction" } as const;
-/** Parameters of users that have another value while their writes are blocked. */
+/** User parameter that has another value while writes are blocked. */
 export const blockingParameter = "maxmemory-policy";
-/** Is this what an engine with blocked writes has for a limit of its memory? */
+/** True for the memory limit of an engine whose writes are blocked. */
 export const isBlockingLimit = (maxmemory: string | undefined): boolean => maxmemory === blocked.maxmemory;
 
-/** Whoever asks for all contents, a replica or a backup, gets them at once: the engine waits for more of them otherwise. */
+/** Starts the copy for a replica or backup at once; by default the engine waits for further replicas. */
 export const copySettings: [string, string][] = [["repl-diskless-sync-delay", "0"]];
 
-/** The append-only file has all data. A snapshot beside it would take as much again of the disk twice over, and writes be refused when it fails. */
+/**
+ * The append-only file holds all data. Periodic snapshots would need the same space twice more, and a failed one would
+ * block writes.
+ */
 export const noSnapshots: [string, string][] = [["save", ""]];
 
-/** Pure: what the engine is to run with of the parameters in the catalog. */
-export function wantedParameters(instance: Instance): Map<string, string> {
+/** Pure: catalog parameters that the engine is to run with. */
+export function desiredParameters(instance: Instance): Map<string, string> {
   const values = effectiveParameters(instance);
   return instance.writesBlocked === true ? values.set(blockingParameter, blocked[blockingParameter]) : values;
 }
 
-/** Pure: in bytes, the memory for data. */
-export function wantedMaxmemory({ spec, writesBlocked }: Instance): string {
+/** Pure: limit of the memory for data, in bytes. */
+export function desiredMaxmemory({ spec, writesBlocked }: Instance): string {
   return writesBlocked === true ? blocked.maxmemory : String(valkeyMaxmemoryBytes(planOf(spec)));
 }
 
-/** Pure: valkey.conf, the listener's configuration and its allow-list. */
+/** Pure: `valkey.conf`, the configuration of HAProxy and its lists of addresses and members. */
 export function render(instance: Instance): ConfigFile[] {
   return [
     { name: "valkey.conf", content: settings(instance), mode: 0o640 },
@@ -58,16 +61,16 @@ export function render(instance: Instance): ConfigFile[] {
 
 function settings(instance: Instance): string {
   const { spec } = instance;
-  const values = wantedParameters(instance);
+  const values = desiredParameters(instance);
   const fixed: [string, string][] = [
-    // The socket is the only way in: the listener comes through it after it took TLS off and looked at the address.
+    // The socket is the only entry: HAProxy connects to it after TLS and the check of the address.
     ["port", "0"],
     ["unixsocket", engineSocket(instance)],
     ["unixsocketperm", "770"],
     ["aclfile", aclFile(instance)],
     ["dir", dataDirectory(instance)],
     ["databases", String(platformDatabase + 1)],
-    ["maxmemory", wantedMaxmemory(instance)],
+    ["maxmemory", desiredMaxmemory(instance)],
     ["maxclients", String(clientsOf("valkey", planOf(spec)) + reservedClients)],
     ["appendonly", "yes"],
     ["aof-use-rdb-preamble", "yes"],
@@ -88,7 +91,7 @@ function settings(instance: Instance): string {
   return `# Written by the agent of ${spec.nodeId}: changes made here are lost.\n${lines.join("\n")}\n`;
 }
 
-/** This takes several words; everything else is one. */
+/** `replicaof` takes several words; every other value is one. */
 function quote(name: string, value: string): string {
   return name === "replicaof" ? value : `"${value.replaceAll(/[\\"]/g, "\\$&").replaceAll(/[\r\n\0]/g, " ")}"`;
 }

@@ -22,11 +22,11 @@ test.each([
   ["a log of twice its data",                                    log(450, 200), 210, true],
   ["a log of large data, while both files fit",                  log(500, 400), 400, true],
   ["a log of large data that gain little yet",                   log(430, 400), 410, false],
-  ["a log whose data do not fit beside it any more",             log(600, 400), 400, false],
-  ["a log without room for its data",                            log(500, 12, 5), 12, false],
+  ["a log whose data no longer fit beside it",                   log(600, 400), 400, false],
+  ["a log without free space for its data",                      log(500, 12, 5), 12, false],
   ["a base whose data were all deleted",                         log(900, 900), 0,   true],
-  ["a small log on a disk that others fill",                     log(36, 1, 30), 1,  true],
-  ["a small log of its data on a disk that others fill",         log(36, 1, 50), 35, false],
+  ["a small log on a disk that is full otherwise",               log(36, 1, 30), 1,  true],
+  ["a small log of its data on a disk that is full otherwise",   log(36, 1, 50), 35, false],
 ])("%s", (_, onDisk, dataMib, due) => {
   expect(isRewriteDue(onDisk, dataMib * mib)).toBe(due);
 });
@@ -35,18 +35,18 @@ test.each([
 test.each([1, 10, 50, 100, 200, 300, 400, 440])(
   "never fills 95 of 100 parts of a disk of 1,000 MiB with data of %d",
   (dataMib) => {
-    let [baseMib, grownMib, most, rewrites] = [dataMib, 0, 0, 0];
+    let [baseMib, grownMib, maxMib, rewrites] = [dataMib, 0, 0, 0];
     for (let step = 0; step < 20_000; step += 1) {
       grownMib += 1;
       const now = log(baseMib + grownMib, baseMib);
-      most = Math.max(most, now.logBytes / mib);
+      maxMib = Math.max(maxMib, now.logBytes / mib);
       if (!isRewriteDue(now, dataMib * mib)) continue;
       rewrites += 1;
       // Both files are there for a moment.
-      most = Math.max(most, now.logBytes / mib + dataMib);
+      maxMib = Math.max(maxMib, now.logBytes / mib + dataMib);
       [baseMib, grownMib] = [dataMib, 0];
     }
-    expect(most).toBeLessThan(950);
+    expect(maxMib).toBeLessThan(950);
     expect(rewrites).toBeGreaterThan(0);
   },
 );

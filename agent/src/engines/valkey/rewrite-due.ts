@@ -1,56 +1,57 @@
-/** The append-only file and its disk, in bytes. */
+/** Sizes of the append-only file and its disk, in bytes. */
 export interface LogOnDisk {
-  /** All files of the log, also those that the engine is about to remove. */
+  /** All files of the log, including those that the engine is about to remove. */
   readonly logBytes: number;
-  /** Of them, the contents at the time of the last rewrite. */
+  /** Base files: the contents at the last rewrite. */
   readonly baseBytes: number;
   readonly totalBytes: number;
   /** Free for any writer, without the reserve. */
   readonly freeBytes: number;
 }
 
-/** A log below this share of the disk is the engine's own business, as long as there is room. */
+/** Below this share of the disk the engine decides by itself, as long as the disk is not nearly full. */
 const smallShare = 1 / 8;
-/** With less free, whatever fills the disk, each gain counts. */
+/** With less than this share of the disk free, any gain counts. */
 const tightShare = 1 / 10;
-/** With less to gain than this share of the disk, or of the base, a rewrite costs more than it gives. */
+/** Minimum gain, as a share of the disk or a factor of the base, that is worth a rewrite. */
 const gainShare = 1 / 32;
 const tightGainShare = 1 / 128;
 const gainOfBase = 1.05;
-/** A rewrite may turn out larger than the data in memory, and writes go on meanwhile. */
-const spare = 1.1;
-/** The old and the new log together end below the level at which writes are blocked. */
+/** Factor for a rewritten log that is larger than the data in memory, and for writes during the rewrite. */
+const growthFactor = 1.1;
+/** Share of the disk that the old and the new log together may reach, below the level that blocks writes. */
 const usableShare = 0.92;
 
 const isTight = ({ freeBytes, totalBytes }: LogOnDisk) => freeBytes < totalBytes * tightShare;
 
-/** Pure: can the log be large enough for a rewrite, whatever the data are? */
+/** Pure: true if the log is large enough for a rewrite, whatever the size of the data. */
 export function isLogLarge(log: LogOnDisk): boolean {
   return log.logBytes >= log.totalBytes * (isTight(log) ? tightGainShare : smallShare);
 }
 
-/** Pure: has the log grown so much that a rewrite gains something even of data that are all there? */
+/** Pure: true if the log has grown so much that a rewrite gains something even if no data were deleted. */
 export function hasLogGrown({ logBytes, baseBytes, totalBytes }: LogOnDisk): boolean {
   return logBytes - baseBytes >= totalBytes * gainShare;
 }
 
 /**
- * Pure: is the log rewritten now? The engine's own rule counts from the size after the last rewrite, with all that was written
- * meanwhile, so a fast writer has the limit double until the disk is full. This one counts from the data: at twice their size,
- * or as long as the rewritten log fits beside the old one, and at any gain on a disk that is nearly full.
+ * Pure: true if the log must be rewritten now. Valkey's own rule (`auto-aof-rewrite-percentage`) counts from the size
+ * after the last rewrite, including writes during that rewrite, so under a fast writer the limit doubles until the disk
+ * is full. This rule counts from the size of the data: rewrite at twice that size, or as long as the new log fits
+ * beside the old one, and for any gain on a disk that is nearly full.
  */
 export function isRewriteDue(log: LogOnDisk, dataBytes: number): boolean {
   const { logBytes, baseBytes, totalBytes, freeBytes } = log;
-  if (!isLogLarge(log) || dataBytes * spare > freeBytes) return false;
-  const leastGain = totalBytes * (isTight(log) ? tightGainShare : gainShare);
-  if (logBytes - dataBytes < leastGain) return false;
-  // As long as the data are what they were, a log that was just rewritten has nothing to give.
+  if (!isLogLarge(log) || dataBytes * growthFactor > freeBytes) return false;
+  const minimumGain = totalBytes * (isTight(log) ? tightGainShare : gainShare);
+  if (logBytes - dataBytes < minimumGain) return false;
+  // A log that was just rewritten has nothing to gain while the data are unchanged.
   if (logBytes < baseBytes * gainOfBase && dataBytes > baseBytes / 2) return false;
   if (isTight(log)) return true;
-  const lastThatFits = usableShare * totalBytes - spare * dataBytes;
+  const largestThatFits = usableShare * totalBytes - growthFactor * dataBytes;
   const limit = Math.min(
     Math.max(2 * dataBytes, totalBytes * smallShare),
-    Math.max(lastThatFits * 0.9, dataBytes + leastGain),
+    Math.max(largestThatFits * 0.9, dataBytes + minimumGain),
   );
   return logBytes >= limit;
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "iovalkey";
-import { readEngineFile } from "../../os/engine-file.ts";
 import type { Instance } from "../engine-driver.ts";
 import { EngineBusy } from "../engine-errors.ts";
 import { engineSocket, platform, platformDatabase, secretFile } from "./layout.ts";
+import { readEngineFile } from "../../os/engine-file.ts";
 
 /** A connection of the platform over the Unix socket. */
 export interface Session {
@@ -11,8 +11,9 @@ export interface Session {
 }
 
 /**
- * Opens a session, runs the work and closes it again; an abort ends the connection at once. Throws EngineBusy while a script keeps
- * the engine from anything else. `database`: null for one that takes what a busy engine takes.
+ * Opens a session, runs the work and closes the session; an abort ends the connection at once. Throws EngineBusy while
+ * a script blocks the engine. With `database: null` no database is selected, so that the session can run the few
+ * commands that a busy engine accepts.
  */
 export async function withSession<T>(
   instance: Instance,
@@ -39,41 +40,49 @@ export async function withSession<T>(
   signal.addEventListener("abort", abort, { once: true });
   try {
     await client.connect();
-    return await work({ call: (command, ...args) => client.call(command, [...args]).catch(rethrown) });
+    return await work({ call: (command, ...args) => client.call(command, [...args]).catch(rethrowBusy) });
   } catch (error) {
     signal.throwIfAborted();
-    return rethrown(broken ?? error);
+    return rethrowBusy(broken ?? error);
   } finally {
     signal.removeEventListener("abort", abort);
     client.disconnect();
   }
 }
 
-/** BUSY names the one command that ends what runs: SCRIPT KILL, or FUNCTION KILL. */
-function rethrown(error: unknown): never {
+/**
+ * Turns a BUSY error into EngineBusy. Its text names the command that ends the script: SCRIPT KILL or FUNCTION KILL.
+ */
+function rethrowBusy(error: unknown): never {
   if (!(error instanceof Error) || !error.message.startsWith("BUSY ")) throw error;
-  const [runs, end] = error.message.includes("FUNCTION KILL")
+  const [kind, end] = error.message.includes("FUNCTION KILL")
     ? ["function", "FUNCTION KILL"]
     : ["script", "SCRIPT KILL"];
-  const words = `A ${runs} runs, and nobody else gets an answer until it ends. ${end} ends it; where that answers UNKILLABLE, it has written, and only a stop of the service ends it, which undoes what it wrote.`;
-  throw new EngineBusy(words, { cause: error });
+  const message = `A running ${kind} blocks all other commands. ${end} ends it. If that returns UNKILLABLE, the ${kind} has written: only a stop of the service ends it, which undoes its writes.`;
+  throw new EngineBusy(message, { cause: error });
 }
 
-/** Is this what the engine itself answered? */
-export function isAnswer(error: unknown): boolean {
+/** True for an error that the engine itself replied with. */
+export function isEngineReply(error: unknown): boolean {
   return error instanceof EngineBusy || (error instanceof Error && error.name === "ReplyError");
 }
 
-const freeEveryMs = 200;
+const retryMs = 200;
 
-/** The work's result, once no script is in its way. */
+/** Runs the work, and repeats it while a script blocks the engine. */
 export async function untilFree<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof EngineBusy)) throw error;
-      await sleep(freeEveryMs, undefined, { signal });
+      await sleep(retryMs, undefined, { signal });
     }
   }
+}
+
+/** Parses a reply to INFO: values by field name, such as `role` to `master`. */
+export function parseInfo(text: string): Map<string, string> {
+  const lines = text.split("\r\n").filter((line) => line.includes(":"));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]));
 }

@@ -11,29 +11,30 @@ export const users: UsersFacet = {
   list: (instance, signal) =>
     withSession(instance, signal, async (session) => {
       const names = (await session.call("ACL", "USERS")) as string[];
-      const shown = names.filter((name) => !isReserved(name)).sort();
+      const visible = names.filter((name) => !isReserved(name)).sort();
       const states = [];
-      for (const username of shown) {
+      for (const username of visible) {
         states.push(create(EngineUserStateSchema, { username, role: await roleOf(session, username) }));
       }
       return states;
     }),
 
-  put: (instance, asked, signal, { expected } = {}) =>
+  put: (instance, requested, signal, { expected } = {}) =>
     withSession(instance, signal, async (session) => {
-      const before = await stateOf(session, asked.username);
-      const user = expected === "present" ? { ...asked, role: keptRole(before?.role, asked.username) } : asked;
+      const before = await stateOf(session, requested.username);
+      const user =
+        expected === "present" ? { ...requested, role: currentRole(before?.role, requested.username) } : requested;
       const isOurs = before?.passwords.includes(user.verifier) === true;
       if (before !== undefined && !isOurs && expected === "absent")
         throw new EngineRefused(`The engine has a user ${user.username} already.`, { code: "name_taken" });
       const changed = !isOurs || before.role !== user.role;
       if (changed) await putUser(session, user);
-      // Also when it was so: an earlier call may have come to its end here.
+      // Save even without a change: an earlier call may have been interrupted before it saved.
       await session.call("ACL", "SAVE");
       return { changed, role: user.role };
     }),
 
-  /** Its sessions end with it. */
+  /** Drops the user and ends its sessions. */
   drop: (instance, username, signal) =>
     withSession(instance, signal, async (session) => {
       if (username === defaultUser) throw new EngineRefused(`${defaultUser} cannot be dropped`);
@@ -49,11 +50,11 @@ export const users: UsersFacet = {
       return { exists: state !== undefined, matches: state?.passwords.includes(verifier) ?? false };
     }),
 
-  /** Commands of sessions that are over were done before this one, or never. */
+  /** Commands of closed sessions either ran before this one or never will. */
   settled: (instance, username, verifier, signal) =>
     withSession(instance, signal, async (session) => {
       const state = await stateOf(session, username);
-      // What was done in memory holds over a restart from here on.
+      // From here on, changes in memory survive a restart.
       await session.call("ACL", "SAVE");
       return {
         exists: state !== undefined,
@@ -63,29 +64,32 @@ export const users: UsersFacet = {
     }),
 };
 
-/** The role of a user that is to keep it. */
-function keptRole(role: string | undefined, username: string): string {
+/**
+ * Current role of a user that is to have it unchanged. Throws EngineRefused if there is no such user or its role is
+ * `custom`.
+ */
+function currentRole(role: string | undefined, username: string): string {
   if (role === undefined)
     throw new EngineRefused(`The engine has no user ${username}.`, { code: "database_user_not_found" });
   if (role !== "custom") return role;
-  const message = `${username} has rights of its own; change its password in the engine.`;
+  const message = `${username} has privileges of its own; change its password in the engine.`;
   throw new EngineRefused(message, { code: "not_possible" });
 }
 
-/** Gives the user its role and password; sessions that are open have the new role at once. */
+/** Sets the user's role and password. Open sessions get the new role at once. */
 export async function putUser(session: Session, { username, role, verifier }: EngineUser): Promise<void> {
   if (isReserved(username)) throw new EngineRefused(`the name ${username} is the platform's`);
   if (username === defaultUser && role !== "admin") throw new EngineRefused(`${defaultUser} is always an admin`);
   await session.call("ACL", "SETUSER", username, ...accessOf(role, verifier));
 }
 
-/** Has a follower's users be exactly these: they do not come with the data. */
-export async function holdUsersTo(session: Session, wanted: readonly EngineUser[]): Promise<void> {
+/** Makes a follower's users exactly these, since users are not replicated. */
+export async function syncUsers(session: Session, desired: readonly EngineUser[]): Promise<void> {
   const names = ((await session.call("ACL", "USERS")) as string[]).filter((name) => !isReserved(name));
-  const gone = names.filter((name) => !wanted.some(({ username }) => username === name));
-  if (gone.length > 0) await session.call("ACL", "DELUSER", ...gone);
-  let changed = gone.length > 0;
-  for (const user of wanted) {
+  const removed = names.filter((name) => !desired.some(({ username }) => username === name));
+  if (removed.length > 0) await session.call("ACL", "DELUSER", ...removed);
+  let changed = removed.length > 0;
+  for (const user of desired) {
     const state = await stateOf(session, user.username);
     if (state?.role === user.role && state.passwords.join() === user.verifier) continue;
     await putUser(session, user);

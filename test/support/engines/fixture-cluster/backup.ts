@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { BackupFacet } from "@holdfast/agent/engines/backup-facet.ts";
 import type { Instance } from "@holdfast/agent/engines/instance.ts";
-import { ask, type User } from "./protocol.ts";
+import { send, type User } from "./protocol.ts";
 
 type Values = Readonly<Record<string, string>>;
 
@@ -14,16 +14,16 @@ const nameOf = (shard: number) => `shard-${shard}.json`;
 const directoryOf = ({ paths }: Instance) => join(paths.data, "cluster");
 const partsOf = (instance: Instance) => `${directoryOf(instance)}.parts`;
 
-/** Snapshots in several streams, one a shard: what an engine of many members has. */
+/** Snapshots of several streams, one for each shard, as an engine with many members has. */
 export function createClusterBackup(memberOf: (instance: Instance) => string): BackupFacet {
   return {
     kind: "snapshot",
-    // Its settings that admit nobody end every session before they are taken.
+    // Settings that admit no client end all sessions as soon as they are reloaded.
     untilNoClients: async () => undefined,
     async open(instance, signal) {
-      const { version } = await ask<{ version: string }>(memberOf(instance), { op: "info" }, signal);
+      const { version } = await send<{ version: string }>(memberOf(instance), { op: "info" }, signal);
       const dataTime = new Date();
-      const all = Object.entries(await ask<Values>(memberOf(instance), { op: "dump" }, signal));
+      const all = Object.entries(await send<Values>(memberOf(instance), { op: "dump" }, signal));
       async function* bytesOf(shard: number): AsyncGenerator<Buffer> {
         signal.throwIfAborted();
         yield Buffer.from(JSON.stringify(Object.fromEntries(all.filter(([key]) => shardOf(key) === shard))));
@@ -38,13 +38,13 @@ export function createClusterBackup(memberOf: (instance: Instance) => string): B
     restore: {
       async place(instance, stream, bytes, signal) {
         if (!/^shard-\d+\.json$/.test(stream)) throw new Error(`a backup of a cluster has no ${stream}`);
-        const whole = await buffer(bytes);
+        const content = await buffer(bytes);
         signal.throwIfAborted();
         await mkdir(partsOf(instance), { recursive: true });
-        await writeFile(join(partsOf(instance), stream), whole);
+        await writeFile(join(partsOf(instance), stream), content);
       },
       async finish(instance, { target, report }) {
-        if (target.kind !== "backup_end") throw new Error("a snapshot is restored as it is: there is no log behind it");
+        if (target.kind !== "backup_end") throw new Error("a snapshot can only be restored to the end of the backup");
         report({ step: "recovering", position: "", reachedTime: undefined });
         const end = { position: "", reachedTime: undefined, lockedUsers: [] };
         if (existsSync(directoryOf(instance))) return end;

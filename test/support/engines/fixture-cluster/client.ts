@@ -1,4 +1,4 @@
-import type { ConformanceClient, ConnectOptions } from "@holdfast/agent/engines/conformance-subject.ts";
+import type { ConformanceClient, ConnectOptions } from "../conformance-subject.ts";
 import { connect as connectTcp } from "node:net";
 import { createInterface } from "node:readline";
 import { connect as connectTls } from "node:tls";
@@ -15,30 +15,30 @@ export async function clusterClient(
   const name = options.serverName ?? machine.serverName;
   const named = /^[\d.]+$/.test(name) ? {} : { servername: name };
   const socket = options.plain ? tcp : connectTls({ socket: tcp, ca: machine.ca, host: name, ...named });
-  const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
+  const pending: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
   let broken = new Error("the connection is closed");
   socket.on("error", (error) => {
     broken = error;
   });
   const ended = new Promise<void>((resolve) => {
     socket.once("close", () => {
-      for (const { reject } of waiting.splice(0)) reject(broken);
+      for (const { reject } of pending.splice(0)) reject(broken);
       resolve();
     });
   });
   const lines = createInterface({ input: socket });
-  // It passes on the socket's own, which is told already.
+  // It repeats the socket's error, which is handled above.
   lines.on("error", () => undefined);
   lines.on("line", (line) => {
-    const answer = JSON.parse(line) as { ok: unknown } | { error: string };
-    if ("error" in answer) waiting.shift()?.reject(new Error(answer.error));
-    else waiting.shift()?.resolve(answer.ok);
+    const reply = JSON.parse(line) as { ok: unknown } | { error: string };
+    if ("error" in reply) pending.shift()?.reject(new Error(reply.error));
+    else pending.shift()?.resolve(reply.ok);
   });
-  const call = (order: object) =>
+  const call = (command: object) =>
     new Promise<unknown>((resolve, reject) => {
       if (socket.destroyed) return reject(broken);
-      waiting.push({ resolve, reject });
-      socket.write(`${JSON.stringify(order)}\n`);
+      pending.push({ resolve, reject });
+      socket.write(`${JSON.stringify(command)}\n`);
     });
   const close = async () => {
     socket.destroy();

@@ -8,7 +8,7 @@ import type { EngineCheck, EngineDriver, Instance } from "@holdfast/agent/engine
 import { EngineRefused } from "@holdfast/agent/engines/engine-errors.ts";
 import { EngineUserStateSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { createClusterBackup } from "./backup.ts";
-import { ask, type User } from "./protocol.ts";
+import { send, type User } from "./protocol.ts";
 
 const software = "/fixture-cluster/1";
 const settingsOf = ({ paths }: Instance) => join(paths.config, "cluster.json");
@@ -28,12 +28,12 @@ interface Info {
 }
 
 /**
- * An engine of the kind that neither PostgreSQL nor Valkey is: its members elect their primary themselves, and it is two
- * components. It keeps what every driver promises, so that the promise is not one that only these two can keep.
+ * Driver of an engine unlike PostgreSQL and Valkey: its members elect their primary themselves, and it has two
+ * components. It passes the conformance suite, which shows that the driver's contract is not specific to those two.
  */
 export function createClusterDriver(): EngineDriver {
   return {
-    // The type has engines on offer only.
+    // The type contains only engines on offer.
     engine: "valkey",
     topology: "self_elected",
     software: () => software,
@@ -66,8 +66,8 @@ export function createClusterDriver(): EngineDriver {
     async ready(instance, signal) {
       for (;;) {
         try {
-          await ask(memberOf(instance), { op: "info" }, signal);
-          await ask(frontOf(instance), { op: "reload" }, signal);
+          await send(memberOf(instance), { op: "info" }, signal);
+          await send(frontOf(instance), { op: "reload" }, signal);
           return;
         } catch {
           await sleep(10, undefined, { signal });
@@ -76,17 +76,17 @@ export function createClusterDriver(): EngineDriver {
     },
     stop,
     async reload(instance, signal) {
-      for (const socket of [frontOf(instance), memberOf(instance)]) await ask(socket, { op: "reload" }, signal);
+      for (const socket of [frontOf(instance), memberOf(instance)]) await send(socket, { op: "reload" }, signal);
     },
     async observe(instance, signal) {
       try {
-        const { version, parameters } = await ask<Info>(memberOf(instance), { op: "info" }, signal);
-        const wanted = instance.spec.parameters["shards"] ?? "1";
-        const pendingRestart = parameters["shards"] === wanted ? [] : ["shards"];
+        const { version, parameters } = await send<Info>(memberOf(instance), { op: "info" }, signal);
+        const desired = instance.spec.parameters["shards"] ?? "1";
+        const pendingRestart = parameters["shards"] === desired ? [] : ["shards"];
         const checks: EngineCheck[] = [{ name: "liveness", status: "healthy", reason: "" }];
         return { answered: true, version, checks, pendingRestart, effectiveParameters: parameters, dataBytes: 0 };
       } catch {
-        const checks: EngineCheck[] = [{ name: "liveness", status: "unhealthy", reason: "nobody listens" }];
+        const checks: EngineCheck[] = [{ name: "liveness", status: "unhealthy", reason: "not listening" }];
         return { answered: false, version: "", checks, pendingRestart: [], effectiveParameters: {}, dataBytes: 0 };
       }
     },
@@ -103,7 +103,7 @@ export function createClusterDriver(): EngineDriver {
 }
 
 const usersIn = (instance: Instance, signal: AbortSignal) =>
-  ask<Record<string, User>>(memberOf(instance), { op: "users" }, signal);
+  send<Record<string, User>>(memberOf(instance), { op: "users" }, signal);
 
 const users: UsersFacet = {
   async list(instance, signal) {
@@ -114,14 +114,14 @@ const users: UsersFacet = {
     if (username.startsWith("holdfast")) throw new EngineRefused(`the name ${username} is the platform's`);
     const before = (await usersIn(instance, signal))[username];
     if (before?.role === role && before.verifier === verifier) return { changed: false, role };
-    await ask(memberOf(instance), { op: "putUser", username, role, verifier }, signal);
+    await send(memberOf(instance), { op: "putUser", username, role, verifier }, signal);
     return { changed: true, role };
   },
   async drop(instance, username, signal) {
     if (username === "app_user") throw new EngineRefused(`${username} cannot be dropped`);
     if ((await usersIn(instance, signal))[username] === undefined) return { existed: false };
-    await ask(memberOf(instance), { op: "dropUser", username }, signal);
-    await ask(frontOf(instance), { op: "endSessions", username }, signal);
+    await send(memberOf(instance), { op: "dropUser", username }, signal);
+    await send(frontOf(instance), { op: "endSessions", username }, signal);
     return { existed: true };
   },
   async check(instance, username, verifier, signal) {

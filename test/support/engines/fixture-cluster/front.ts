@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { BlockList } from "node:net";
 import { createInterface } from "node:readline";
 import { createServer, type TLSSocket } from "node:tls";
-import { ask, type Order, say, type Settings } from "./protocol.ts";
+import { send, type Command, writeLog, type Settings } from "./protocol.ts";
 import { serve } from "./serve.ts";
 
 /**
- * The fixture cluster's second component: ends TLS, holds to the allow-list and passes on to the member. A line of JSON each
- * way, the first one to sign in. `front.ts SETTINGS TLS MEMBER SOCKET`.
+ * Second component of the fixture cluster: terminates TLS, enforces the allow-list and forwards to the member. Commands
+ * and replies are lines of JSON, the first one signs in. `front.ts SETTINGS TLS MEMBER SOCKET`.
  */
 const [settingsFile = "", tls = "", member = "", socket = ""] = process.argv.slice(2);
 const sessions = new Map<TLSSocket, string>();
@@ -32,15 +32,15 @@ function certificate() {
 }
 
 async function perform(session: TLSSocket, line: string): Promise<unknown> {
-  const order = JSON.parse(line) as Order;
-  if (order.op === "signIn") {
-    await ask(member, order);
-    sessions.set(session, order.username);
+  const command = JSON.parse(line) as Command;
+  if (command.op === "signIn") {
+    await send(member, command);
+    sessions.set(session, command.username);
     return undefined;
   }
   const username = sessions.get(session) ?? "";
-  if (order.op !== "get" && order.op !== "set") throw new Error("not for users");
-  return ask(member, { ...order, username });
+  if (command.op !== "get" && command.op !== "set") throw new Error("not for users");
+  return send(member, { ...command, username });
 }
 
 const server = createServer(certificate(), (session) => {
@@ -62,19 +62,19 @@ server.on("connection", (connection) => {
 });
 server.on("tlsClientError", () => undefined);
 
-function answer(order: Order): unknown {
-  if (order.op === "endSessions") {
-    for (const [session, username] of sessions) if (username === order.username) session.destroy();
+function execute(command: Command): unknown {
+  if (command.op === "endSessions") {
+    for (const [session, username] of sessions) if (username === command.username) session.destroy();
     return undefined;
   }
-  if (order.op !== "reload") return undefined;
+  if (command.op !== "reload") return undefined;
   settings = readSettings();
   allowed = allowList();
   server.setSecureContext(certificate());
   for (const session of sessions.keys()) if (!allowed.check(session.remoteAddress ?? "")) session.destroy();
-  return say("info", "front reads its settings");
+  return writeLog("info", "front reads its settings");
 }
 
 process.on("SIGTERM", () => process.exit(0));
-await serve(socket, answer);
-server.listen(settings.port, settings.address, () => say("info", "front listens"));
+await serve(socket, execute);
+server.listen(settings.port, settings.address, () => writeLog("info", "front listens"));

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type Order, say, type Settings, type User } from "./protocol.ts";
+import { type Command, writeLog, type Settings, type User } from "./protocol.ts";
 import { serve } from "./serve.ts";
 
 /**
- * A member of the fixture cluster: keeps values and users in a file and answers on a Unix socket only. Its parameter `pace`
- * is taken live, `shards` at a start. `member.ts SETTINGS STATE SOCKET`.
+ * A member of the fixture cluster: stores values and users in a file and listens on a Unix socket only. Its parameter
+ * `interval` applies live, `shards` at a start. `member.ts SETTINGS STATE SOCKET`.
  */
 const [settingsFile = "", stateFile = "", socket = ""] = process.argv.slice(2);
 interface State {
@@ -31,45 +31,45 @@ function userOf(username: string): User {
   return user;
 }
 
-function answer(order: Order): unknown {
-  switch (order.op) {
+function execute(command: Command): unknown {
+  switch (command.op) {
     case "signIn": {
-      const verifier = `#${createHash("sha256").update(order.password).digest("hex")}`;
-      if (userOf(order.username).verifier !== verifier) throw new Error("wrong password");
+      const verifier = `#${createHash("sha256").update(command.password).digest("hex")}`;
+      if (userOf(command.username).verifier !== verifier) throw new Error("wrong password");
       return undefined;
     }
     case "get":
-      userOf(order.username);
-      return state.values[order.key];
+      userOf(command.username);
+      return state.values[command.key];
     case "set":
-      if (userOf(order.username).role === "readonly") throw new Error("read only");
-      state.values[order.key] = order.value;
+      if (userOf(command.username).role === "readonly") throw new Error("read only");
+      state.values[command.key] = command.value;
       return save();
     case "dump":
       return state.values;
     case "users":
       return state.users;
     case "putUser":
-      state.users[order.username] = { role: order.role, verifier: order.verifier };
+      state.users[command.username] = { role: command.role, verifier: command.verifier };
       return save();
     case "dropUser":
-      delete state.users[order.username];
+      delete state.users[command.username];
       return save();
     case "info":
       save();
-      return { version: settings.version, parameters: { pace: settings.parameters["pace"] ?? "1", shards } };
+      return { version: settings.version, parameters: { interval: settings.parameters["interval"] ?? "1", shards } };
     case "reload":
       settings = readSettings();
-      return say("info", "member reads its settings");
+      return writeLog("info", "member reads its settings");
     default:
-      throw new Error("that is the front's");
+      throw new Error("only the front has this command");
   }
 }
 
 process.on("SIGTERM", () => {
-  say("info", "member leaves");
+  writeLog("info", "member leaves");
   process.exit(0);
 });
-say("info", "member begins");
-await serve(socket, answer);
-say("info", "member is ready");
+writeLog("info", "member begins");
+await serve(socket, execute);
+writeLog("info", "member is ready");

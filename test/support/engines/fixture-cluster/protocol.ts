@@ -1,7 +1,7 @@
 import { request } from "node:http";
 
-/** What the parts of the fixture cluster ask of each other, over their Unix sockets. */
-export type Order =
+/** Commands between the components of the fixture cluster, over their Unix sockets. */
+export type Command =
   | { readonly op: "signIn"; readonly username: string; readonly password: string }
   | { readonly op: "get"; readonly username: string; readonly key: string }
   | { readonly op: "set"; readonly username: string; readonly key: string; readonly value: string }
@@ -18,7 +18,7 @@ export interface User {
   readonly verifier: string;
 }
 
-/** The rendered settings, read by both parts. */
+/** The rendered settings, read by both components. */
 export interface Settings {
   readonly address: string;
   readonly port: number;
@@ -27,8 +27,8 @@ export interface Settings {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Rejects with the words of a refusal, or with the code of a connection that failed. */
-export function ask<T>(socketPath: string, order: Order, signal?: AbortSignal): Promise<T> {
+/** Sends a command. Rejects with the message of a refusal, or the error of a failed connection. */
+export function send<T>(socketPath: string, command: Command, signal?: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const call = request({ socketPath, method: "POST", ...(signal && { signal }) }, (response) => {
       let text = "";
@@ -36,16 +36,16 @@ export function ask<T>(socketPath: string, order: Order, signal?: AbortSignal): 
         text += part;
       });
       response.once("end", () => {
-        const answer = JSON.parse(text) as { ok: T } | { error: string };
-        if ("error" in answer) reject(new Error(answer.error));
-        else resolve(answer.ok);
+        const reply = JSON.parse(text) as { ok: T } | { error: string };
+        if ("error" in reply) reject(new Error(reply.error));
+        else resolve(reply.ok);
       });
     });
     call.once("error", reject);
-    call.end(JSON.stringify(order));
+    call.end(JSON.stringify(command));
   });
 }
 
-export function say(level: string, message: string): void {
+export function writeLog(level: string, message: string): void {
   process.stdout.write(`${new Date().toISOString()} ${level} ${message}\n`);
 }

@@ -17,21 +17,21 @@ import { createPostgresqlDriver } from "../driver.ts";
 import { platform } from "../layout.ts";
 import { type OpenSession, openSession, withSession } from "../session.ts";
 
-/** Small objects, so that the search has many of them. */
+/** Small objects, so that the search has many steps. */
 const objectBytes = 16 << 10;
 const beat = `UPDATE ${platform}.heartbeat SET at = clock_timestamp()`;
 const newest = `SELECT at AS time, pg_current_wal_insert_lsn()::text AS position FROM ${platform}.heartbeat`;
 const limitOf = 'SELECT datconnlimit AS "limit" FROM pg_database WHERE datname = $1';
 
-describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and restores", (version) => {
-  describe.skipIf(!hasEngine("postgresql", version))("to moments around that", () => {
+describe.each(["17", "18"])("point-in-time restores of PostgreSQL %s around DROP DATABASE", (version) => {
+  describe.skipIf(!hasEngine("postgresql", version))("by the target's time", () => {
     let source: EngineMachine;
     let copy: EngineMachine;
     let base: Buffer;
     let log: LogReader;
-    /** Moments by what they are. */
+    /** Recorded times by name. */
     const moments = new Map<string, number>();
-    /** Open all the time: a paused drop is paused by a lock of a catalog that a new session reads. */
+    /** Stays open: the lock that pauses a drop would block the start of a new session too. */
     let session: OpenSession;
     const pieces: LogPiece[] = [];
     const commits: { readonly time: Date; readonly position: string }[] = [];
@@ -61,7 +61,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
     const sql = (of: EngineMachine, statement: string, database: string = platform) =>
       withSession(of.instance, of.signal, (opened) => opened.rows(statement), { database });
 
-    /** Notes the present moment, in a millisecond of which nothing else is. */
+    /** Records the current time, in a millisecond without other events. */
     async function note(name: string): Promise<void> {
       moments.set(name, await ownMillisecond());
     }
@@ -72,7 +72,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       if (row !== undefined) commits.push(row);
     }
 
-    /** A drop that waits between its mark of the database and the removal of its files. */
+    /** A drop that is paused after it marked the database invalid and before it removes files. */
     async function pausedDrop(name: string, during: () => Promise<void>, isCancelled = false): Promise<void> {
       const [holder, dropper] = await Promise.all(
         [1, 2].map(() => openSession(source.instance, { statementMs: 60_000, lockMs: 60_000 }, source.signal)),
@@ -132,7 +132,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       base = tar ?? Buffer.alloc(0);
       await note("right behind the base");
       await commit();
-      // Nobody commits between the insert and the end of the drop.
+      // No transaction commits between the insert and the end of the drop.
       await sql(source, "INSERT INTO public.rows VALUES (1001)", "whole");
       await sql(source, "BEGIN; CREATE TABLE public.prepared (); PREPARE TRANSACTION 'before'");
       await note("just before a drop");
@@ -161,7 +161,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       await Promise.all([source?.remove(), copy?.remove()]);
     });
 
-    /** Objects as an archive has them: cut anywhere, each with the time of the newest heartbeat before its end. */
+    /** Objects of an archive: cut anywhere, each with the time of the last heartbeat before its end. */
     function readerOf(of: readonly LogPiece[]): LogReader {
       const bytes = Buffer.concat(of.map((piece) => piece.bytes));
       const { from = "0/0", branch = "1" } = of[0] ?? {};
@@ -193,7 +193,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       };
     }
 
-    /** Restores to the moment; the copy runs afterwards. */
+    /** Restores to the recorded time and starts the copy. */
     async function restored(moment: string): Promise<{ readonly findings: readonly Finding[] }> {
       const { data } = copy.instance.paths;
       await copy.stop();
@@ -207,12 +207,12 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
         report: () => undefined,
       };
       const { instance, signal } = copy;
-      // The engine writes into the segments that this process leaves for it, which is another user here.
+      // The engine's user writes into segments that this process owns.
       const mask = process.umask(0);
       const work = copy.asComponent(async () => {
         await facetOf(copy).restore.place(instance, "base.tar", chunks(base), signal);
         const end = await facetOf(copy).restore.finish(instance, plan, signal);
-        // Without a transaction since the base began there is none.
+        // There is none without a transaction since the start of the base backup.
         expect(end.reachedTime?.getTime() ?? 0).toBeLessThanOrEqual(time.getTime());
         expect(end.warnings).toEqual([expect.stringMatching(/^Databases? .*\bhalfway\b.* invalid/)]);
         return facetOf(copy).examine(instance, { target: plan.target, scratch: plan.scratch }, signal);
@@ -228,7 +228,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
     const count = async (database: string) => (await sql(copy, "SELECT count(*)::int FROM public.rows", database))[0];
     const prepared = async () => (await sql(copy, "SELECT gid FROM pg_prepared_xacts")).map(({ gid }) => gid);
 
-    it("have a database whole that was there just before its drop, and transactions that were prepared until then", async () => {
+    it("restore a database from just before its drop, with prepared transactions", async () => {
       const { findings } = await restored("just before a drop");
       expect(await listed()).toMatchObject({ closed: ["closed"], invalid: ["halfway"] });
       expect(await count("whole")).toEqual({ count: 1_001 });
@@ -240,7 +240,7 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
         status: "degraded",
         reason: expect.stringContaining("Database halfway is invalid") as string,
       });
-      // A copy that takes connections there again reads nothing from elsewhere.
+      // A database that accepts connections again must not connect to other servers.
       await sql(copy, "ALTER DATABASE closed ALLOW_CONNECTIONS true");
       expect(await sql(copy, "SELECT subenabled, subslotname FROM pg_subscription", "closed")).toEqual([
         { subenabled: false, subslotname: null },
@@ -249,24 +249,24 @@ describe.each(["17", "18"])("databases of PostgreSQL %s that are dropped, and re
       expect(await listed()).toMatchObject({ invalid: [] });
     }, 60_000);
 
-    it("are reached right behind a base, where no transaction has ended since it began", async () => {
+    it("reach a target right after the base backup, without any later transaction", async () => {
       await restored("right behind the base");
       expect(await count("whole")).toEqual({ count: 1_000 });
     }, 60_000);
 
-    it("have no database that was dropped just before", async () => {
+    it("do not restore a database that was dropped just before the target", async () => {
       await restored("just behind a drop");
       expect((await listed()).ready).not.toContain("whole");
       expect(await count("paused")).toEqual({ count: 1_000 });
       expect(await prepared()).toEqual(["after", "before"]);
     }, 60_000);
 
-    it("have a database whole of which the drop was not committed, where nobody else committed in it", async () => {
+    it("restore a database whose drop was not committed by the target", async () => {
       await restored("in a drop");
       expect(await count("paused")).toEqual({ count: 1_001 });
     }, 60_000);
 
-    it("bring back all else where a drop had begun before a commit that they have", async () => {
+    it("restore everything else if a drop began before the last commit", async () => {
       await restored("in a drop, behind another commit");
       expect(await listed()).toMatchObject({ closed: ["closed"], invalid: ["beaten", "halfway"] });
       await restored("at the end");

@@ -8,10 +8,10 @@ import { platform, program } from "../layout.ts";
 import { programEnvironment } from "../platform-client.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
 
-/** The platform commits every 5 s. */
+/** The platform commits a heartbeat every 5 s. */
 const heartbeatWithinMs = 6_000;
 
-/** Has `pg_amcheck` read all tables and indexes, and finds out how near to its target recovery came. */
+/** Runs `pg_amcheck` over all tables and indexes, and measures how close to its target the recovery came. */
 export async function examine(
   deps: EngineDeps,
   instance: Instance,
@@ -22,7 +22,7 @@ export async function examine(
   await mkdir(scratch, { recursive: true, mode: 0o700 });
   const server = await startPrivateServer(deps, instance, { scratch, recovery: {} }, signal);
   try {
-    // Also waits until it is up.
+    // Waits until the server is up, too.
     const heartbeat = await lastHeartbeat(server);
     const { invalid } = await listDatabases(server);
     const structure = await amcheck(deps, instance, server, signal);
@@ -45,10 +45,10 @@ async function amcheck(
   { socket }: PrivateServer,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const where = [`--host=${socket}`, `--port=${instance.spec.port}`, `--username=${platform}`];
-  const what = ["--all", `--maintenance-db=${platform}`, "--install-missing"];
+  const connection = [`--host=${socket}`, `--port=${instance.spec.port}`, `--username=${platform}`];
+  const options = ["--all", `--maintenance-db=${platform}`, "--install-missing"];
   try {
-    await run([program(instance, "pg_amcheck"), ...where, ...what], { env: programEnvironment(), signal });
+    await run([program(instance, "pg_amcheck"), ...connection, ...options], { env: programEnvironment(), signal });
     return { name: "structure", passed: true, detail: "pg_amcheck found nothing wrong." };
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error;
@@ -56,7 +56,7 @@ async function amcheck(
   }
 }
 
-/** The restore brought them as they are in the source: it passes. */
+/** Invalid databases were restored as they are in the source, so the finding passes. */
 function databasesFinding(invalid: readonly string[]): Finding[] {
   return invalid.length === 0 ? [] : [{ name: "databases", passed: true, detail: invalidReason(invalid) }];
 }

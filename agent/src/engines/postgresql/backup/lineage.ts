@@ -1,15 +1,15 @@
 import { LogGone, type LogPosition } from "../../backup-facet.ts";
 import type { Instance } from "../../instance.ts";
 import { walsenderClient } from "../platform-client.ts";
-import { positionText } from "./position.ts";
-import { type LeftTimeline, parseHistory, spansFrom, type TimelineSpan } from "./timelines.ts";
+import { formatLsn } from "./lsn.ts";
+import { type FormerTimeline, parseHistory, spansFrom, type TimelineSpan } from "./timelines.ts";
 
 interface Lineage {
   readonly current: string;
-  readonly left: readonly LeftTimeline[];
+  readonly ancestors: readonly FormerTimeline[];
 }
 
-/** The timeline that the engine is on, and those that led to it. */
+/** The engine's current timeline and its ancestors. */
 async function lineageOf(instance: Instance, signal: AbortSignal): Promise<Lineage> {
   signal.throwIfAborted();
   const client = walsenderClient(instance);
@@ -20,32 +20,35 @@ async function lineageOf(instance: Instance, signal: AbortSignal): Promise<Linea
     await client.connect();
     const { rows } = await client.query<{ timeline: number }>("IDENTIFY_SYSTEM");
     const current = String(rows[0]?.timeline);
-    // The first one has no history.
-    if (current === "1") return { current, left: [] };
+    // Timeline 1 has no history file.
+    if (current === "1") return { current, ancestors: [] };
     const history = await client.query<{ content: string | Buffer }>(`TIMELINE_HISTORY ${current}`);
-    return { current, left: parseHistory(String(history.rows[0]?.content ?? "")) };
+    return { current, ancestors: parseHistory(String(history.rows[0]?.content ?? "")) };
   } finally {
     signal.removeEventListener("abort", abort);
     client.end().catch(abort);
   }
 }
 
-/** The log from a position on, or from a start on the timeline of now, timeline by timeline. */
+/** The log from a position on, or from `start` on the current timeline, as spans of one timeline each. */
 export async function spansOf(
   instance: Instance,
   from: LogPosition | undefined,
   start: bigint,
   signal: AbortSignal,
 ): Promise<readonly TimelineSpan[]> {
-  const { current, left } = await lineageOf(instance, signal);
-  return spansFrom(from ?? { branch: current, position: positionText(start) }, current, left);
+  const { current, ancestors } = await lineageOf(instance, signal);
+  return spansFrom(from ?? { branch: current, position: formatLsn(start) }, current, ancestors);
 }
 
-/** Where the engine's log left a timeline; undefined for the one that it is on. Throws LogGone for one that it never was on. */
+/**
+ * Position at which the engine's log left a timeline; undefined for the current one. Throws LogRemoved for a timeline
+ * that is no ancestor of it.
+ */
 export async function branchEnd(instance: Instance, branch: string, signal: AbortSignal): Promise<string | undefined> {
-  const { current, left } = await lineageOf(instance, signal);
+  const { current, ancestors } = await lineageOf(instance, signal);
   if (branch === current) return undefined;
-  const at = left.find(({ timeline }) => timeline === branch)?.at;
-  if (at === undefined) throw new LogGone(`the engine, on timeline ${current}, never was on ${branch}`);
-  return positionText(at);
+  const at = ancestors.find(({ timeline }) => timeline === branch)?.at;
+  if (at === undefined) throw new LogGone(`the engine's timeline ${current} does not descend from ${branch}`);
+  return formatLsn(at);
 }

@@ -11,7 +11,7 @@ import { createPostgresqlDriver } from "../driver.ts";
 import { dataDirectory, program } from "../layout.ts";
 import { withSession } from "../session.ts";
 import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
-import { parsePosition, positionText, segmentStart } from "./position.ts";
+import { parseLsn, formatLsn, segmentStart } from "./lsn.ts";
 import { stopPoint } from "./stop-point.ts";
 
 type Transaction = LogRecord & { readonly kind: "transaction" };
@@ -20,10 +20,10 @@ const objectBytes = 256 << 10;
 const epochUs = 946_684_800_000_000n;
 const transactionLine = /, lsn: (\S+), .* desc: (COMMIT|ABORT|COMMIT_PREPARED|ABORT_PREPARED|PREPARE) /;
 
-describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => {
-  describe.skipIf(!hasEngine("postgresql", version))("as its pages have them", () => {
+describe.each(["17", "18"])("WAL records of PostgreSQL %s", (version) => {
+  describe.skipIf(!hasEngine("postgresql", version))("read from its pages", () => {
     let machine: EngineMachine;
-    /** As the engine's own program reads them. */
+    /** Records as pg_waldump prints them. */
     let engine: readonly string[];
     let segments: readonly { readonly name: string; readonly start: bigint; readonly bytes: Buffer }[];
 
@@ -34,7 +34,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
       await machine.bringUp();
       const statements = [
         "CREATE TABLE public.rows (i int)",
-        // Records of several pages, on page boundaries of all kinds.
+        // Records over several pages and page boundaries of each kind.
         ...Array.from({ length: 40 }, (_, n) => `SELECT pg_logical_emit_message(true, 'x', repeat('y', ${n * 1_777}))`),
         "BEGIN; SAVEPOINT a; INSERT INTO public.rows VALUES (1); ROLLBACK TO a; INSERT INTO public.rows VALUES (2); COMMIT",
         "BEGIN; INSERT INTO public.rows VALUES (3); ROLLBACK",
@@ -65,10 +65,10 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
 
     async function byEngine(): Promise<string[]> {
       const directory = join(dataDirectory(machine.instance), "pg_wal");
-      const start = `--start=${positionText((segments[0]?.start ?? 0n) + 40n)}`;
+      const start = `--start=${formatLsn((segments[0]?.start ?? 0n) + 40n)}`;
       const argv = [program(machine.instance, "pg_waldump"), "--path", directory, "--rmgr=Transaction", start];
       const file = join(machine.instance.paths.run, "transactions");
-      // It ends with an error where the log does.
+      // pg_waldump fails at the end of the log.
       await machine.run(["/bin/sh", "-c", 'file=$0; "$@" > "$file" 2> /dev/null; :', file, ...argv], {
         env: { TZ: "UTC" },
         signal: machine.signal,
@@ -79,7 +79,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
         const [, day, second, micros = ""] = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\.(\d+) UTC/.exec(line) ?? [];
         if (position === "") return [];
         const timeUs = BigInt(Date.parse(`${day}T${second}Z`)) * 1_000n + BigInt(micros.padEnd(6, "0")) - epochUs;
-        return [`${parsePosition(position)} ${kind === "PREPARE" ? "prepared" : timeUs}`];
+        return [`${parseLsn(position)} ${kind === "PREPARE" ? "prepared" : timeUs}`];
       });
     }
 
@@ -102,16 +102,13 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
         return [`${record.position} ${isPrepared ? "prepared" : record.timeUs}`];
       });
 
-    it.each([8_192, 1_000, 99_991, 16 << 20])(
-      "are those that pg_waldump reads, in pieces of %i bytes",
-      async (size) => {
-        expect(engine.length).toBeGreaterThan(50);
-        expect(engine.filter((line) => line.endsWith("prepared"))).toHaveLength(2);
-        expect(lines(await read(pieces(size)), engine)).toEqual(engine);
-      },
-    );
+    it.each([8_192, 1_000, 99_991, 16 << 20])("equal those of pg_waldump, in pieces of %i bytes", async (size) => {
+      expect(engine.length).toBeGreaterThan(50);
+      expect(engine.filter((line) => line.endsWith("prepared"))).toHaveLength(2);
+      expect(lines(await read(pieces(size)), engine)).toEqual(engine);
+    });
 
-    it("are read from the middle on, without those of which the beginning is missing", async () => {
+    it("are read from any position, without a record whose beginning is missing", async () => {
       const all = await read(pieces(1 << 20));
       const positions = new Set(all.map(({ position }) => position));
       for (let from = 0; from < 3 << 20; from += 577_777) {
@@ -122,7 +119,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
       }
     });
 
-    /** Objects of an archive; `times`: each names the newest transaction in it, as a heartbeat does. */
+    /** Objects of an archive; with `times` each has the time of its last transaction. */
     function objects(all: readonly LogRecord[], times: boolean): { readonly log: LogReader; readonly read: number[] } {
       const bytes = Buffer.concat(segments.map((segment) => segment.bytes));
       const start = segments[0]?.start ?? 0n;
@@ -135,7 +132,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
           const [from, to] = [index, index + 1].map((n) => start + BigInt(n * objectBytes));
           const newest = all.findLast((each) => each.kind === "transaction" && each.position < (to ?? 0n));
           const time = times && newest?.kind === "transaction" ? msOf(newest).toISOString() : "";
-          const range = { branch: "1", from: positionText(from ?? 0n), to: positionText(to ?? 0n) };
+          const range = { branch: "1", from: formatLsn(from ?? 0n), to: formatLsn(to ?? 0n) };
           const header = { service: "s", term: 1, sequence: index + 1, ...range, time };
           return { header, log: bytes.subarray(index * objectBytes, (index + 1) * objectBytes) };
         },
@@ -146,7 +143,7 @@ describe.each(["17", "18"])("records of the log of PostgreSQL %s", (version) => 
     const msOf = ({ timeUs }: Transaction) => new Date(Number((timeUs + epochUs) / 1_000n));
 
     it.each([true, false])(
-      "end a recovery with the last transaction until its time (times in the log: %s)",
+      "end a recovery at the last transaction before its target (times in the log: %s)",
       async (times) => {
         const transactions = (await read(pieces(1 << 20))).filter((each) => each.kind === "transaction");
         for (const [index, each] of transactions.entries()) {

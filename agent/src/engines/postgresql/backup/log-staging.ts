@@ -3,24 +3,27 @@ import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LogReader } from "../../backup-facet.ts";
-import { parsePosition, segmentBytes, segmentName, segmentStart } from "./position.ts";
-import { historyText, type LeftTimeline } from "./timelines.ts";
+import { parseLsn, segmentBytes, segmentName, segmentStart } from "./lsn.ts";
+import { historyText, type FormerTimeline } from "./timelines.ts";
 
 /**
- * Brings a recovering engine the segments that it asks for. Its restore_command is a few lines of shell: it leaves a file
- * `<segment>.want` and waits for `<segment>.there`, `.absent` or `.failed`. What comes next is made ahead.
+ * Serves WAL segments to a recovering engine. Its restore_command is a shell script that creates a file
+ * `<segment>.want` and waits for `<segment>.there`, `.absent` or `.failed`. The next segments are assembled in advance.
  */
 export interface LogStaging {
-  /** For restore_command. Ends with 1 only for what the archive certainly has not; an error ends with 126, which ends recovery. */
+  /**
+   * Value of restore_command. It exits with 1 only for files that the archive certainly does not have; errors exit with
+   * 126, which ends the recovery.
+   */
   readonly command: string;
-  /** Timeline that the log ends on; undefined while it is on one alone, whichever that is. */
+  /** Timeline at the end of the log; undefined if the log has only one. */
   readonly timeline: string | undefined;
-  /** Answers until the signal; rejects with what the log could not be read for. */
+  /** Serves requests until the signal aborts; rejects with the error of reading the log. */
   serve(signal: AbortSignal): Promise<void>;
 }
 
-const ahead = 3;
-const lookEveryMs = 200;
+const prefetchCount = 3;
+const pollIntervalMs = 200;
 
 /** `walDirectory`: the pg_wal of the engine that recovers. */
 export async function createLogStaging(
@@ -31,29 +34,29 @@ export async function createLogStaging(
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const find = log === undefined ? undefined : createFinder(log);
-  const passed = log === undefined ? [] : await timelinesOf(log);
-  const made = new Map<string, Promise<boolean>>();
+  const timelines = log === undefined ? [] : await timelinesOf(log);
+  const staged = new Map<string, Promise<boolean>>();
 
-  /** True when the segment is there; false when the archive has nothing of it. */
-  function make(name: string): Promise<boolean> {
-    const known = made.get(name);
-    if (known !== undefined) return known;
-    const making = assemble(name);
-    making.catch(() => undefined);
-    made.set(name, making);
-    return making;
+  /** Resolves true if the segment is available, false if the archive does not have it. */
+  function stage(name: string): Promise<boolean> {
+    const existing = staged.get(name);
+    if (existing !== undefined) return existing;
+    const assembling = assemble(name);
+    assembling.catch(() => undefined);
+    staged.set(name, assembling);
+    return assembling;
   }
 
   async function assemble(name: string): Promise<boolean> {
-    const history = historyOf(name, passed);
-    if (history !== undefined) return place(name, history);
-    const wanted = segmentStart(name);
-    if (wanted === undefined || find === undefined) return false;
-    const bytes = await find(wanted.timeline, wanted.position);
-    return bytes === undefined ? false : place(name, bytes);
+    const history = historyOf(name, timelines);
+    if (history !== undefined) return publish(name, history);
+    const requested = segmentStart(name);
+    if (requested === undefined || find === undefined) return false;
+    const bytes = await find(requested.timeline, requested.position);
+    return bytes === undefined ? false : publish(name, bytes);
   }
 
-  async function place(name: string, content: Buffer | string): Promise<true> {
+  async function publish(name: string, content: Buffer | string): Promise<true> {
     const draft = join(directory, `${name}.draft`);
     await writeFile(draft, content);
     await rename(draft, join(directory, `${name}.there`));
@@ -61,39 +64,38 @@ export async function createLogStaging(
   }
 
   /**
-   * Writes the same segment of each earlier timeline to pg_wal. Replay takes the log from the file of the newest timeline that begins
-   * in a segment, but reads the state of a prepared transaction from the file of the timeline that it is on.
+   * Writes the same segment of each earlier timeline to pg_wal. Replay takes the log from the file of the newest
+   * timeline that begins in a segment, but reads a prepared transaction's state from the file of its own timeline.
    */
   async function placeEarlier(timeline: number, position: bigint): Promise<void> {
-    for (const [index, { timeline: earlier }] of passed.entries()) {
-      const end = passed[index + 1]?.at;
+    for (const [index, { timeline: earlier }] of timelines.entries()) {
+      const end = timelines[index + 1]?.at;
       if (find === undefined || Number(earlier) >= timeline || end === undefined || end <= position) continue;
       const bytes = await find(Number(earlier), position);
       if (bytes !== undefined) await writeFile(join(walDirectory, segmentName(Number(earlier), position)), bytes);
     }
   }
 
-  async function answer(name: string): Promise<void> {
+  async function serveRequest(name: string): Promise<void> {
     const mark = (state: string) => writeFile(join(directory, `${name}.${state}`), "");
+    const requested = segmentStart(name);
     try {
-      const segment = segmentStart(name);
-      if (segment !== undefined) await placeEarlier(segment.timeline, segment.position);
-      if (!(await make(name))) await mark("absent");
-      made.delete(name);
+      if (requested !== undefined) await placeEarlier(requested.timeline, requested.position);
+      if (!(await stage(name))) await mark("absent");
+      staged.delete(name);
     } catch (error) {
       await mark("failed");
       throw error;
     }
-    const wanted = segmentStart(name);
-    if (wanted === undefined) return;
-    for (let i = 1n; i <= ahead; i += 1n) {
-      make(segmentName(wanted.timeline, wanted.position + i * segmentBytes)).catch(() => undefined);
+    if (requested === undefined) return;
+    for (let i = 1n; i <= prefetchCount; i += 1n) {
+      stage(segmentName(requested.timeline, requested.position + i * segmentBytes)).catch(() => undefined);
     }
   }
 
   return {
     command: commandOf(directory),
-    timeline: passed.length > 1 ? passed.at(-1)?.timeline : undefined,
+    timeline: timelines.length > 1 ? timelines.at(-1)?.timeline : undefined,
     async serve(signal) {
       let changed = Promise.withResolvers<void>();
       const watcher = watch(directory, () => changed.resolve());
@@ -104,19 +106,19 @@ export async function createLogStaging(
           for (const file of await readdir(directory)) {
             if (!file.endsWith(".want")) continue;
             await rm(join(directory, file));
-            await answer(file.slice(0, -".want".length));
+            await serveRequest(file.slice(0, -".want".length));
           }
-          await Promise.race([changed.promise, sleep(lookEveryMs, undefined, { signal })]).catch(() => undefined);
+          await Promise.race([changed.promise, sleep(pollIntervalMs, undefined, { signal })]).catch(() => undefined);
         }
       } finally {
         watcher.close();
-        await Promise.allSettled(made.values());
+        await Promise.allSettled(staged.values());
       }
     },
   };
 }
 
-/** A directory of ours: it has no character that a shell, or PostgreSQL's %, reads otherwise. */
+/** The directory is the platform's: it contains no character that the shell or PostgreSQL's `%` would interpret. */
 function commandOf(directory: string): string {
   if (!/^[A-Za-z0-9/._-]+$/.test(directory)) throw new Error(`${directory} cannot be named in a command`);
   const f = `${directory}/%f`;
@@ -130,14 +132,14 @@ function commandOf(directory: string): string {
   ].join("; ");
 }
 
-/** Timelines that the log is on, one after another, and where it comes upon each. They are counted upwards. */
-async function timelinesOf(log: LogReader): Promise<LeftTimeline[]> {
+/** Timelines of the log in ascending order, each with the position at which it begins. */
+async function timelinesOf(log: LogReader): Promise<FormerTimeline[]> {
   const headerOf = async (index: number) => (await log.at(index)).header;
-  const found: LeftTimeline[] = [];
+  const found: FormerTimeline[] = [];
   const last = log.count === 0 ? 0 : Number((await headerOf(log.count - 1)).branch);
   for (let index = 0; index < log.count; ) {
     const { branch, from } = await headerOf(index);
-    found.push({ timeline: branch, at: parsePosition(from) });
+    found.push({ timeline: branch, at: parseLsn(from) });
     if (Number(branch) === last) break;
     let high = log.count - 1;
     while (index < high) {
@@ -149,23 +151,27 @@ async function timelinesOf(log: LogReader): Promise<LeftTimeline[]> {
   return found;
 }
 
-/** The history file of this name; undefined for other files, and for timelines that the log did not come upon. */
-function historyOf(name: string, passed: readonly LeftTimeline[]): string | undefined {
-  const wanted = /^([0-9A-F]{8})\.history$/.exec(name)?.[1];
-  const index = passed.findIndex(({ timeline }) => Number(timeline) === Number.parseInt(wanted ?? "", 16));
+/** Content of the history file with this name; undefined for other files and for timelines that are not in the log. */
+function historyOf(name: string, timelines: readonly FormerTimeline[]): string | undefined {
+  const requested = /^([0-9A-F]{8})\.history$/.exec(name)?.[1];
+  const index = timelines.findIndex(({ timeline }) => Number(timeline) === Number.parseInt(requested ?? "", 16));
   if (index <= 0) return undefined;
-  const left = passed.slice(0, index).map(({ timeline }, at) => ({ timeline, at: passed[at + 1]?.at ?? 0n }));
-  return historyText(left);
+  const ancestors = timelines
+    .slice(0, index)
+    .map(({ timeline }, at) => ({ timeline, at: timelines[at + 1]?.at ?? 0n }));
+  return historyText(ancestors);
 }
 
-/** Finds the bytes of a segment; undefined when the archive does not have its beginning. The last one is filled up with zeros. */
+/**
+ * Finds the bytes of a segment; undefined if the archive lacks its beginning. The last segment is padded with zeros.
+ */
 function createFinder(log: LogReader) {
-  /** Where the last search ended: the next one mostly goes on from there. */
+  /** Result of the last search; the next one usually continues from there. */
   let cached: { readonly index: number; readonly from: bigint; readonly to: bigint } | undefined;
 
   async function rangeOf(index: number) {
     const { header } = await log.at(index);
-    return { index, from: parsePosition(header.from), to: parsePosition(header.to) };
+    return { index, from: parseLsn(header.from), to: parseLsn(header.to) };
   }
 
   async function indexOf(position: bigint): Promise<number | undefined> {
@@ -173,7 +179,7 @@ function createFinder(log: LogReader) {
     let low = cached !== undefined && cached.to <= position ? cached.index + 1 : 0;
     let high = log.count - 1;
     while (low <= high) {
-      // Mostly it is the very next one.
+      // Usually the very next object.
       const middle = cached !== undefined && low === cached.index + 1 ? low : (low + high) >> 1;
       const range = await rangeOf(middle);
       cached = range;
@@ -192,10 +198,10 @@ function createFinder(log: LogReader) {
     let isOfTimeline = false;
     for (let index = first; index < log.count && at < start + segmentBytes; index += 1) {
       const { header, log: bytes } = await log.at(index);
-      // A segment begins with the log of the timelines that led to its own, and has none of those that its own led to.
+      // A segment begins with log of its timeline's ancestors, and contains none of its descendants.
       if (Number(header.branch) > timeline) break;
       isOfTimeline ||= Number(header.branch) === timeline;
-      const from = parsePosition(header.from);
+      const from = parseLsn(header.from);
       const piece = bytes.subarray(Number(at - from), Number(start + segmentBytes - from));
       piece.copy(segment, Number(at - start));
       at += BigInt(piece.length);

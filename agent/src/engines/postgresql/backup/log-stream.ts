@@ -4,34 +4,37 @@ import { platform } from "../layout.ts";
 import { type RequiredSettings, requiredNames } from "../required-settings.ts";
 import { walsenderClient } from "../platform-client.ts";
 import { messageOf, type Session, withSession } from "../session.ts";
-import { archiveSlot } from "./archive-note.ts";
+import { archiveSlot } from "./archive-state.ts";
 import { spansOf } from "./lineage.ts";
-import { parsePosition, positionText, segmentBytes } from "./position.ts";
+import { parseLsn, formatLsn, segmentBytes } from "./lsn.ts";
 import type { TimelineSpan } from "./timelines.ts";
 
 const slot = archiveSlot;
-/** More than this is not read ahead of whoever takes it. */
-const mostWaitingBytes = 16 << 20;
+/** Buffered bytes from which on the socket is paused. */
+const maxBufferedBytes = 16 << 20;
 /**
- * A sender that waits for its receiver does not end when it is told to. A checkpoint that is to remove the log behind the slot
- * waits for that, and keeps all log meanwhile.
+ * Maximum pause. A walsender that waits for its receiver does not react to termination, and a checkpoint that wants to
+ * remove log behind the slot waits for it, so all log would be retained meanwhile.
  */
-const longestPauseMs = 10_000;
+const maxPauseMs = 10_000;
 const statusEveryMs = 5_000;
-/** PostgreSQL counts from 2000-01-01. */
+/** PostgreSQL's epoch, 2000-01-01, in milliseconds since 1970. */
 const epochMs = 946_684_800_000;
 
 type Client = ReturnType<typeof walsenderClient>;
-/** The types of pg leave it out. */
+/** Missing in the type declarations of pg. */
 type CopyConnection = Client["connection"] & { sendCopyFromChunk(chunk: Buffer): void };
 
-/** WAL by the replication protocol and a physical slot of ours, through all timelines from there on. It begins with a whole segment. */
+/**
+ * Streams WAL over the replication protocol with the archive's physical slot, from a position on through all later
+ * timelines (PostgreSQL manual, "Streaming Replication Protocol"). Without a position it begins with a full segment.
+ */
 export function followLog(instance: Instance, from: LogPosition | undefined, signal: AbortSignal): LogStream {
   let end = "";
-  let durable = from === undefined ? 0n : parsePosition(from.position);
+  let durable = from === undefined ? 0n : parseLsn(from.position);
   let client: Client | undefined;
 
-  function tellStatus(): void {
+  function sendStatus(): void {
     const status = Buffer.alloc(34);
     status.write("r", 0, "latin1");
     for (const at of [1, 9, 17]) status.writeBigUInt64BE(durable, at);
@@ -47,31 +50,31 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
 
   async function* piecesOf({ timeline, from: start, to }: TimelineSpan): AsyncGenerator<LogPiece> {
     signal.throwIfAborted();
-    const own = walsenderClient(instance);
-    client = own;
-    const stream = createReceiver(own, {
+    const walsender = walsenderClient(instance);
+    client = walsender;
+    const stream = createReceiver(walsender, {
       onEnd: (position) => void (end = position),
-      onStatusWanted: tellStatus,
+      onStatusRequested: sendStatus,
     });
-    const abort = () => own.connection.stream.destroy();
+    const abort = () => walsender.connection.stream.destroy();
     signal.addEventListener("abort", abort, { once: true });
-    const telling = setInterval(tellStatus, statusEveryMs);
+    const statusTimer = setInterval(sendStatus, statusEveryMs);
     try {
-      await own.connect();
-      const begin = `START_REPLICATION SLOT "${slot}" PHYSICAL ${positionText(start)} TIMELINE ${timeline}`;
-      // It ends when the stream does.
-      own.query(begin).then(stream.ended, (error: unknown) => stream.ended(judged(error)));
+      await walsender.connect();
+      const command = `START_REPLICATION SLOT "${slot}" PHYSICAL ${formatLsn(start)} TIMELINE ${timeline}`;
+      // The query ends when the stream does.
+      walsender.query(command).then(stream.ended, (error: unknown) => stream.ended(classified(error)));
       for await (const piece of stream.pieces(timeline, start)) {
         yield piece;
-        // The engine sends nothing of a timeline behind where it left it.
-        if (to !== undefined && parsePosition(piece.to) >= to) return;
+        // Behind the position at which a timeline was left, the engine sends nothing.
+        if (to !== undefined && parseLsn(piece.to) >= to) return;
       }
     } finally {
-      clearInterval(telling);
+      clearInterval(statusTimer);
       signal.removeEventListener("abort", abort);
       stream.ended();
       client = undefined;
-      own.connection.stream.destroy();
+      walsender.connection.stream.destroy();
     }
   }
 
@@ -81,39 +84,39 @@ export function followLog(instance: Instance, from: LogPosition | undefined, sig
       return end;
     },
     durable(position) {
-      durable = parsePosition(position);
-      tellStatus();
+      durable = parseLsn(position);
+      sendStatus();
     },
   };
 }
 
-/** Where to begin: exactly where it ended, or with the segment that the slot keeps. */
+/** Start of the stream: the given position, or the segment that the slot retains. */
 async function prepareSlot(instance: Instance, from: LogPosition | undefined, signal: AbortSignal): Promise<bigint> {
   return withSession(instance, signal, async (session) => {
-    const look = `SELECT restart_lsn::text AS kept, wal_status AS status FROM pg_replication_slots WHERE slot_name = '${slot}'`;
-    let [found] = await session.rows<{ kept: string | null; status: string | null }>(look);
+    const slotSql = `SELECT restart_lsn::text AS start, wal_status AS status FROM pg_replication_slots WHERE slot_name = '${slot}'`;
+    let [found] = await session.rows<{ start: string | null; status: string | null }>(slotSql);
     if (from !== undefined) {
-      // A slot that is lost, or gone, keeps nothing: what is next may be there all the same, and the stream says so.
+      // A lost or missing slot retains nothing. The next bytes may still exist; the stream reports if they do not.
       if (found?.status === "lost") {
         throw new LogGone("the engine had to remove log that was not archived: the limit of its slot was reached");
       }
       if (found === undefined) await session.rows(`SELECT pg_create_physical_replication_slot('${slot}', true)`);
-      return parsePosition(from.position);
+      return parseLsn(from.position);
     }
-    if (found?.status === "lost" || found?.kept === null) {
+    if (found?.status === "lost" || found?.start === null) {
       await session.rows(`SELECT pg_drop_replication_slot('${slot}')`);
       found = undefined;
     }
     if (found === undefined) {
       await session.rows(`SELECT pg_create_physical_replication_slot('${slot}', true)`);
-      [found] = await session.rows<{ kept: string; status: string }>(look);
+      [found] = await session.rows<{ start: string; status: string }>(slotSql);
     }
-    const kept = parsePosition(found?.kept ?? "");
-    return kept - (kept % segmentBytes);
+    const start = parseLsn(found?.start ?? "");
+    return start - (start % segmentBytes);
   });
 }
 
-function judged(error: unknown): unknown {
+function classified(error: unknown): unknown {
   const message = messageOf(error);
   return /has already been removed|is not in this server's history|can no longer get changes|invalidated/.test(message)
     ? new LogGone(message, { cause: error })
@@ -125,36 +128,39 @@ interface Receiver {
   ended(error?: unknown): void;
 }
 
-/** Takes messages as they come, and reads no more while too much waits; when that lasts, it ends after what it has. */
+/**
+ * Buffers messages, and pauses the socket while the buffer is full. If a pause lasts too long, the stream ends after
+ * the buffered pieces.
+ */
 function createReceiver(
   client: Client,
-  { onEnd, onStatusWanted }: { onEnd(position: string): void; onStatusWanted(): void },
+  { onEnd, onStatusRequested }: { onEnd(position: string): void; onStatusRequested(): void },
 ): Receiver {
-  const waiting: { readonly start: bigint; readonly bytes: Buffer }[] = [];
-  let waitingBytes = 0;
+  const buffered: { readonly start: bigint; readonly bytes: Buffer }[] = [];
+  let bufferedBytes = 0;
   let over: { readonly error: unknown } | undefined;
-  let pausing: NodeJS.Timeout | undefined;
-  let news = Promise.withResolvers<void>();
+  let pauseTimer: NodeJS.Timeout | undefined;
+  let changed = Promise.withResolvers<void>();
   const { connection } = client;
 
   function ended(error?: unknown): void {
-    clearTimeout(pausing);
+    clearTimeout(pauseTimer);
     over ??= { error };
-    news.resolve();
+    changed.resolve();
   }
 
   function pause(): void {
-    if (pausing !== undefined || over !== undefined) return;
+    if (pauseTimer !== undefined || over !== undefined) return;
     connection.stream.pause();
-    pausing = setTimeout(() => {
-      ended(new Error("the log was not taken for too long"));
+    pauseTimer = setTimeout(() => {
+      ended(new Error("the log was not read for too long"));
       connection.stream.destroy();
-    }, longestPauseMs);
+    }, maxPauseMs);
   }
 
   function resume(): void {
-    clearTimeout(pausing);
-    pausing = undefined;
+    clearTimeout(pauseTimer);
+    pauseTimer = undefined;
     connection.stream.resume();
   }
 
@@ -162,18 +168,18 @@ function createReceiver(
   client.on("end", () => ended(new Error("the engine ended the stream")));
   connection.on("copyData", ({ chunk }: { chunk: Buffer }) => {
     if (chunk[0] === 0x6b) {
-      onEnd(positionText(chunk.readBigUInt64BE(1)));
-      if (chunk[17] === 1) onStatusWanted();
+      onEnd(formatLsn(chunk.readBigUInt64BE(1)));
+      if (chunk[17] === 1) onStatusRequested();
     }
     if (chunk[0] !== 0x77) return;
     const start = chunk.readBigUInt64BE(1);
-    // The chunk is a window on memory that is used again.
+    // The chunk is a view of memory that is reused.
     const bytes = Buffer.from(chunk.subarray(25));
-    onEnd(positionText(chunk.readBigUInt64BE(9)));
-    waiting.push({ start, bytes });
-    waitingBytes += bytes.length;
-    if (waitingBytes > mostWaitingBytes) pause();
-    news.resolve();
+    onEnd(formatLsn(chunk.readBigUInt64BE(9)));
+    buffered.push({ start, bytes });
+    bufferedBytes += bytes.length;
+    if (bufferedBytes > maxBufferedBytes) pause();
+    changed.resolve();
   });
 
   return {
@@ -181,19 +187,18 @@ function createReceiver(
     async *pieces(branch, from) {
       let at = from;
       for (;;) {
-        news = Promise.withResolvers();
-        const next = waiting.shift();
+        changed = Promise.withResolvers();
+        const next = buffered.shift();
         if (next === undefined) {
           if (over !== undefined) throw over.error ?? new Error("the engine ended the stream");
-          await news.promise;
+          await changed.promise;
           continue;
         }
-        waitingBytes -= next.bytes.length;
-        if (waitingBytes <= mostWaitingBytes / 2) resume();
-        if (next.start !== at)
-          throw new Error(`log came from ${positionText(next.start)}, not from ${positionText(at)}`);
+        bufferedBytes -= next.bytes.length;
+        if (bufferedBytes <= maxBufferedBytes / 2) resume();
+        if (next.start !== at) throw new Error(`log came from ${formatLsn(next.start)}, not from ${formatLsn(at)}`);
         at += BigInt(next.bytes.length);
-        yield { branch, from: positionText(next.start), to: positionText(at), bytes: next.bytes };
+        yield { branch, from: formatLsn(next.start), to: formatLsn(at), bytes: next.bytes };
       }
     },
   };
@@ -202,23 +207,23 @@ function createReceiver(
 const commitMs = 2_000;
 
 /**
- * The heartbeat's time is before its commit, whose record is flushed when the next statement begins. Nothing behind what is flushed is
- * sent before something else is written.
+ * The heartbeat's time is before its commit, whose record is flushed when the next statement begins. The engine sends
+ * nothing behind the flushed position until something else is written.
  */
 export async function commit(instance: Instance, signal: AbortSignal): Promise<{ time: Date; position: string }> {
   const work = async (session: Session) => {
-    const [beat] = await session.rows<{ at: Date }>(
+    const [heartbeat] = await session.rows<{ at: Date }>(
       `UPDATE ${platform}.heartbeat SET at = clock_timestamp() RETURNING at`,
     );
     const [log] = await session.rows<{ position: string }>("SELECT pg_current_wal_flush_lsn()::text AS position");
-    if (beat === undefined || log === undefined) throw new Error("there is no heartbeat");
-    return { time: beat.at, position: log.position };
+    if (heartbeat === undefined || log === undefined) throw new Error("there is no heartbeat");
+    return { time: heartbeat.at, position: log.position };
   };
-  // The log of this primary is what counts, whichever replicas have it.
+  // Only this primary's log matters here: do not wait for replicas.
   return withSession(instance, signal, work, { statementMs: commitMs, isLocal: true });
 }
 
-/** Settings of the engine that replay of its log takes at least as much of. */
+/** Settings of the engine that a replay of its log needs at least as much of. */
 export async function settings(instance: Instance, signal: AbortSignal): Promise<RequiredSettings> {
   const rows = await withSession(instance, signal, (session) =>
     session.rows<{ name: string; value: number }>(
@@ -229,17 +234,17 @@ export async function settings(instance: Instance, signal: AbortSignal): Promise
   return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 }
 
-/** The slot's limit is a setting of megabytes; -1 is none. */
-export async function kept(instance: Instance, signal: AbortSignal): Promise<{ end: string; limitBytes: number }> {
+/** `max_slot_wal_keep_size` is in megabytes; -1 means no limit. */
+export async function retention(instance: Instance, signal: AbortSignal): Promise<{ end: string; limitBytes: number }> {
   const [row] = await withSession(instance, signal, (session) =>
     session.rows<{ end: string; limit_bytes: string }>(
       `SELECT pg_current_wal_lsn()::text AS end, pg_size_bytes(current_setting('max_slot_wal_keep_size')) AS limit_bytes`,
     ),
   );
-  if (row === undefined) throw new Error("the engine did not say where its log ends");
+  if (row === undefined) throw new Error("the engine did not report the end of its log");
   return { end: row.end, limitBytes: Math.max(0, Number(row.limit_bytes)) };
 }
 
 export function distance(from: string, to: string): number {
-  return Number(parsePosition(to) - parsePosition(from));
+  return Number(parseLsn(to) - parseLsn(from));
 }

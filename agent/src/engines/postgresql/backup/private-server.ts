@@ -9,32 +9,32 @@ import { dataDirectory, platform, program } from "../layout.ts";
 import { controlSettings, greatestOf, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { codeOf, type Session, withSession } from "../session.ts";
 
-/** The engine over restored data, with no listener but a socket of our own: nobody gets in. */
+/** A server over restored data that listens on a private socket only. */
 export interface PrivateServer {
-  /** Directory of its socket. */
+  /** Directory of the socket. */
   readonly socket: string;
   rows: Session["rows"];
-  /** The same in another database. */
+  /** Runs the work in a session of another database. */
   inDatabase<T>(database: string, work: (session: Session) => Promise<T>): Promise<T>;
-  /** Rejects when it ends by itself, with its last words. */
+  /** Resolves with the output of a clean exit; rejects with the last lines if the server fails. */
   readonly ended: Promise<string>;
-  /** A clean shutdown, with a checkpoint. */
+  /** Shuts down cleanly, with a checkpoint. */
   stop(): Promise<void>;
   kill(): Promise<void>;
 }
 
-/** A server that cuts its sessions is given so long to end. */
-const lastWordsMs = 10_000;
+/** Time for a server that closed its sessions to exit. */
+const exitGraceMs = 10_000;
 
 export interface PrivateSettings {
   readonly scratch: string;
   readonly recovery: Readonly<Record<string, string>>;
-  /** Settings that the log was written under, as far as they are known. */
+  /** Settings that the log was written under, as far as they are recorded. */
   readonly log?: RequiredSettings;
 }
 
-/** The least that replay begins with: log of an older version does not say what it was written under. */
-const usual: RequiredSettings = {
+/** Minimum settings of the first attempt, for log that does not record its settings. */
+const defaultSettings: RequiredSettings = {
   max_connections: 400,
   max_worker_processes: 64,
   max_wal_senders: 10,
@@ -43,8 +43,9 @@ const usual: RequiredSettings = {
 };
 
 /**
- * Starts it. Hot standby refuses to run with less of some settings than the source had, and the source may have had a larger
- * plan: these are the greatest of the data and the log. Throws PlanTooSmall when they take more memory than the machine has.
+ * Starts the server. Hot standby refuses to run with less of some settings than the source had, and the source may have
+ * a larger plan, so the settings are the maximum of those of the data and the log. Throws PlanTooSmall if they need
+ * more memory than the machine has.
  */
 export async function startPrivateServer(
   { run, pipe }: EngineDeps,
@@ -59,22 +60,22 @@ export async function startPrivateServer(
   const control = await run([program(instance, "pg_controldata"), data], { env: { LC_ALL: "C" }, signal });
   const needed = greatestOf(controlSettings(control), log);
   const config = join(scratch, "postgresql.conf");
-  // The most that has room: what replay may need besides is raised when it does.
+  // Take the first choice that fits into memory. Settings that replay turns out to need are raised by the caller.
   const choices = [
-    { required: greatestOf(usual, needed), buffersMib: buffersOf(instance) },
+    { required: greatestOf(defaultSettings, needed), buffersMib: buffersOf(instance) },
     { required: needed, buffersMib: buffersOf(instance) },
-    { required: needed, buffersMib: leastBuffersMib },
+    { required: needed, buffersMib: minimumBuffersMib },
   ];
-  let hasRoom = false;
+  let hasCapacity = false;
   for (const { required, buffersMib } of choices) {
     const all = { ...ownSettings(instance, scratch, socket), ...recovery, ...required };
     await writeFile(config, configOf(all, buffersMib));
-    hasRoom = await fits(run, instance, config, signal);
-    if (hasRoom) break;
+    hasCapacity = await fits(run, instance, config, signal);
+    if (hasCapacity) break;
   }
-  if (!hasRoom) {
-    const words = `The log was written under ${printSettings(needed)}: replay takes more memory than this plan has.`;
-    throw new PlanTooSmall(`${words} Restore to a larger plan.`);
+  if (!hasCapacity) {
+    const message = `The log was written under ${printSettings(needed)}: replay needs more memory than this plan has.`;
+    throw new PlanTooSmall(`${message} Restore to a larger plan.`);
   }
   await writeFile(join(scratch, "pg_hba.conf"), `local all ${platform} peer map=${platform}\n`);
   await writeFile(join(scratch, "pg_ident.conf"), `${platform} /^.*$ ${platform}\n`);
@@ -85,10 +86,10 @@ export async function startPrivateServer(
   });
   const ended = drain(server.output).then(() => server.ended);
   ended.catch(() => undefined);
-  const seen = { ...instance, paths: { ...instance.paths, run: socket } };
+  const privateInstance = { ...instance, paths: { ...instance.paths, run: socket } };
 
   function inDatabase<T>(database: string, work: (session: Session) => Promise<T>): Promise<T> {
-    return withSession(seen, signal, work, { database, statementMs: 600_000, lockMs: 60_000 });
+    return withSession(privateInstance, signal, work, { database, statementMs: 600_000, lockMs: 60_000 });
   }
 
   return {
@@ -101,11 +102,11 @@ export async function startPrivateServer(
           return await inDatabase(platform, (session) => session.rows<R>(sql, values));
         } catch (error) {
           const isUp = !["ENOENT", "ECONNREFUSED", "57P03"].includes(codeOf(error));
-          if (isUp && !isCut(error)) throw error;
-          // Not up yet; or it ends, under a statement too, and then its words are the reason.
-          const waitMs = isUp ? lastWordsMs : 50;
-          const words = await Promise.race([ended.then((text) => ({ text })), sleep(waitMs, undefined, { signal })]);
-          if (words !== undefined) throw new ProgramFailed("postgres", "ended", words.text);
+          if (isUp && !isSessionEnded(error)) throw error;
+          // The server is starting, or exits during a statement; then its output is the reason.
+          const waitMs = isUp ? exitGraceMs : 50;
+          const message = await Promise.race([ended.then((text) => ({ text })), sleep(waitMs, undefined, { signal })]);
+          if (message !== undefined) throw new ProgramFailed("postgres", "ended", message.text);
           if (isUp) throw error;
         }
       }
@@ -121,14 +122,14 @@ export async function startPrivateServer(
   };
 }
 
-/** The session ended under the statement. */
-function isCut(error: unknown): boolean {
-  const cut = ["ECONNRESET", "EPIPE", "57P01", "57P02"].includes(codeOf(error));
-  return cut || (error instanceof Error && /^Connection (terminated|ended)/.test(error.message));
+/** True if the session ended during the statement. */
+function isSessionEnded(error: unknown): boolean {
+  const hasEndCode = ["ECONNRESET", "EPIPE", "57P01", "57P02"].includes(codeOf(error));
+  return hasEndCode || (error instanceof Error && /^Connection (terminated|ended)/.test(error.message));
 }
 
 async function drain(output: AsyncIterable<Buffer>): Promise<void> {
-  // It logs to its standard error.
+  // Only its standard error is logged.
   for await (const _ of output);
 }
 
@@ -144,7 +145,7 @@ function ownSettings({ spec }: Instance, scratch: string, socket: string): Recor
     max_wal_size: "4GB",
     wal_level: "replica",
     wal_log_hints: "on",
-    // Without it the end of recovery removes the times of commits that the data have.
+    // Otherwise the end of the recovery removes the commit timestamps in the data.
     track_commit_timestamp: "on",
     autovacuum: "off",
     max_logical_replication_workers: "0",
@@ -161,16 +162,16 @@ function configOf(settings: Readonly<Record<string, string | number>>, buffersMi
 }
 
 const memoryMibOf = ({ spec }: Instance) => Number(spec.memoryBytes / 1_048_576n);
-const leastBuffersMib = 16;
-const buffersOf = (instance: Instance) => Math.max(leastBuffersMib, Math.floor(memoryMibOf(instance) / 8));
-/** The remainder is for the processes and the agent. */
+const minimumBuffersMib = 16;
+const buffersOf = (instance: Instance) => Math.max(minimumBuffersMib, Math.floor(memoryMibOf(instance) / 8));
+/** The remaining memory is for processes and the agent. */
 const sharedShare = 3 / 4;
 
-/** Asks the engine itself how much shared memory it takes under these settings. */
+/** Compares the shared memory that the engine computes for these settings with the machine's memory. */
 async function fits(run: EngineDeps["run"], instance: Instance, config: string, signal: AbortSignal): Promise<boolean> {
-  const ask = ["-D", dataDirectory(instance), "-c", `config_file=${config}`, "-C", "shared_memory_size"];
+  const args = ["-D", dataDirectory(instance), "-c", `config_file=${config}`, "-C", "shared_memory_size"];
   try {
-    const printed = await run([program(instance, "postgres"), ...ask], { env: { LC_ALL: "C" }, signal });
+    const printed = await run([program(instance, "postgres"), ...args], { env: { LC_ALL: "C" }, signal });
     const mib = /^(\d+)$/m.exec(printed)?.[1];
     return mib === undefined || Number(mib) <= memoryMibOf(instance) * sharedShare;
   } catch (error) {

@@ -20,21 +20,21 @@ import { withSession } from "../session.ts";
 
 const password = "a-password-of-the-test";
 const users = [create(EngineUserSchema, { username: "app_user", role: "admin", verifier: scramVerifier(password) })];
-const isMade = hasEngine("postgresql", "17");
+const hasImage = hasEngine("postgresql", "17");
 
-describe.skipIf(!isMade)(
-  `recovery through changes of settings${isMade ? "" : " (skipped: its node image is not made)"}`,
+describe.skipIf(!hasImage)(
+  `recovery across changed settings${hasImage ? "" : " (skipped: there is no node image)"}`,
   () => {
     let source: EngineMachine;
     let copy: EngineMachine;
     let log: LogFacet;
     const pieces: LogPiece[] = [];
-    /** Engines that recoveries of the copy started. */
+    /** Number of engines that recoveries of the copy started. */
     let starts = 0;
     let base: Awaited<ReturnType<typeof take>>;
 
     beforeAll(async () => {
-      // Segments are written by this process, and the engine's user changes them.
+      // This process writes segments that the engine's user changes.
       process.umask(0);
       const counted =
         ({ pipe }: EngineDeps): EngineDeps["pipe"] =>
@@ -42,14 +42,14 @@ describe.skipIf(!isMade)(
           if (argv[0]?.endsWith("/postgres")) starts += 1;
           return pipe(argv, options);
         };
-      const make = () =>
+      const createMachine = () =>
         createEngineMachine(
           async (deps) => createPostgresqlDriver({ ...deps, pipe: counted(deps) }),
           "postgresql",
           "17",
           { users, allowedCidrs: ["127.0.0.0/8"] },
         );
-      [source, copy] = await Promise.all([make(), make()]);
+      [source, copy] = await Promise.all([createMachine(), createMachine()]);
       log = facetOf(source).log as LogFacet;
       await source.bringUp();
       await copy.writeConfig();
@@ -84,7 +84,7 @@ describe.skipIf(!isMade)(
       over.abort();
     }
 
-    /** The engine started again with other parameters. */
+    /** Restarts the engine with other parameters. */
     async function restart(parameters: Record<string, string>): Promise<void> {
       await source.stop();
       source.change({ parameters });
@@ -126,7 +126,7 @@ describe.skipIf(!isMade)(
       await copy.asComponent(() => facetOf(copy).restore.finish(copy.instance, plan, copy.signal));
     }
 
-    async function begin(parameters: Record<string, string> = {}): Promise<void> {
+    async function startEngine(parameters: Record<string, string> = {}): Promise<void> {
       copy.change({ parameters });
       await copy.writeConfig();
       await copy.bootstrap();
@@ -150,7 +150,7 @@ describe.skipIf(!isMade)(
     };
     let afterAllRows: RecoveryPlan["target"];
 
-    test("log of an older version, written under raised settings, is replayed to a moment and to its end", async () => {
+    test("log without recorded settings is replayed to a time and to its end under raised settings", async () => {
       await sql(source, "CREATE TABLE noted (i int)");
       await follow();
       base = await take();
@@ -166,25 +166,25 @@ describe.skipIf(!isMade)(
       starts = 0;
       await restore(base, { log: reader(), target: afterAllRows });
       expect(starts).toBeGreaterThan(1);
-      await begin();
+      await startEngine();
       expect(await sql(copy, "SELECT i FROM noted ORDER BY i")).toEqual(all);
-      // The service's own settings are in force again.
+      // The service's own settings apply again.
       expect(await sql(copy, "SHOW max_prepared_transactions")).toEqual([{ max_prepared_transactions: "0" }]);
       await restore(base, { log: reader(), target: { kind: "log_end" } });
-      await begin();
+      await startEngine();
       expect(await sql(copy, "SELECT i FROM noted")).toEqual([]);
     });
 
-    test("log that says what it was written under is replayed by one start, with the times of its commits", async () => {
+    test("log with recorded settings is replayed by one start, with its commit timestamps", async () => {
       starts = 0;
       await restore(base, { log: reader(async () => greatest), target: afterAllRows });
       expect(starts).toBe(1);
-      await begin({ track_commit_timestamp: "on" });
+      await startEngine({ track_commit_timestamp: "on" });
       const timed = "SELECT i FROM noted WHERE pg_xact_commit_timestamp(xmin) IS NOT NULL";
       expect(await sql(copy, timed)).toContainEqual({ i: 3 });
     });
 
-    test("replay that takes more memory than the plan has is refused in words, before an engine is started", async () => {
+    test("replay that needs more memory than the plan has is refused before an engine is started", async () => {
       const settings = async () => ({ ...greatest, max_connections: 10_000, max_locks_per_transaction: 100_000 });
       starts = 0;
       const restored = restore(base, { log: reader(settings), target: afterAllRows });
@@ -192,7 +192,7 @@ describe.skipIf(!isMade)(
       expect(starts).toBe(0);
     });
 
-    test("an engine says which settings its log is written under", async () => {
+    test("an engine reports the settings that its log is written under", async () => {
       expect(await log.settings(source.instance, source.signal)).toMatchObject({
         max_connections: 50,
         max_locks_per_transaction: 64,
@@ -201,7 +201,7 @@ describe.skipIf(!isMade)(
       });
     });
 
-    test("a transaction that was prepared is there again under settings that have no room for it", async () => {
+    test("a prepared transaction is restored under settings that allow none", async () => {
       await restart({ max_prepared_transactions: "3" });
       await sql(source, "BEGIN; INSERT INTO noted VALUES (100); PREPARE TRANSACTION 'one'");
       await follow();
@@ -209,7 +209,7 @@ describe.skipIf(!isMade)(
       const { max_prepared_transactions: needed } =
         (await copy.driver.replication?.needs?.(copy.instance, copy.signal)) ?? {};
       expect(needed).toBe(1);
-      await begin({ max_prepared_transactions: String(needed) });
+      await startEngine({ max_prepared_transactions: String(needed) });
       await sql(copy, "COMMIT PREPARED 'one'");
       expect(await sql(copy, "SELECT i FROM noted")).toEqual([{ i: 100 }]);
       await sql(source, "ROLLBACK PREPARED 'one'");

@@ -16,24 +16,24 @@ import { invalidReason, listDatabases } from "../database-list.ts";
 import { dataDirectory } from "../layout.ts";
 import { exceeds, greatestOf, lackingSettings, printSettings, type RequiredSettings } from "../required-settings.ts";
 import { createLogStaging } from "./log-staging.ts";
-import { positionText } from "./position.ts";
+import { formatLsn } from "./lsn.ts";
 import { type PrivateServer, startPrivateServer } from "./private-server.ts";
-import { resume, sever } from "./sever.ts";
-import { baseStream } from "./source.ts";
+import { resetPasswords, detachCopy } from "./detach-copy.ts";
+import { baseStream } from "./base-backup.ts";
 import { backupStartOf, stopPoint } from "./stop-point.ts";
 
-const lookEveryMs = 100;
-/** Replay is started so often at most, each time with more than the time before. */
-const mostStarts = 100;
+const pollIntervalMs = 100;
+/** Maximum number of starts, each with higher settings than the one before. */
+const maxStarts = 100;
 
 export function createRestore(deps: EngineDeps): RestoreFacet {
   return {
-    place: (instance, stream, bytes, signal) => place(deps, instance, stream, bytes, signal),
+    place: (instance, stream, bytes, signal) => unpack(deps, instance, stream, bytes, signal),
     finish: (instance, plan, signal) => finish(deps, instance, plan, signal),
   };
 }
 
-async function place(
+async function unpack(
   { pipe }: EngineDeps,
   instance: Instance,
   stream: string,
@@ -61,7 +61,7 @@ async function finish(
   const data = dataDirectory(instance);
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { recursive: true, mode: 0o700 });
-  // What a user could have written there is not to be in force in an engine of ours; it is data that users see, so it stays.
+  // Settings that users wrote there must not apply to this server. The file is part of the users' data, so it remains.
   await appendFile(join(data, "postgresql.auto.conf"), "");
   const staging = await createLogStaging(join(scratch, "log"), join(data, "pg_wal"), plan.log);
   const stop = target.kind === "time" ? await stopPoint(plan.log, target.time, await backupStartOf(data)) : undefined;
@@ -69,19 +69,22 @@ async function finish(
   const serving = new AbortController();
   const until = AbortSignal.any([signal, serving.signal]);
   const served = staging.serve(until);
-  const unreadable = served.then(() => new Promise<never>(() => undefined));
-  unreadable.catch(() => undefined);
+  const readFailure = served.then(() => new Promise<never>(() => undefined));
+  readFailure.catch(() => undefined);
   const recovery = { restore_command: staging.command, ...targetSettings(target, staging.timeline, stop) };
   try {
-    // A log that lacks them, or whose end cannot be read, is replayed all the same: the engine says what it lacks.
+    // If the log does not record its settings, or its end is unreadable, start anyway: the engine reports what it
+    // lacks.
     let required: RequiredSettings = (await plan.log?.settings().catch(() => undefined)) ?? {};
     for (let start = 1; ; start += 1) {
       signal.throwIfAborted();
       const server = await startPrivateServer(deps, instance, { scratch, recovery, log: required }, signal);
       try {
-        const reached = await Promise.race([recover(server, plan, signal), unreadable]);
+        const reached = await Promise.race([recover(server, plan, signal), readFailure]);
         plan.report({ ...reached, step: "severing" });
-        const lockedUsers = plan.isSameService ? await resume(server, instance) : await sever(server, instance);
+        const lockedUsers = plan.isSameService
+          ? await resetPasswords(server, instance)
+          : await detachCopy(server, instance);
         const { invalid } = await listDatabases(server);
         await server.stop();
         await syncPath(data);
@@ -89,14 +92,14 @@ async function finish(
       } catch (error) {
         await server.kill();
         const raised = raisedBy(error, required);
-        if (raised === undefined || start === mostStarts) throw error;
+        if (raised === undefined || start === maxStarts) throw error;
         required = raised;
       }
     }
   } catch (error) {
-    // Why the log could not be read says more than how the engine ended.
-    await Promise.race([unreadable, sleep(0)]);
-    throw judged(error, target);
+    // An error of reading the log is a better reason than the engine's exit.
+    await Promise.race([readFailure, sleep(0)]);
+    throw explained(error, target);
   } finally {
     serving.abort();
     await served.catch(() => undefined);
@@ -104,19 +107,19 @@ async function finish(
   }
 }
 
-/** What replay is started with again after an engine that lacked more; undefined when it ended for another reason. */
+/** Settings for the next attempt after the engine lacked some; undefined if it ended for another reason. */
 function raisedBy(error: unknown, required: RequiredSettings): RequiredSettings | undefined {
   const lacking = error instanceof ProgramFailed ? lackingSettings(error.output) : undefined;
   return lacking === undefined || !exceeds(lacking, required) ? undefined : greatestOf(required, lacking);
 }
 
-/** `stop`: the last record that is replayed for a target by time, where it is found. */
+/** `stop`: last record to replay for a target by time, if it was found. */
 function targetSettings(
   target: RecoveryTarget,
-  ends: string | undefined,
+  logTimeline: string | undefined,
   stop: bigint | undefined,
 ): Record<string, string> {
-  const timeline = { recovery_target_timeline: ends ?? "current" };
+  const timeline = { recovery_target_timeline: logTimeline ?? "current" };
   switch (target.kind) {
     case "backup_end":
       return { ...timeline, recovery_target: "immediate", recovery_target_action: "pause" };
@@ -124,14 +127,15 @@ function targetSettings(
       if (stop !== undefined)
         return {
           ...timeline,
-          // Before whatever begins behind it. An engine that stops at the record itself does not count its time.
-          recovery_target_lsn: positionText(stop + 1n),
+          // Stop before whatever begins behind the record. An engine that stops at the record itself does not report
+          // its time.
+          recovery_target_lsn: formatLsn(stop + 1n),
           recovery_target_inclusive: "off",
           recovery_target_action: "pause",
         };
       return {
         ...timeline,
-        // Without a zone it would be read in the server's.
+        // Without an offset the time would be read in the server's time zone.
         recovery_target_time: target.time.toISOString().replace("T", " ").replace("Z", "+00"),
         recovery_target_inclusive: "on",
         recovery_target_action: "pause",
@@ -146,7 +150,7 @@ interface Reached {
   readonly reachedTime: Date | undefined;
 }
 
-/** Resolves with the engine out of recovery, at the target and not a transaction further. */
+/** Resolves when the engine has left recovery, at the target and not a transaction further. */
 async function recover(server: PrivateServer, { target, report }: RecoveryPlan, signal: AbortSignal): Promise<Reached> {
   let last: Reached = { position: "", reachedTime: undefined };
   for (;;) {
@@ -164,26 +168,26 @@ async function recover(server: PrivateServer, { target, report }: RecoveryPlan, 
     }
     if (row.paused === "paused") {
       if (target.kind === "time" && row.time !== null && row.time > target.time) {
-        throw new TargetNotReached(`recovery went on to ${row.time.toISOString()}, behind the target`);
+        throw new TargetNotReached(`recovery went on to ${row.time.toISOString()}, beyond the target`);
       }
       break;
     }
-    await sleep(lookEveryMs, undefined, { signal });
+    await sleep(pollIntervalMs, undefined, { signal });
   }
   await server.rows("SELECT pg_wal_replay_resume()");
   for (;;) {
     const [row] = await server.rows<{ recovering: boolean }>("SELECT pg_is_in_recovery() AS recovering");
     if (row?.recovering === false) return last;
-    await sleep(lookEveryMs, undefined, { signal });
+    await sleep(pollIntervalMs, undefined, { signal });
   }
 }
 
-/** An engine that ends recovery by itself says in its last words whether it could have reached the target at all. */
-function judged(error: unknown, target: RecoveryTarget): unknown {
+/** If the engine ended the recovery by itself, its last lines tell whether the target is reachable at all. */
+function explained(error: unknown, target: RecoveryTarget): unknown {
   if (!(error instanceof ProgramFailed)) return error;
   const lacking = lackingSettings(error.output);
   if (lacking !== undefined)
-    return new TargetNotReached(`Replay of the log takes ${printSettings(lacking)}.`, { cause: error });
+    return new TargetNotReached(`Replay of the log needs ${printSettings(lacking)}.`, { cause: error });
   if (/recovery ended before configured recovery target was reached/.test(error.output)) {
     const until = target.kind === "time" ? ` ${target.time.toISOString()}` : "";
     return new TargetNotReached(`The log ends before the target${until}.`, { cause: error });

@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import type { LogReader } from "../../backup-facet.ts";
 import { type LogBytes, type LogRecord, readRecords } from "./log-records.ts";
-import { parsePosition } from "./position.ts";
+import { parseLsn } from "./lsn.ts";
 
-/** PostgreSQL counts from 2000-01-01. */
+/** PostgreSQL's epoch, 2000-01-01, in milliseconds since 1970. */
 const epochMs = 946_684_800_000;
 
 /**
- * The record at which replay ends for the data of a moment: the last transaction that was committed, aborted or prepared until
- * then. An engine that stops by the time itself replays all records up to the first later commit, and a DROP DATABASE has
- * marked its database and removed the files in records before its own. Undefined where the log has no such pair of
- * transactions: then the engine stops by the time.
+ * Record at which replay ends for the data of a moment: the last transaction that was committed, aborted or prepared by
+ * then. By `recovery_target_time` the engine would replay all records up to the first later commit, and a DROP DATABASE
+ * marks its database and removes files in records before its own commit. Undefined if the log does not contain both a
+ * transaction before and one after the moment: then the engine stops by time.
  *
- * `backupStart`: of the base backup, whose end is replayed in any case.
+ * `backupStart`: start of the base backup, whose end record is replayed in any case.
  */
 export async function stopPoint(
   log: LogReader | undefined,
@@ -28,7 +28,7 @@ export async function stopPoint(
     record.kind === "transaction" ? record.timeUs <= targetUs : record.start === backupStart;
   let hasLater = false;
   let readFrom: bigint | undefined;
-  for (let index = await firstBehind(log, time); index >= 0; index -= 1) {
+  for (let index = await firstObjectAfter(log, time); index >= 0; index -= 1) {
     let stop: bigint | undefined;
     let first: bigint | undefined;
     for await (const record of readRecords(bytesOf(log, index))) {
@@ -40,19 +40,19 @@ export async function stopPoint(
       }
       if (isStop(record)) stop = record.position;
     }
-    // Without a later transaction in the log the engine refuses the target.
+    // Without a later transaction in the log the engine rejects the target.
     if (stop !== undefined) return hasLater ? stop : undefined;
     readFrom = first ?? readFrom;
   }
   return undefined;
 }
 
-/** Where the base backup in a data directory began; undefined for data that recovered from it already. */
+/** Start of the base backup in a data directory; undefined for data that were recovered already. */
 export async function backupStartOf(data: string): Promise<bigint | undefined> {
   try {
     const label = await readFile(join(data, "backup_label"), "utf8");
     const start = /^START WAL LOCATION: (\S+)/m.exec(label)?.[1];
-    return start === undefined ? undefined : parsePosition(start);
+    return start === undefined ? undefined : parseLsn(start);
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
@@ -62,12 +62,12 @@ export async function backupStartOf(data: string): Promise<bigint | undefined> {
 async function* bytesOf(log: LogReader, first: number): AsyncGenerator<LogBytes> {
   for (let index = first; index < log.count; index += 1) {
     const { header, log: bytes } = await log.at(index);
-    yield { from: parsePosition(header.from), bytes };
+    yield { from: parseLsn(header.from), bytes };
   }
 }
 
-/** The first object whose header names a later commit; the last object where no header does. */
-async function firstBehind(log: LogReader, time: Date): Promise<number> {
+/** Index of the first object whose header has a later commit time; the last object if none does. */
+async function firstObjectAfter(log: LogReader, time: Date): Promise<number> {
   let low = 0;
   let high = log.count - 1;
   while (low < high) {

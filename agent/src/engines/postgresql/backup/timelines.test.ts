@@ -6,21 +6,21 @@ import { expect, onTestFinished, test } from "vitest";
 import { runProgram } from "../../../os/program.ts";
 import { LogGone } from "../../backup-facet.ts";
 import { createLogStaging } from "./log-staging.ts";
-import { positionText, segmentBytes, segmentName } from "./position.ts";
+import { formatLsn, segmentBytes, segmentName } from "./lsn.ts";
 import { historyText, parseHistory, spansFrom } from "./timelines.ts";
 
-const left = [
+const ancestors = [
   { timeline: "1", at: 0x3000028n },
   { timeline: "3", at: 0x5000000n },
 ];
 
-test("a history file is read as it is written", () => {
-  expect(parseHistory(historyText(left))).toEqual(left);
-  expect(parseHistory("1\t0/3000028\tno recovery target specified\n\n# a comment\n")).toEqual(left.slice(0, 1));
+test("a history file is parsed as it is printed", () => {
+  expect(parseHistory(historyText(ancestors))).toEqual(ancestors);
+  expect(parseHistory("1\t0/3000028\tno recovery target specified\n\n# a comment\n")).toEqual(ancestors.slice(0, 1));
 });
 
-test("log is read timeline by timeline, each up to where it was left", () => {
-  const from = (branch: string, position: string) => spansFrom({ branch, position }, "4", left);
+test("log is split into one span for each timeline", () => {
+  const from = (branch: string, position: string) => spansFrom({ branch, position }, "4", ancestors);
   expect(from("1", "0/3000000")).toEqual([
     { timeline: "1", from: 0x3000000n, to: 0x3000028n },
     { timeline: "3", from: 0x3000028n, to: 0x5000000n },
@@ -31,25 +31,25 @@ test("log is read timeline by timeline, each up to where it was left", () => {
 });
 
 test.each([
-  ["behind where the timeline was left", "1", "0/3000029"],
-  ["on a timeline of others", "2", "0/3000000"],
+  ["beyond the end of the timeline", "1", "0/3000029"],
+  ["on an unrelated timeline", "2", "0/3000000"],
 ])("log %s is nowhere", (_, branch, position) => {
-  expect(() => spansFrom({ branch, position }, "4", left)).toThrow(LogGone);
+  expect(() => spansFrom({ branch, position }, "4", ancestors)).toThrow(LogGone);
 });
 
-/** Objects of so many bytes each, on these timelines; every byte is the number of its object. */
+/** Objects on these timelines with these sizes in bytes; every byte is the number of its object. */
 function logOf(objects: readonly (readonly [branch: string, bytes: number])[]) {
   let at = segmentBytes;
   const opened = objects.map(([branch, bytes], index): OpenedLog => {
-    const from = positionText(at);
+    const from = formatLsn(at);
     at += BigInt(bytes);
-    const header = { service: "s", term: 1, sequence: index + 1, branch, from, to: positionText(at), time: "" };
+    const header = { service: "s", term: 1, sequence: index + 1, branch, from, to: formatLsn(at), time: "" };
     return { header, log: Buffer.alloc(bytes, index + 1) };
   });
   return { count: opened.length, at: async (index: number) => opened[index] as OpenedLog, settings: async () => ({}) };
 }
 
-/** What restore_command leaves of a file; undefined when the archive has not got it. */
+/** Content that restore_command writes; undefined if the archive does not have the file. */
 async function restored(objects: Parameters<typeof logOf>[0]) {
   const directory = await mkdtemp(join(tmpdir(), "holdfast-staging-"));
   const walDirectory = join(directory, "pg_wal");
@@ -75,7 +75,7 @@ async function restored(objects: Parameters<typeof logOf>[0]) {
   return { timeline: staging.timeline, get, beside };
 }
 
-test("a recovery is led along the timelines of the log, and a segment begins with those that led to it", async () => {
+test("a recovery follows the timelines of the log, and a segment starts with its ancestors' log", async () => {
   const size = Number(segmentBytes);
   const { timeline, get, beside } = await restored([
     ["1", size],
@@ -106,7 +106,7 @@ test("a recovery is led along the timelines of the log, and a segment begins wit
     expect(await get(none)).toBeUndefined();
 });
 
-test("a log of one timeline has no history", async () => {
+test("a log with one timeline has no history file", async () => {
   const { timeline, get } = await restored([
     ["7", 10],
     ["7", 10],

@@ -1,52 +1,53 @@
 import { LogGone, type LogPosition } from "../../backup-facet.ts";
-import { parsePosition, positionText } from "./position.ts";
+import { parseLsn, formatLsn } from "./lsn.ts";
 
-/** A stretch of log that is all on one timeline. */
+/** A range of the log on one timeline. */
 export interface TimelineSpan {
   readonly timeline: string;
   readonly from: bigint;
-  /** Where the log goes on on another timeline; undefined for the one of now. */
+  /** Position at which the log continues on the next timeline; undefined for the current one. */
   readonly to: bigint | undefined;
 }
 
-/** A timeline that was left, and where. */
-export interface LeftTimeline {
+/** A former timeline and the position at which the log left it. */
+export interface FormerTimeline {
   readonly timeline: string;
   readonly at: bigint;
 }
 
-/** Pure: the lines of a timeline's history file, oldest first. */
-export function parseHistory(text: string): LeftTimeline[] {
+/** Pure: parses a timeline history file, such as `1\t0/3000000\tfailover`, oldest line first. */
+export function parseHistory(text: string): FormerTimeline[] {
   return text.split("\n").flatMap((line) => {
     const found = /^(\d+)\s+([0-9A-Fa-f]+\/[0-9A-Fa-f]+)/.exec(line);
-    return found?.[1] === undefined || found[2] === undefined
-      ? []
-      : [{ timeline: found[1], at: parsePosition(found[2]) }];
+    return found?.[1] === undefined || found[2] === undefined ? [] : [{ timeline: found[1], at: parseLsn(found[2]) }];
   });
 }
 
-/** Pure: the history file of a timeline that these led to. */
-export function historyText(left: readonly LeftTimeline[]): string {
-  return left.map(({ timeline, at }) => `${timeline}\t${positionText(at)}\tfailover\n`).join("");
+/** Pure: history file of a timeline with these ancestors. */
+export function historyText(ancestors: readonly FormerTimeline[]): string {
+  return ancestors.map(({ timeline, at }) => `${timeline}\t${formatLsn(at)}\tfailover\n`).join("");
 }
 
-/** Pure: the log from a position on, timeline by timeline. Throws LogGone where the engine's log never came by there. */
+/**
+ * Pure: the log from a position on as spans of one timeline each. Throws LogRemoved if the engine's log does not
+ * contain the position.
+ */
 export function spansFrom(
   { branch, position }: LogPosition,
   current: string,
-  left: readonly LeftTimeline[],
+  ancestors: readonly FormerTimeline[],
 ): readonly TimelineSpan[] {
-  const from = parsePosition(position);
+  const from = parseLsn(position);
   if (branch === current) return [{ timeline: current, from, to: undefined }];
-  const first = left.findIndex(({ timeline }) => timeline === branch);
-  const at = left[first]?.at;
+  const first = ancestors.findIndex(({ timeline }) => timeline === branch);
+  const at = ancestors[first]?.at;
   if (at === undefined || at < from)
-    throw new LogGone(`the engine is on timeline ${current}, which does not go on from ${position} of ${branch}`);
-  const passed = left.slice(first).map((each, index, all) => ({
+    throw new LogGone(`the engine's timeline ${current} does not continue from ${position} of ${branch}`);
+  const spans = ancestors.slice(first).map((each, index, all) => ({
     timeline: each.timeline,
-    from: index === 0 ? from : (all[index - 1] as LeftTimeline).at,
+    from: index === 0 ? from : (all[index - 1] as FormerTimeline).at,
     to: each.at,
   }));
-  const last = (left.at(-1) as LeftTimeline).at;
-  return [...passed.filter((span) => span.from < span.to), { timeline: current, from: last, to: undefined }];
+  const last = (ancestors.at(-1) as FormerTimeline).at;
+  return [...spans.filter((span) => span.from < span.to), { timeline: current, from: last, to: undefined }];
 }

@@ -1,48 +1,52 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Instance } from "../../engine-driver.ts";
-import { createAllowedAddresses } from "../../allowed-addresses.ts";
+import { createAllowedAddresses } from "../../addresses.ts";
 import { poolerConsoleClient } from "../platform-client.ts";
 import { codeOf } from "../session.ts";
 
-/** A pooler that was just started listens within this time. */
+/** Time for a starting pooler to listen. */
 const startMs = 2_000;
-const lookEveryMs = 20;
+const pollIntervalMs = 20;
 
-/** Resolves when new clients are judged by the files on disk, and those that these forbid are gone. */
-export async function readFilesAgain(instance: Instance, signal: AbortSignal): Promise<void> {
-  for (let leftMs = startMs; ; leftMs -= lookEveryMs) {
+/** Resolves when PgBouncer has reloaded its files and the clients that they forbid were disconnected. */
+export async function reloadFiles(instance: Instance, signal: AbortSignal): Promise<void> {
+  for (let remainingMs = startMs; ; remainingMs -= pollIntervalMs) {
     try {
-      await withConsole(instance, signal, async (order) => {
-        await order("RELOAD");
-        await endForbidden(instance, order);
+      await withConsole(instance, signal, async (run) => {
+        await run("RELOAD");
+        await endForbidden(instance, run);
       });
       return;
     } catch (error) {
-      if (leftMs <= 0 || !["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) throw error;
-      await sleep(lookEveryMs, undefined, { signal });
+      if (remainingMs <= 0 || !["ENOENT", "ECONNREFUSED"].includes(codeOf(error))) throw error;
+      await sleep(pollIntervalMs, undefined, { signal });
     }
   }
 }
 
-/** Ends every client from an address that the list does not have. */
+/** Disconnects every client from an address that the allow-list does not contain. */
 export async function endForbiddenClients(instance: Instance, signal: AbortSignal): Promise<void> {
-  await withConsole(instance, signal, (order) => endForbidden(instance, order));
+  await withConsole(instance, signal, (run) => endForbidden(instance, run));
 }
 
-type Order = (line: string) => Promise<Record<string, string>[]>;
+type RunCommand = (line: string) => Promise<Record<string, string>[]>;
 
-async function endForbidden({ spec }: Instance, order: Order): Promise<void> {
+async function endForbidden({ spec }: Instance, run: RunCommand): Promise<void> {
   const isAllowed = createAllowedAddresses(spec.allowedCidrs);
-  for (const { addr = "", id = "" } of await order("SHOW CLIENTS")) {
-    // The platform's own come through the socket.
+  for (const { addr = "", id = "" } of await run("SHOW CLIENTS")) {
+    // The platform's own clients use the socket.
     if (addr === "unix" || isAllowed(addr)) continue;
-    // It may have left by itself.
-    await order(`KILL_CLIENT ${id}`).catch(() => undefined);
+    // The client may have disconnected already.
+    await run(`KILL_CLIENT ${id}`).catch(() => undefined);
   }
 }
 
-/** The pooler's own console, through its socket. */
-async function withConsole<T>(instance: Instance, signal: AbortSignal, work: (order: Order) => Promise<T>): Promise<T> {
+/** Runs the work with PgBouncer's admin console, over its socket. */
+async function withConsole<T>(
+  instance: Instance,
+  signal: AbortSignal,
+  work: (run: RunCommand) => Promise<T>,
+): Promise<T> {
   signal.throwIfAborted();
   const client = poolerConsoleClient(instance);
   client.on("error", () => undefined);

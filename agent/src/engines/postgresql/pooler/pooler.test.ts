@@ -54,7 +54,7 @@ function serves(version: string): void {
     await machine.driver.reload(machine.instance, machine.signal);
   };
 
-  it("gives a session of the engine to each transaction, and takes users by their own passwords", async () => {
+  it("assigns a session to each transaction and checks users' own passwords", async () => {
     const clients = await Promise.all(Array.from({ length: 60 }, () => open("app_user", "secret")));
     const pids = await Promise.all(
       clients.map(
@@ -68,7 +68,7 @@ function serves(version: string): void {
     await expect(open("app_user", "secret", { plain: true })).rejects.toThrow();
   });
 
-  it("knows users and passwords that are newer than itself, and forgets those that are gone", async () => {
+  it("accepts users and passwords newer than itself, and rejects dropped ones", async () => {
     const { driver, instance, signal } = machine;
     await driver.users?.put(instance, user("reader", "readonly", "first"), signal);
     const reader = await open("reader", "first");
@@ -82,7 +82,7 @@ function serves(version: string): void {
     await again.end().catch(() => undefined);
   });
 
-  it("lets nobody be the platform, or enter its database", async () => {
+  it("rejects the platform's roles and database", async () => {
     for (const role of ["holdfast", "holdfast_console", "holdfast_replica", poolerRole])
       await expect(open(role, "secret"), role).rejects.toThrow();
     await expect(open("app_user", "secret", { database: "holdfast" })).rejects.toThrow();
@@ -100,7 +100,7 @@ function serves(version: string): void {
     expect(Object.values(rights[0] ?? { none: true }).every((right) => right === false)).toBe(true);
   });
 
-  it("leaves sessions to those who come to the engine itself", async () => {
+  it("leaves sessions to direct clients of the engine", async () => {
     const { driver, instance, signal } = machine;
     await driver.users?.put(instance, user("second", "readwrite"), signal);
     const busy = await Promise.all(
@@ -114,13 +114,13 @@ function serves(version: string): void {
           ?.count,
       );
     await waitUntil("its pools are full", async () => (await count()) === 12);
-    const other = await connectPostgresql(machine, { user: "app_user", password: "secret" });
-    await other.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'");
+    const second = await connectPostgresql(machine, { user: "app_user", password: "secret" });
+    await second.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'");
     for (const client of busy) client.connection.stream.destroy();
-    await Promise.all([...sleeping, direct.end(), other.end()]);
+    await Promise.all([...sleeping, direct.end(), second.end()]);
   });
 
-  it("ends clients that the allow-list does not have any more, and takes it and the mode while it runs", async () => {
+  it("applies the allow-list and the mode while it runs, and ends forbidden clients", async () => {
     const client = await open("app_user", "secret", { from: "127.0.0.9" });
     const ended = new Promise((resolve) => client.once("end", resolve));
     const stays = await open("app_user", "secret", { from: "127.0.0.8" });
@@ -138,20 +138,20 @@ function serves(version: string): void {
     await Promise.all([stays.end(), another.end()]);
   });
 
-  it("makes a role of its name that a user made first the platform's", async () => {
+  it("takes over a role of its name that a user created first", async () => {
     const { instance, signal } = machine;
     await withSession(instance, signal, async (session) => {
       await session.rows(`GRANT ${poolerRole} TO app_user; ALTER ROLE ${poolerRole} PASSWORD 'known' CREATEDB`);
     });
     await reload({});
-    const left = await withSession(instance, signal, (session) =>
+    const roles = await withSession(instance, signal, (session) =>
       session.rows(
         `SELECT rolpassword, rolcreatedb, (SELECT count(*)::int FROM pg_auth_members WHERE roleid = a.oid) AS members
          FROM pg_authid a WHERE rolname = $1`,
         [poolerRole],
       ),
     );
-    expect(left).toEqual([{ rolpassword: null, rolcreatedb: false, members: 0 }]);
+    expect(roles).toEqual([{ rolpassword: null, rolcreatedb: false, members: 0 }]);
     await (await open("app_user", "secret")).end();
   });
 }

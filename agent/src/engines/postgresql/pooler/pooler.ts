@@ -2,23 +2,29 @@ import type { Companion, EngineCheck, Instance } from "../../engine-driver.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import { codeOf, messageOf } from "../session.ts";
 import { poolerKeyFile, poolerProgram } from "../layout.ts";
-import { keyFiles, takeKey, withOwnKey } from "../own-key.ts";
-import { endForbiddenClients, readFilesAgain } from "./console.ts";
+import { keyFiles, updateKeyCopy, keyCopyArgv } from "../key-copy.ts";
+import { endForbiddenClients, reloadFiles } from "./console.ts";
 
 /** PgBouncer beside the engine. Clients of the engine's own port do not depend on it. */
 export interface Pooler {
-  /** Is the program in the machine's image? */
+  /** True if the machine's image contains the program. */
   isInstalled(instance: Pick<Instance, "paths">, signal: AbortSignal): Promise<boolean>;
   /** The process, whether it is to run or not. */
   companion(instance: Instance): Companion;
-  /** Has a running one take its files, and ends the clients that these forbid. One that is not there yet begins with them. */
+  /**
+   * Reloads a running pooler and disconnects the clients that its files forbid. One that is not up yet starts with the
+   * files.
+   */
   reload(instance: Instance, signal: AbortSignal): Promise<void>;
-  /** Does it answer? Ends clients that the allow-list does not have. Undefined while none is wanted. */
+  /**
+   * Health check; it also disconnects clients that the allow-list does not contain. Undefined if the pooler is
+   * disabled.
+   */
   check(instance: Instance, signal: AbortSignal): Promise<EngineCheck | undefined>;
 }
 
 export function createPooler(deps: EngineDeps): Pooler {
-  /** As long as nobody asked it is taken for there. */
+  /** Programs that were not found; an unchecked one is assumed to be installed. */
   const missing = new Set<string>();
   const found = new Set<string>();
 
@@ -40,7 +46,7 @@ export function createPooler(deps: EngineDeps): Pooler {
   return {
     isInstalled,
     companion(instance) {
-      const key = withOwnKey(keyFiles(instance, poolerKeyFile(instance)));
+      const key = keyCopyArgv(keyFiles(instance, poolerKeyFile(instance)));
       return {
         name: "pooler",
         command: {
@@ -48,7 +54,7 @@ export function createPooler(deps: EngineDeps): Pooler {
           env: { LC_ALL: "C", TZ: "UTC" },
           cwd: "/",
         },
-        // At once: whoever is in a transaction loses it with the engine, which stops next.
+        // Stops at once: the engine stops next and ends open transactions anyway.
         stop: { signal: "SIGQUIT", graceMs: 2_000 },
         isOptional: true,
         isWanted: instance.spec.pooler !== undefined && !isMissing(instance),
@@ -56,27 +62,27 @@ export function createPooler(deps: EngineDeps): Pooler {
     },
     async reload(instance, signal) {
       if (instance.spec.pooler === undefined || isMissing(instance)) return;
-      await takeKey(deps, keyFiles(instance, poolerKeyFile(instance)), signal);
+      await updateKeyCopy(deps, keyFiles(instance, poolerKeyFile(instance)), signal);
       try {
-        await readFilesAgain(instance, signal);
+        await reloadFiles(instance, signal);
       } catch (error) {
-        if (!isAway(error)) throw error;
+        if (!isNotRunning(error)) throw error;
       }
     },
     async check(instance, signal) {
       if (instance.spec.pooler === undefined) return undefined;
-      const not = (reason: string): EngineCheck => ({ name: "pooler", status: "unhealthy", reason });
-      if (isMissing(instance)) return not("The machine's image has no pooler. Update the image.");
+      const unhealthy = (reason: string): EngineCheck => ({ name: "pooler", status: "unhealthy", reason });
+      if (isMissing(instance)) return unhealthy("The machine's image has no pooler. Update the image.");
       try {
         await endForbiddenClients(instance, signal);
         return { name: "pooler", status: "healthy", reason: "" };
       } catch (error) {
-        return not(isAway(error) ? "The pooler does not run." : messageOf(error));
+        return unhealthy(isNotRunning(error) ? "The pooler does not run." : messageOf(error));
       }
     },
   };
 }
 
-function isAway(error: unknown): boolean {
+function isNotRunning(error: unknown): boolean {
   return ["ENOENT", "ECONNREFUSED"].includes(codeOf(error));
 }

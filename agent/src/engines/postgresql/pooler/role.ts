@@ -1,25 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { unlimited } from "@holdfast/common/postgresql/session-settings.ts";
 import { platform, poolerRole } from "../layout.ts";
-import { ownRole } from "../own-role.ts";
+import { putPlatformRole } from "../platform-role.ts";
 import type { Session } from "../session.ts";
 
-/** In the platform's database, which nobody else enters. */
+/** Function in the platform's database, which users cannot enter. */
 export const secretFunction = `${platform}.pooler_secret`;
 
 /**
- * The role, and what it signs users in by: the verifier of one who may sign in, and of nobody with the rights of the platform.
- * Anybody else has one that no password fits, always the same: who asks does not learn which users there are.
+ * Creates the pooler's role and its function, which returns the password verifier of a login role without the
+ * platform's privileges. For any other name it returns a verifier that matches no password and stays the same, so that
+ * a client cannot find out which users exist.
  */
 export async function preparePooler(session: Session): Promise<void> {
   const nonce = randomUUID();
   const digest = (use: string) => `sha256(convert_to('${nonce} ${use} ' || asked, 'UTF8'))`;
-  await ownRole(session, {
+  await putPlatformRole(session, {
     name: poolerRole,
     attributes: "LOGIN NOREPLICATION CONNECTION LIMIT 4",
-    // The pooler connects by itself, without options.
+    // PgBouncer connects without startup options.
     settings: unlimited,
-    isGood: `rolcanlogin AND NOT rolreplication AND to_regprocedure('${secretFunction}(text)') IS NOT NULL
+    isValid: `rolcanlogin AND NOT rolreplication AND to_regprocedure('${secretFunction}(text)') IS NOT NULL
       AND has_function_privilege(r.oid, to_regprocedure('${secretFunction}(text)'), 'EXECUTE')`,
     grants: [
       `GRANT CONNECT ON DATABASE ${platform} TO ${poolerRole}`,

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
 import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
 import type { Session } from "../session.ts";
-import { claim } from "./consume.ts";
+import { claim } from "./claim.ts";
 import { deleteQueue } from "./delete-queue.ts";
-import { enqueue } from "./enqueue-task.ts";
-import { listDead, peek } from "./look.ts";
+import { enqueue } from "./enqueue.ts";
+import { listDead, peek } from "./peek.ts";
 import { migrate, versionOf } from "./migrate.ts";
 import { QueueRefused } from "./queue-refused.ts";
 import { adoptQueue, createQueue, listQueues, updateQueue } from "./registry.ts";
@@ -35,8 +35,8 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     );
   const perform = (queue: string, kind: QueueTaskKind, id: string, input?: object) =>
     agent(async (session) => {
-      const asked = { id, queue, kind, bodyHash: "", ...(input !== undefined && { input: JSON.stringify(input) }) };
-      return runTask(session, await putTask(session, asked), AbortSignal.timeout(60_000));
+      const request = { id, queue, kind, bodyHash: "", ...(input !== undefined && { input: JSON.stringify(input) }) };
+      return runTask(session, await putTask(session, request), AbortSignal.timeout(60_000));
     });
   beforeAll(async () => {
     database = await createQueueDatabase();
@@ -47,12 +47,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     await database?.remove();
   });
 
-  it("keeps a queue under its id and its name", async () => {
-    const asked = { id: "q1", name: "registry", visibilityTimeoutSeconds: 5, maxAttempts: 3, dlqEnabled: true };
-    const made = await agent((session) => createQueue(session, asked));
-    expect(made).toMatchObject(asked);
-    expect(await agent((session) => createQueue(session, asked))).toEqual(made);
-    expect(await refused((session) => createQueue(session, { ...asked, id: "q2" }))).toBe("queue_exists");
+  it("stores a queue under its id and its name", async () => {
+    const request = { id: "q1", name: "registry", visibilityTimeoutSeconds: 5, maxAttempts: 3, dlqEnabled: true };
+    const created = await agent((session) => createQueue(session, request));
+    expect(created).toMatchObject(request);
+    expect(await agent((session) => createQueue(session, request))).toEqual(created);
+    expect(await refused((session) => createQueue(session, { ...request, id: "q2" }))).toBe("queue_exists");
     const changed = await agent((session) => updateQueue(session, { id: "q1", maxAttempts: 7 }));
     expect(changed).toMatchObject({ maxAttempts: 7, visibilityTimeoutSeconds: 5 });
     expect(await agent((session) => updateQueue(session, { id: "q2", maxAttempts: 7 }))).toBeUndefined();
@@ -60,7 +60,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect((await agent(listQueues)).map(({ name }) => name)).toContain("registry");
   });
 
-  it("enqueues once for a task, keeps its answer in order and every digit", async () => {
+  it("enqueues once for a task, and stores its ids in order and every digit", async () => {
     await database.createQueue("tasks");
     const payloads = ['{"n":12345678901234567890.123456789012345678901234567890}', '{"n":2}', '{"n":1}'];
     const task = await send("tasks", "t1", payloads);
@@ -80,14 +80,14 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await agent((session) => readTask(session, { taskId: "t3" }))).toBeUndefined();
   });
 
-  it("enqueues once when the same task comes several times at the same time", async () => {
+  it("enqueues once for concurrent requests with the same task", async () => {
     await database.createQueue("together");
     const tasks = await Promise.all(Array.from({ length: 6 }, () => send("together", "t-together", ["{}", "{}"])));
     expect(new Set(tasks.map(({ result }) => result)).size).toBe(1);
     expect(await agent((session) => peek(session, { queue: "together", limit: 10 }))).toHaveLength(2);
   });
 
-  it("enqueues all or none of what is put in several statements, in order and once", async () => {
+  it("enqueues all or none of a request of several statements, in order and once", async () => {
     await database.createQueue("large");
     const payloads = Array.from({ length: 12 }, (_, n) => `{"n": ${n}, "t": "${"x".repeat(250_000)}"}`);
     const count = async () => (await user.query("SELECT FROM mdb_queue.messages WHERE queue_name = 'large'")).rowCount;
@@ -105,7 +105,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await send("large", "t-large", payloads, "other").catch(codeOf)).toBe("task_conflict");
   });
 
-  it("claims as many as fit, gives each back what it held, and tells which messages are whose", async () => {
+  it("claims as many messages as fit, and settles only those of the worker", async () => {
     await database.createQueue("claims");
     const large = `{"a":"${"x".repeat(1000)}"}`;
     await send(
@@ -166,7 +166,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(sampled.readyMessages).toBeGreaterThanOrEqual(3);
   });
 
-  it("samples exactly what is little, and estimates what is much once, however many queues have it", async () => {
+  it("samples small queues exactly, and estimates large ones once for all queues", async () => {
     const before = await agent(sample);
     for (const name of ["full-1", "full-2", "full-3"]) await database.createQueue(name);
     const fill = (name: string, count: number) =>
@@ -186,15 +186,15 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     await user.query("DELETE FROM mdb_queue.messages WHERE queue_name LIKE 'full-%'");
   });
 
-  it("redrives and purges in tasks that end, and goes on with one that was interrupted", async () => {
+  it("redrives and purges in tasks, and resumes an interrupted one", async () => {
     await database.createQueue("dead", { maxAttempts: 1 });
     await user.query("SELECT mdb_queue.enqueue_many('dead', array_agg('{}'::jsonb)) FROM generate_series(1, 12000)");
     await user.query("UPDATE mdb_queue.messages SET attempt_count = 1, visible_at = now() WHERE queue_name = 'dead'");
     while ((await agent(sweep)).hasMore);
     const ids = (await agent((session) => listDead(session, { queue: "dead", limit: 2 }))).map(({ id }) => String(id));
     expect((await perform("dead", "redrive", "r1", { ids })).result).toBe('{"messages": 2}');
-    const rest = await perform("dead", "redrive", "r2");
-    expect(rest).toMatchObject({ state: "completed", result: '{"messages": 11998}' });
+    const redriven = await perform("dead", "redrive", "r2");
+    expect(redriven).toMatchObject({ state: "completed", result: '{"messages": 11998}' });
     expect((await perform("dead", "redrive", "r2")).result).toBe('{"messages": 11998}');
     await agent((session) => putTask(session, { id: "p1", queue: "dead", kind: "purge", bodyHash: "" }));
     const [open] = await agent(openTasks);
@@ -204,9 +204,9 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect((await perform("dead", "purge_dead", "p2")).result).toBe('{"messages": 0}');
   });
 
-  it("deletes a queue with its messages, and frees the name when no open transaction can bring one", async () => {
-    const asked = { id: "d1", name: "doomed", visibilityTimeoutSeconds: 5, maxAttempts: 3, dlqEnabled: true };
-    await agent((session) => createQueue(session, asked));
+  it("deletes a queue with its messages, and frees the name after open transactions", async () => {
+    const request = { id: "d1", name: "doomed", visibilityTimeoutSeconds: 5, maxAttempts: 3, dlqEnabled: true };
+    await agent((session) => createQueue(session, request));
     await user.query("SELECT mdb_queue.enqueue_many('doomed', array_agg('{}'::jsonb)) FROM generate_series(1, 25000)");
     const late = await database.connect();
     const old = await database.connect();
@@ -220,12 +220,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     });
     await expect(user.query("SELECT mdb_queue.enqueue('doomed', '{}')")).rejects.toThrow("not active");
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "waiting", purged: 15_000 });
-    expect(await refused((session) => createQueue(session, { ...asked, id: "d2" }))).toBe("queue_exists");
+    expect(await refused((session) => createQueue(session, { ...request, id: "d2" }))).toBe("queue_exists");
     await late.query("COMMIT");
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 1 });
     expect(await agent((session) => deleteQueue(session, { id: "d1" }))).toEqual({ state: "gone", purged: 0 });
-    await agent((session) => createQueue(session, { ...asked, id: "d2" }));
-    // Its snapshot still has the queue that is gone.
+    await agent((session) => createQueue(session, { ...request, id: "d2" }));
+    // Its snapshot still contains the deleted queue.
     await expect(old.query("SELECT mdb_queue.enqueue('doomed', '{}')")).rejects.toMatchObject({ code: "40001" });
     await old.end();
     await late.end();
@@ -248,7 +248,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await agent(sweep)).toEqual({ swept: 2, hasMore: false });
   });
 
-  it("finds in a copy the queues and none of the tasks", async () => {
+  it("finds the queues and no tasks in a copy", async () => {
     await database.createQueue("copied");
     await send("copied", "t-copied", ["{}"]);
     const again = await database.asPlatform((session) => migrate(session, { serviceId: "service" }));
@@ -263,7 +263,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("the agent's work on queues", ()
     expect(await database.asPlatform(versionOf)).toBe(4);
   });
 
-  it("brings the first version's schema to this one, with what is in it", async () => {
+  it("migrates the first schema version to the current one with its contents", async () => {
     await database.createQueue("older");
     await send("older", "t-older", ["{}"]);
     await database.asPlatform((session) =>

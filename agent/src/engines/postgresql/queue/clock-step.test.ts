@@ -36,13 +36,13 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
     describe.each([
       ["functions", functions],
       ["statements of users", statements],
-    ])("with %s", (way, sql) => {
-      const queue = way.replaceAll(" ", "-");
+    ])("with %s", (method, sql) => {
+      const queue = method.replaceAll(" ", "-");
       const send = async (delay = 0) => (await idsOf(sql.enqueue, [queue, { n: 1 }, delay]))[0];
-      const claim = (worker: string, seconds: number, most = 10) => idsOf(sql.claim, [queue, worker, most, seconds]);
+      const claim = (worker: string, seconds: number, limit = 10) => idsOf(sql.claim, [queue, worker, limit, seconds]);
       const ack = (worker: string, ids: unknown[]) => idsOf(sql.ack, [queue, worker, ids]);
 
-      it("end claims and delays early by no more than a step forward, each message still one worker's", async () => {
+      it("end claims and delays early by at most a step forward, one worker a message", async () => {
         await database.createQueue(queue);
         clock.step(0);
         const short = await send();
@@ -62,24 +62,24 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
         expect(await ack("last", [late])).toEqual([late]);
       });
 
-      it("make what is there wait by no more than a step back, and nothing that comes after it", async () => {
+      it("delay existing messages by at most a step back, and later ones not at all", async () => {
         clock.step(hourS);
-        const [held, ready] = [await send(), await send()];
-        expect(await claim("before", 30, 1)).toEqual([held]);
+        const [claimed, ready] = [await send(), await send()];
+        expect(await claim("before", 30, 1)).toEqual([claimed]);
         clock.step(0);
-        const fresh = await send();
-        expect(await claim("after", 30)).toEqual([fresh]);
-        expect(await ack("after", [fresh])).toEqual([fresh]);
-        // Whoever works on a message goes on with it.
-        expect(await idsOf(sql.extend, [queue, "before", [held], 60])).toEqual([held]);
-        expect(await ack("before", [held])).toEqual([held]);
+        const afterStep = await send();
+        expect(await claim("after", 30)).toEqual([afterStep]);
+        expect(await ack("after", [afterStep])).toEqual([afterStep]);
+        // Workers keep their claims.
+        expect(await idsOf(sql.extend, [queue, "before", [claimed], 60])).toEqual([claimed]);
+        expect(await ack("before", [claimed])).toEqual([claimed]);
         clock.step(hourS + 1);
         expect(await claim("later", 30)).toEqual([ready]);
         expect(await ack("later", [ready])).toEqual([ready]);
       });
     });
 
-    it("keep a message whose last attempt a step ends", async () => {
+    it("move a message to the dead ones if a step ends its last attempt", async () => {
       await database.createQueue("last-attempt", { maxAttempts: 1 });
       clock.step(0);
       const [id] = await idsOf(functions.enqueue, ["last-attempt", { n: 1 }, 0]);
@@ -91,7 +91,7 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
       expect(await idsOf(functions.claim, ["last-attempt", "third", 1, 30])).toEqual([id]);
     });
 
-    it("lose nothing under workers while the clock goes there and back", async () => {
+    it("lose no message while the clock is stepped forward and back under workers", async () => {
       await database.createQueue("worked", { maxAttempts: 100 });
       clock.step(hourS);
       const pool = database.pool(8);
@@ -102,7 +102,7 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
       const worker = queue.work(({ id }) => void handled.add(id), { concurrency: 5 });
       const sending = (async () => {
         for (let n = 0; !isOver; n += 1) {
-          // A timeout of the engine goes by the same clock: a statement that it ends is sent again.
+          // The engine's timeouts use the same clock: retry a statement that one ends.
           sent.push(...(await queue.enqueue([{ n }]).catch(() => [])));
         }
       })();
@@ -113,9 +113,9 @@ describe.skipIf(!hasEngine("postgresql", "17") || clockLibrary === undefined)(
       }
       isOver = true;
       await sending;
-      const left = `SELECT id FROM mdb_queue.messages WHERE queue_name = 'worked'
+      const remaining = `SELECT id FROM mdb_queue.messages WHERE queue_name = 'worked'
         UNION ALL SELECT id FROM mdb_queue.dead_messages WHERE queue_name = 'worked'`;
-      await expect.poll(async () => (await client.query(left)).rows).toEqual([]);
+      await expect.poll(async () => (await client.query(remaining)).rows).toEqual([]);
       expect(sent.filter((id) => !handled.has(id))).toEqual([]);
       await worker.stop();
     });

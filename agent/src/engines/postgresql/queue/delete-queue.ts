@@ -3,15 +3,21 @@ import { refusing } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface Deletion {
-  /** `gone`: the name is free. `purging`: call again. `waiting`: call again later, open transactions hold messages of it. */
+  /**
+   * `gone`: deleted, and the name is free. `purging`: call again. `waiting`: call again later, since open transactions
+   * may still add messages.
+   */
   readonly state: "gone" | "purging" | "waiting";
-  /** Messages, ready or dead, that this call has deleted. */
+  /** Number of messages, dead ones included, that this call deleted. */
   readonly purged: number;
 }
 
 const batch = 10_000;
 
-/** Transactions that wrote to the table of messages and began to before the barrier; prepared ones have no backend. */
+/**
+ * Transactions that wrote messages and began before the barrier. Prepared transactions have no backend, so pg_locks is
+ * read.
+ */
 const openBefore = `SELECT EXISTS (
   SELECT FROM pg_locks t JOIN pg_locks x ON x.virtualtransaction = t.virtualtransaction
   WHERE t.locktype = 'relation' AND t.relation = '${schema}.messages'::regclass AND t.mode = 'RowExclusiveLock'
@@ -19,9 +25,9 @@ const openBefore = `SELECT EXISTS (
     AND x.locktype = 'transactionid' AND x.mode = 'ExclusiveLock' AND age(x.transactionid) > age($1::xid8::xid)) AS open`;
 
 /**
- * Deletes the queue of this id, which takes no message from the first call on, and its messages by 10,000 in transactions of
- * their own, so many as `steps` says. The name is free when none is left and no transaction is open that could still bring
- * one: a new queue of the name starts empty. An id without a queue is gone.
+ * Deletes a queue and its messages. From the first call on the queue accepts no messages. Messages are deleted in
+ * transactions of 10,000, at most `steps` of them for each table. The name is free once none remains and no open
+ * transaction can add one, so that a new queue with the name starts empty. An unknown id counts as deleted.
  */
 export function deleteQueue(
   session: Session,
@@ -33,7 +39,7 @@ export function deleteQueue(
        WHERE id = $1 AND deleted_at IS NULL`,
       [id],
     );
-    // A transaction of its own, after the deletion is committed: every later one sees the deletion.
+    // A separate transaction after the commit of the deletion: every later one sees the deletion.
     await session.rows(
       `UPDATE ${schema}.queues SET purge_barrier = pg_current_xact_id()
        WHERE id = $1 AND purge_barrier IS NULL`,
@@ -59,13 +65,13 @@ export function deleteQueue(
       }
     }
     if (writers?.open === true) return { state: "waiting", purged };
-    // A row that somebody has locked was left out.
-    const [done] = await session.rows(
+    // Locked rows were skipped, so check that none remains.
+    const [purgedQueue] = await session.rows(
       `UPDATE ${schema}.queues q SET purged_at = clock_timestamp() WHERE id = $1
        AND NOT EXISTS (SELECT FROM ${schema}.messages m WHERE m.queue_name = q.name)
        AND NOT EXISTS (SELECT FROM ${schema}.dead_messages d WHERE d.queue_name = q.name) RETURNING 1`,
       [id],
     );
-    return { state: done === undefined ? "waiting" : "gone", purged };
+    return { state: purgedQueue === undefined ? "waiting" : "gone", purged };
   });
 }

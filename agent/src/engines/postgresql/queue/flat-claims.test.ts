@@ -23,7 +23,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
       [queue, count],
     );
 
-  /** Entries of all indexes of messages that were read, those of this session up to now. */
+  /** Number of entries of all message indexes that this session has read. */
   async function entriesRead(session: pg.Client): Promise<number> {
     await session.query("SELECT pg_stat_force_next_flush()");
     const { rows } = await session.query<{ n: string }>(
@@ -32,7 +32,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     return Number(rows[0]?.n);
   }
 
-  /** Entries of all indexes of messages that a claim of 10 reads. */
+  /** Number of index entries that a claim of 10 messages reads. */
   async function readsOf(queue: string, ...bounds: readonly string[]): Promise<number> {
     const before = await entriesRead(client);
     const { rows } = await client.query("SELECT * FROM mdb_queue.claim($1, 'w', 10, NULL, $2, $3)", [
@@ -71,7 +71,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     ["delayed", "visible_at", `now() + ${hour}`],
     ["in flight", "visible_at, attempt_count, claimed_by", `now() + ${hour}, 1, 'other'`],
   ])(
-    "when most messages are ready, those of its queue %s, and the statistics are true",
+    "when most messages are ready, those of its queue are %s, and statistics are current",
     async (what, columns, values) => {
       const queue = `behind-${what.replace(" ", "-")}`;
       for (const name of [`ready-before-${queue}`, queue]) await database.createQueue(name);
@@ -86,7 +86,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     },
   );
 
-  it("when an old snapshot keeps what is gone, from where the last claim ended", async () => {
+  it("when an old snapshot keeps dead rows, from the end of the last claim on", async () => {
     await database.createQueue("kept");
     await fill("kept", many, "visible_at", "clock_timestamp()");
     const old = await database.connect();
@@ -98,31 +98,31 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     const last = rows.map(({ id }) => Number(id)).reduce((a, b) => Math.max(a, b));
     await fill("kept", 20, "visible_at", "clock_timestamp()");
     expect(await readsOf("kept", String(last), "infinity")).toBeLessThan(100);
-    // From the beginning it passes all of them.
+    // From the beginning it reads all of them.
     expect(await readsOf("kept", "0", "-infinity")).toBeGreaterThan(many);
     await old.end();
   });
 
-  it("when an old snapshot keeps what is gone, in a session that has claimed before", async () => {
+  it("when an old snapshot keeps dead rows, in a session that has claimed before", async () => {
     await database.createQueue("remembered");
     const old = await database.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     await old.query("SELECT count(*) FROM mdb_queue.queues");
-    // Of each kind: done at once, done after they were delayed, done on their last attempt.
+    // Each kind: acked at once, after a delay, and on the last attempt.
     await fill("remembered", many, "visible_at", "clock_timestamp()");
     await fill("remembered", many, "visible_at, enqueued_at", `now() - ${hour}, now() - 2 * ${hour}`);
     await fill("remembered", many, "visible_at, attempt_count, claimed_by", `now() - ${hour}, 5, 'other'`);
     await client.query("DELETE FROM mdb_queue.messages WHERE queue_name = 'remembered'");
     await fill("remembered", 10, "visible_at", "clock_timestamp()");
     expect(await readsOf("remembered")).toBeGreaterThan(3 * many);
-    // A look at everything may come between, so the cheap one is waited for.
+    // A full scan may come between, so wait for a cheap claim.
     await expect
       .poll(async () => {
         await fill("remembered", 10, "visible_at", "clock_timestamp()");
         return readsOf("remembered");
       })
       .toBeLessThan(200);
-    // What waited for its time, or was given back, is found at once all the same.
+    // Delayed and nacked messages are still found at once.
     await expect
       .poll(async () => {
         await fill("remembered", 10, "visible_at", "clock_timestamp()");
@@ -137,7 +137,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     await old.end();
   });
 
-  it("when the statistics are those of an empty table, neither does an ack", async () => {
+  it("when the statistics are of an empty table, nor does an ack", async () => {
     await database.createQueue("emptied");
     const old = await database.connect();
     await old.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
@@ -145,8 +145,8 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     await fill("emptied", many, "visible_at", "clock_timestamp()");
     await client.query("DELETE FROM mdb_queue.messages");
     await database.asPlatform((session) => session.rows("ANALYZE mdb_queue.messages"));
-    // Plans are a session's own, and kept.
-    const fresh = await database.connect();
+    // Plans are cached by session.
+    const newClient = await database.connect();
     const { rows } = await client.query<{ id: string }>(
       "INSERT INTO mdb_queue.messages (queue_name, payload, max_attempts) SELECT 'emptied', '{}', 5 FROM generate_series(1, $1) RETURNING id",
       [many],
@@ -154,20 +154,20 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a claim reads no more index ent
     const after = Number(rows[0]?.id) - 1;
     let acks: string[] = [];
     for (let round = 0; round < 10; round += 1) {
-      const before = await entriesRead(fresh);
-      const { rows: claimed } = await fresh.query<{ id: string }>(
+      const before = await entriesRead(newClient);
+      const { rows: claimed } = await newClient.query<{ id: string }>(
         "SELECT id FROM mdb_queue.ack_and_claim('emptied', 'w', $1, array_fill('w'::text, ARRAY[$2::integer]), 500, 60, $3, 'infinity')",
         [acks, acks.length, after],
       );
       expect(claimed).toHaveLength(500);
       acks = claimed.map(({ id }) => id);
-      expect((await entriesRead(fresh)) - before).toBeLessThan(many / 2);
+      expect((await entriesRead(newClient)) - before).toBeLessThan(many / 2);
     }
-    await fresh.end();
+    await newClient.end();
     await old.end();
   });
 
-  it("and a session whose memory was set by hand still finds everything in a minute at most", async () => {
+  it("and a session whose setting was changed by hand finds all messages within a minute", async () => {
     await database.createQueue("by-hand");
     await fill("by-hand", 10, "visible_at", "clock_timestamp()");
     const name = "SELECT 'mdb_queue.look_' || to_hex(hashtextextended('by-hand', 0)) AS name";

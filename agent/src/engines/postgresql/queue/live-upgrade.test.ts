@@ -6,7 +6,7 @@ import { createQueue } from "../../../../../sdk/src/queue/index.ts";
 import { hasEngine } from "../../../../../test/support/engines/engine-machine.ts";
 import { createQueueDatabase, type QueueDatabase } from "../../../../../test/support/engines/queue-database.ts";
 import { functions, statements } from "../../../../../test/support/engines/queue-statements.ts";
-import { createQueues } from "../queues.ts";
+import { createQueues } from "./queues.ts";
 import { migrate, versionOf } from "./migrate.ts";
 import { putRoles } from "./ownership.ts";
 import { createQueue as registerQueue } from "./registry.ts";
@@ -14,11 +14,11 @@ import { roles } from "./schema/grants.ts";
 import { schema } from "./schema/names.ts";
 import { versions } from "./schema/versions.ts";
 
-const given = join(import.meta.dirname, "../../../../../test/support/engines/queue-schemas");
+const schemas = join(import.meta.dirname, "../../../../../test/support/engines/queue-schemas");
 const newest = versions.length;
 const settings = { visibilityTimeoutSeconds: 30, maxAttempts: 5, dlqEnabled: true };
 
-describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", () => {
+describe.skipIf(!hasEngine("postgresql", "17"))("queues with an older schema version", () => {
   let database: QueueDatabase;
   const pools: pg.Pool[] = [];
   beforeAll(async () => {
@@ -29,14 +29,14 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
     await database?.remove();
   });
 
-  /** A database whose schema is as the releases of that version made it. */
+  /** A database with the schema that releases of this version created. */
   async function databaseOf(version: number): Promise<{ name: string; pool: pg.Pool }> {
     const name = `version_${version}`;
     await database.asPlatform((session) => session.rows(`CREATE DATABASE ${name} OWNER app_user`));
     await database.asPlatform(async (session) => {
       await putRoles(session);
       for (const statement of [...roles, `CREATE SCHEMA ${schema}`]) await session.rows(statement);
-      for (let n = 1; n <= version; n += 1) await session.rows(readFileSync(join(given, `version-${n}.sql`), "utf8"));
+      for (let n = 1; n <= version; n += 1) await session.rows(readFileSync(join(schemas, `version-${n}.sql`), "utf8"));
       await session.rows(`INSERT INTO ${schema}.meta (version, service_id) VALUES ($1, $2)`, [
         version,
         database.machine.instance.spec.serviceId,
@@ -49,7 +49,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
     return { name, pool };
   }
 
-  /** All of the schema that users and the agent meet, as the catalog has it. */
+  /** The schema's objects and privileges, from the catalog. */
   const shapeOf = (name: string) =>
     database.asPlatform(
       (session) =>
@@ -69,7 +69,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
     );
 
   it.each(versions.map((_, index) => index + 1).slice(0, -1))(
-    "go on from version %i, in transactions and statements that are under way, while the agent brings the newest",
+    "keep working from version %i on, in open transactions, while the agent migrates them",
     async (version) => {
       const { name, pool } = await databaseOf(version);
       const sent: Record<string, string[]> = { sdk: [], raw: [], functions: [] };
@@ -84,7 +84,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
       const sending = (async () => {
         for (let n = 0; !isOver; n += 1) sent["sdk"]?.push(...(await queue.enqueue([{ n }, { n }])));
       })();
-      /** A client that sends and works by statements, which it prepares once. */
+      /** A client that enqueues and works with statements that it prepares once. */
       const workBy = async (of: "raw" | "functions", sql: typeof statements) => {
         const client = await pool.connect();
         const ids = async (statement: keyof typeof statements, values: unknown[]) =>
@@ -113,14 +113,14 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
       await goOn();
       const open = await pool.connect();
       await open.query("BEGIN");
-      const [held] = (await open.query<{ id: string }>(functions.enqueue, ["functions", { held: true }, 0])).rows;
-      // As an agent does when it has started: without being asked.
+      const [pending] = (await open.query<{ id: string }>(functions.enqueue, ["functions", { pending: true }, 0])).rows;
+      // A started agent does this without a request.
       await createQueues().keep(database.machine.instance, database.machine.signal);
       expect(await database.asPlatform(versionOf, name)).toBe(newest);
       await goOn();
       await open.query("COMMIT");
       open.release();
-      sent["functions"]?.push(held?.id ?? "");
+      sent["functions"]?.push(pending?.id ?? "");
       await goOn();
 
       isOver = true;
@@ -130,8 +130,8 @@ describe.skipIf(!hasEngine("postgresql", "17"))("queues of an older version", ()
       expect(errors).toEqual([]);
       const inOrder = (ids: readonly string[] = []) => ids.toSorted((a, b) => Number(a) - Number(b));
       for (const of of Object.keys(sent)) expect(inOrder(acked[of]), of).toEqual(inOrder(sent[of]));
-      const left = `SELECT (SELECT count(*)::int FROM ${schema}.messages) AS ready, (SELECT count(*)::int FROM ${schema}.dead_messages) AS dead`;
-      expect((await pool.query(left)).rows).toEqual([{ ready: 0, dead: 0 }]);
+      const remaining = `SELECT (SELECT count(*)::int FROM ${schema}.messages) AS ready, (SELECT count(*)::int FROM ${schema}.dead_messages) AS dead`;
+      expect((await pool.query(remaining)).rows).toEqual([{ ready: 0, dead: 0 }]);
 
       const { serviceId } = database.machine.instance.spec;
       await database.asPlatform((session) => migrate(session, { serviceId }));

@@ -1,18 +1,17 @@
-import type { Session } from "../session.ts";
+import { inTransaction, type Session } from "../session.ts";
 import { refuseForeign, putRoles } from "./ownership.ts";
 import { refusing } from "./queue-refused.ts";
 import { roles } from "./schema/grants.ts";
 import { schema } from "./schema/names.ts";
 import { versions } from "./schema/versions.ts";
-import { inTransaction } from "./transaction.ts";
 
 export interface Migration {
-  /** Version of the schema that was there, 0 when there was none, and that there is now. */
+  /** Schema version before the migration, 0 for none, and after it. */
   readonly from: number;
   readonly to: number;
   /**
-   * True when the data is another service's: a fork, or a backup restored to another one. Its tasks are gone, and its queues
-   * have new ids.
+   * True if the data came from another service, by a fork or a restore. Its tasks were deleted and its queues have new
+   * ids.
    */
   readonly copied: boolean;
 }
@@ -20,9 +19,9 @@ export interface Migration {
 const lockMs = 2000;
 
 /**
- * Makes the schema of queues in the database of a session of the platform's superuser, or brings it to this version, in one
- * transaction that waits at most 2 s for each lock. Does nothing when it is there already. Throws QueueRefused with
- * `schema_not_ours` when somebody else has things in its place, EngineBusy when it had to wait for too long.
+ * Creates the schema of queues or migrates it to the current version, in one transaction of a superuser's session that
+ * waits up to 2 s for each lock. Does nothing if the schema is current. Throws QueueRefused with `schema_not_ours` if
+ * objects of users have its names, and EngineBusy after a lock timeout.
  */
 export function migrate(session: Session, { serviceId }: { readonly serviceId: string }): Promise<Migration> {
   return refusing(() =>
@@ -53,15 +52,15 @@ export function migrate(session: Session, { serviceId }: { readonly serviceId: s
   );
 }
 
-/** Version of the schema in this database, which the platform must own; 0 when there is none. */
+/** Version of the schema in this database, which the platform must own; 0 if there is none. */
 export async function versionOf(session: Session): Promise<number> {
-  const isThere = await exists(
+  const hasTable = await exists(
     session,
     `SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      JOIN pg_roles r ON r.oid = c.relowner AND r.oid = n.nspowner AND r.rolname = session_user
      WHERE n.nspname = '${schema}' AND c.relname = 'meta' AND c.relkind = 'r'`,
   );
-  if (!isThere) return 0;
+  if (!hasTable) return 0;
   const [row] = await session.rows<{ version: number }>(`SELECT version FROM ${schema}.meta`);
   return row?.version ?? 0;
 }

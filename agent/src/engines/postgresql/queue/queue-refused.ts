@@ -1,6 +1,5 @@
 import { EngineBusy, EngineRefused, type RefusalCode } from "../../engine-errors.ts";
-import { refusalOf } from "../refusal.ts";
-import { codeOf, messageOf } from "../session.ts";
+import { codeOf, messageOf, refusalOf } from "../session.ts";
 import { refusals } from "./schema/names.ts";
 
 export type QueueRefusalCode =
@@ -9,23 +8,23 @@ export type QueueRefusalCode =
   | "payload_not_valid"
   | "payload_too_large"
   | "out_of_range"
-  /** The schema, or something in it, or a role of ours, is somebody else's. */
+  /** The schema, an object in it, or one of its roles belongs to a user. */
   | "schema_not_ours"
-  /** A task of this id was asked for with another body. */
+  /** A task with this id exists and has another body. */
   | "task_conflict";
 
-/** Said no, in words that a user can read: nothing was changed. */
+/** The request was refused, with a message that users can read. Nothing was changed. */
 export class QueueRefused extends EngineRefused {
   readonly queueCode: QueueRefusalCode;
 
   constructor(queueCode: QueueRefusalCode, message: string, options: { cause?: unknown } = {}) {
-    super(message, { ...options, code: told[queueCode] });
+    super(message, { ...options, code: engineCodes[queueCode] });
     this.queueCode = queueCode;
   }
 }
 
-/** What the agent's controller is told. */
-const told: Readonly<Record<QueueRefusalCode, RefusalCode>> = {
+/** Codes that the controller receives. */
+const engineCodes: Readonly<Record<QueueRefusalCode, RefusalCode>> = {
   queue_not_active: "queue_not_active",
   queue_exists: "name_taken",
   payload_not_valid: "payload_not_valid",
@@ -41,7 +40,7 @@ const codes: ReadonlyMap<string, QueueRefusalCode> = new Map(
     [refusals.payloadNotObject]: "payload_not_valid",
     [refusals.payloadTooLarge]: "payload_too_large",
     [refusals.outOfRange]: "out_of_range",
-    // Text that is no JSON, a NUL in it, a number that no numeric holds, text over 1 GB.
+    // Invalid JSON, a NUL in a string, a number beyond the range of numeric, text over 1 GB.
     "22P02": "payload_not_valid",
     "22P05": "payload_not_valid",
     "22003": "payload_not_valid",
@@ -51,10 +50,10 @@ const codes: ReadonlyMap<string, QueueRefusalCode> = new Map(
 
 const diskFull = "53100";
 
-/** Deadlocks and conflicts of transactions: nothing was changed, and it works when asked again. */
+/** SQLSTATE of serialization failures and deadlocks: nothing was changed, and a retry may succeed. */
 const conflicts = ["40001", "40P01"];
 
-/** Runs work in a queue's schema; throws QueueRefused, EngineRefused or EngineBusy for the engine's no. */
+/** Runs work on the schema of queues. Throws QueueRefused, EngineRefused or EngineBusy if the engine refuses. */
 export async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

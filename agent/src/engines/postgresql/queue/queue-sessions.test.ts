@@ -4,7 +4,7 @@ import { createQueueDatabase, type QueueDatabase } from "../../../../../test/sup
 import type { Session } from "../session.ts";
 import { createQueueSessions } from "./queue-sessions.ts";
 
-describe.skipIf(!hasEngine("postgresql", "17"))("sessions that work on queues", () => {
+describe.skipIf(!hasEngine("postgresql", "17"))("sessions of queues", () => {
   let database: QueueDatabase;
   beforeAll(async () => {
     database = await createQueueDatabase();
@@ -16,7 +16,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("sessions that work on queues", 
     sessions.use(database.machine.instance, "defaultdb", AbortSignal.timeout(120_000), work);
   const pid = (session: Session) =>
     session.rows<{ pid: number }>("SELECT pg_backend_pid() AS pid").then(([row]) => row?.pid);
-  /** Of the engine's sessions of the platform in the database, besides the one that counts. */
+  /** The platform's sessions in the database, except the counting one. */
   const open = async () => {
     const [row] = await database.asPlatform((session) =>
       session.rows<{ n: number }>(
@@ -27,7 +27,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("sessions that work on queues", 
     return row?.n;
   };
 
-  it("are two at a time, however much there is to do, and have the rights of queues alone", async () => {
+  it("are at most two, with the privileges of queues only", async () => {
     const seen = await Promise.all(
       Array.from({ length: 12 }, () =>
         use(async (session) => {
@@ -39,20 +39,20 @@ describe.skipIf(!hasEngine("postgresql", "17"))("sessions that work on queues", 
     expect(new Set(seen).size).toBeLessThanOrEqual(2);
   });
 
-  it("close by themselves when there is nothing to do", async () => {
+  it("close by themselves when idle", async () => {
     await use(pid);
     await expect.poll(open).toBe(0);
   });
 
-  it("are let go before the engine stops, those at work too, and open again afterwards", async () => {
+  it("are closed before the engine stops, busy ones too, and can be opened afterwards", async () => {
     const before = await use(pid);
-    // What ends by the wire has no answer of the engine.
+    // A broken connection has no reply of the engine.
     const long = use((session) => session.rows("SELECT pg_sleep(60)")).catch((error: unknown) => error);
     await expect.poll(open).toBeGreaterThan(0);
-    sessions.letGo();
+    sessions.closeAll();
     expect(await long).toBeInstanceOf(Error);
     await expect.poll(open).toBe(0);
     expect(await use(pid)).not.toBe(before);
-    sessions.letGo();
+    sessions.closeAll();
   });
 });

@@ -3,20 +3,20 @@ import type { Instance } from "../../engine-driver.ts";
 import { type OpenSession, openSession, type Session } from "../session.ts";
 import { agentRole } from "./schema/names.ts";
 
-/** The sessions that work on queues: two at a time, out of the few that the engine reserves for the platform. */
+/** Pool of sessions for queues: at most two, of the few connections that are reserved for the platform. */
 export interface QueueSessions {
   /**
-   * Runs the work in a session of the database that has the rights of queues and nothing more. One that was used is kept for the
-   * next work, and closed when there is none for 5 s.
+   * Runs the work in a session of the database that has the privileges of queues only. The session is reused, and
+   * closed after 5 s without work.
    */
   use<T>(instance: Instance, database: string, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T>;
-  /** Runs work that opens a session of its own. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
-  /** Closes those that are idle and ends those at work at once; the next work opens new ones. */
-  letGo(): void;
+  /** Runs work that opens a session of its own, within the same limit. */
+  withSlot<T>(work: () => Promise<T>): Promise<T>;
+  /** Closes idle sessions and aborts busy ones; later work opens new ones. */
+  closeAll(): void;
 }
 
-const atOnce = 2;
+const maxSessions = 2;
 const idleMs = 5_000;
 const statementMs = 10_000;
 
@@ -27,29 +27,29 @@ interface Idle {
 }
 
 export function createQueueSessions(): QueueSessions {
-  const lane = createLane(atOnce);
+  const lane = createLane(maxSessions);
   let idle: Idle[] = [];
   const working = new Set<OpenSession>();
 
   function take(key: string): OpenSession | undefined {
-    const found = idle.find((one) => one.key === key && one.session.broken === undefined);
+    const found = idle.find((entry) => entry.key === key && entry.session.broken === undefined);
     if (found === undefined) return undefined;
-    idle = idle.filter((one) => one !== found);
+    idle = idle.filter((entry) => entry !== found);
     clearTimeout(found.timer);
     return found.session;
   }
 
-  /** Sessions that work and those that are idle are never more than two together. */
-  function makeRoom(): void {
+  /** Closes idle sessions, so that idle and busy ones together never exceed two. */
+  function closeIdle(): void {
     for (const { session, timer } of idle.splice(0)) {
       clearTimeout(timer);
       session.close();
     }
   }
 
-  function keep(key: string, session: OpenSession): void {
+  function park(key: string, session: OpenSession): void {
     const timer = setTimeout(() => {
-      idle = idle.filter((one) => one.session !== session);
+      idle = idle.filter((entry) => entry.session !== session);
       session.close();
     }, idleMs).unref();
     idle.push({ key, session, timer });
@@ -62,43 +62,43 @@ export function createQueueSessions(): QueueSessions {
         const key = `${instance.paths.run} ${instance.spec.port} ${database}`;
         let session = take(key);
         if (session === undefined) {
-          makeRoom();
+          closeIdle();
           session = await openSession(instance, { database, statementMs, role: agentRole }, signal);
         }
         const { abort } = session;
         working.add(session);
         signal.addEventListener("abort", abort, { once: true });
-        let isWell = false;
+        let isUsable = false;
         try {
           const result = await work(session);
-          isWell = session.broken === undefined && !signal.aborted;
+          isUsable = session.broken === undefined && !signal.aborted;
           return result;
         } catch (error) {
           signal.throwIfAborted();
-          // The engine's own no leaves the session as it was; what has no SQLSTATE may be its end.
-          isWell = session.broken === undefined && isSaid(error);
+          // After a refusal by the engine the session is usable; an error without SQLSTATE may mean that it ended.
+          isUsable = session.broken === undefined && isErrorReply(error);
           throw session.broken ?? error;
         } finally {
           signal.removeEventListener("abort", abort);
           working.delete(session);
-          if (isWell) keep(key, session);
+          if (isUsable) park(key, session);
           else session.close();
         }
       }),
-    alone: (work) =>
+    withSlot: (work) =>
       lane.run(() => {
-        makeRoom();
+        closeIdle();
         return work();
       }),
-    letGo() {
-      makeRoom();
+    closeAll() {
+      closeIdle();
       for (const session of working) session.abort();
     },
   };
 }
 
-/** Is it the answer of an engine that goes on? */
-function isSaid(error: unknown): boolean {
+/** True for an error reply (severity ERROR), after which the session goes on. */
+function isErrorReply(error: unknown): boolean {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error && "severity" in cause && cause.severity === "ERROR";
 }

@@ -1,7 +1,6 @@
-import type { Session } from "../session.ts";
+import { inTransaction, type Session } from "../session.ts";
 import { QueueRefused, refusing } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
-import { inTransaction } from "./transaction.ts";
 
 export interface QueueSettings {
   readonly visibilityTimeoutSeconds: number;
@@ -9,26 +8,26 @@ export interface QueueSettings {
   readonly dlqEnabled: boolean;
 }
 
-/** A queue as a database has it. */
+/** A queue as stored in its database. */
 export interface RegisteredQueue extends QueueSettings {
   readonly id: string;
   readonly name: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** When it was deleted; its messages may still be there. */
+  /** Time of deletion; messages may remain. */
   readonly deletedAt: Date | undefined;
-  /** When the last message of a deleted one was gone: the name is free. */
+  /** Time at which the last message of a deleted queue was removed and its name became free. */
   readonly purgedAt: Date | undefined;
 }
 
-/** Each row, those of deleted queues too, in order of name; throws EngineRefused when there is no schema. */
+/** All rows, deleted queues included, in order of name. Throws EngineRefused if there is no schema. */
 export function listQueues(session: Session): Promise<RegisteredQueue[]> {
   return refusing(async () => (await session.rows<Row>(`SELECT * FROM ${schema}.queues ORDER BY name`)).map(queueOf));
 }
 
 /**
- * Makes the queue, or answers it as it is when it is there with this id already. Throws QueueRefused with `queue_exists`
- * while another queue has the name, be it one whose messages are still being purged.
+ * Creates the queue, or returns it as it is if it exists with this id. Throws QueueRefused with `queue_exists` while
+ * another queue has the name, even a deleted one whose messages are still being purged.
  */
 export function createQueue(
   session: Session,
@@ -41,8 +40,8 @@ export function createQueue(
   }: QueueSettings & { readonly id: string; readonly name: string },
 ): Promise<RegisteredQueue> {
   return refusing(async () => {
-    // Not by an upsert: the lock that it takes leaves its mark on the row, which `check_queues` would take for a deletion.
-    const [made] = await inTransaction(session, async () => {
+    // Not an upsert: its row lock sets xmax, which `check_queues` would take for a deletion.
+    const [created] = await inTransaction(session, async () => {
       await session.rows(`DELETE FROM ${schema}.queues WHERE name = $1 AND purged_at IS NOT NULL AND id <> $2`, [
         name,
         id,
@@ -53,7 +52,7 @@ export function createQueue(
         [id, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled],
       );
     });
-    if (made !== undefined) return queueOf(made);
+    if (created !== undefined) return queueOf(created);
     const [found] = await session.rows<Row>(`SELECT * FROM ${schema}.queues WHERE name = $1`, [name]);
     if (found?.id === id) return queueOf(found);
     throw new QueueRefused("queue_exists", `There is a queue ${name} in this database already.`);
@@ -62,13 +61,15 @@ export function createQueue(
 
 const lastId = `(SELECT CASE WHEN s.is_called THEN s.last_value ELSE 0 END FROM ${schema}.messages_id_seq s)`;
 
-/** Changes what is given. dlqEnabled is for messages from then on; undefined when there is no live queue of the id. */
+/**
+ * Changes the given settings; dlqEnabled applies to later messages. Undefined if there is no live queue with the id.
+ */
 export function updateQueue(
   session: Session,
   { id, visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: Partial<QueueSettings> & { readonly id: string },
 ): Promise<RegisteredQueue | undefined> {
   return refusing(async () => {
-    // Beyond 100 changes the two oldest are forgotten together, which changes nothing for messages that came after them.
+    // Beyond 100 changes the two oldest are dropped as a pair, which does not affect later messages.
     const [row] = await session.rows<Row>(
       `UPDATE ${schema}.queues q SET visibility_timeout_seconds = coalesce($2::integer, q.visibility_timeout_seconds),
          max_attempts = coalesce($3::integer, q.max_attempts), dlq_enabled = coalesce($4::boolean, q.dlq_enabled),
@@ -83,7 +84,7 @@ export function updateQueue(
   });
 }
 
-/** Gives a live queue of this name another id, for a copy of a service; undefined when there is none. */
+/** Assigns another id to a live queue of this name, in a copy of a service; undefined if there is none. */
 export function adoptQueue(
   session: Session,
   { name, id }: { readonly name: string; readonly id: string },

@@ -8,10 +8,10 @@ import { functions, statements as raw } from "../../../../../test/support/engine
 import { updateQueue } from "./registry.ts";
 
 const docs = join(import.meta.dirname, "../../../../../docs/queues.md");
-const inOneLine = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(" )", ")");
+const normalized = (text: string) => text.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(" )", ")");
 
-it.each(Object.entries(raw))("the documentation has the statement that is tested: %s", (_, statement) => {
-  expect(inOneLine(readFileSync(docs, "utf8"))).toContain(inOneLine(statement));
+it.each(Object.entries(raw))("the documentation contains the tested statement: %s", (_, statement) => {
+  expect(normalized(readFileSync(docs, "utf8"))).toContain(normalized(statement));
 });
 
 describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
@@ -34,18 +34,18 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
         id,
       ])
     ).rows[0];
-  /** Time passes for a message. */
+  /** Makes a message due. */
   const makeDue = (id: number | undefined) =>
     client.query("UPDATE mdb_queue.messages SET visible_at = clock_timestamp() - interval '1 s' WHERE id = $1", [id]);
 
   describe.each([
     ["statements of users", raw],
     ["functions", functions],
-  ])("with %s", (way, sql) => {
-    const queue = way.replaceAll(" ", "-");
+  ])("with %s", (method, sql) => {
+    const queue = method.replaceAll(" ", "-");
     beforeAll(() => database.createQueue(queue, { maxAttempts: 2 }));
     const send = async (delay = 0) => (await idsOf(sql.enqueue, [queue, { n: 1 }, delay]))[0];
-    const claim = (worker: string, most = 10) => idsOf(sql.claim, [queue, worker, most, 30]);
+    const claim = (worker: string, limit = 10) => idsOf(sql.claim, [queue, worker, limit, 30]);
 
     it("are claimed when visible_at is not in the future, once, in order of id", async () => {
       const ids = [await send(), await send(), await send()];
@@ -62,7 +62,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
       expect(await idsOf(sql.ack, [queue, "d", [late]])).toEqual([late]);
     });
 
-    it("are acked, nacked and extended only by whose they are", async () => {
+    it("are acked, nacked and extended only by their worker", async () => {
       const id = await send();
       await claim("first");
       await makeDue(id);
@@ -76,14 +76,14 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
       expect(await rowOf(id)).toBeUndefined();
     });
 
-    it("come back after a nack, with its error, and die when their attempts are used up and over", async () => {
+    it("return after a nack with its error, and die after their last attempt", async () => {
       const id = await send();
       await claim("one");
       expect(await idsOf(sql.nack, [queue, "one", [id], 600, "broken"])).toEqual([id]);
       expect(await rowOf(id)).toMatchObject({ attempt_count: 1, last_error: "broken", visible: false });
       await makeDue(id);
       expect(await claim("two")).toEqual([id]);
-      // Its last attempt is on: no sweep takes it, and its ack would still count.
+      // During its last attempt no sweep moves it, and an ack would still count.
       await idsOf(functions.claim, [queue, "x", 10, 30]);
       expect(await rowOf(id)).toMatchObject({ attempt_count: 2, claimed_by: "two" });
       await makeDue(id);
@@ -105,7 +105,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
     });
   });
 
-  it("of a queue without dead letters go for good, each by what held when it was sent", async () => {
+  it("of a queue without dead letters are deleted, by the setting when they were enqueued", async () => {
     await database.createQueue("short", { maxAttempts: 1, dlqEnabled: true });
     const sent: number[] = [];
     for (const dlqEnabled of [false, true, false]) {
@@ -135,7 +135,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("messages of queues", () => {
     for (const payload of ["[]", "1", "null", '"text"']) expect(await insert("strict", payload), payload).toBe("HQ002");
     expect(await insert("strict", ofBytes(262_144))).toBe("taken");
     expect(await insert("strict", ofBytes(262_145))).toBe("HQ003");
-    // Full of commas and colons, it prints as more than the limit; spaces in strings count.
+    // With many commas and colons it prints as more than the limit; spaces in strings count.
     const list = `{"a":[${"1,".repeat(131_000)}1],"b": "${" ".repeat(100)} \\" , "}`;
     expect(list.length).toBeLessThan(262_144);
     expect(await insert("strict", list)).toBe("taken");

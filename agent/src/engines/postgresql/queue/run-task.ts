@@ -1,23 +1,23 @@
 import { EngineRefused } from "../../engine-errors.ts";
-import type { Session } from "../session.ts";
+import { inTransaction, type Session } from "../session.ts";
 import { refusing } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 import { readStats } from "./stats.ts";
-import { noteTask, readTask, type QueueTask } from "./task.ts";
-import { inTransaction } from "./transaction.ts";
+import { updateTask, readTask, type QueueTask } from "./task.ts";
 
 const batch = 10_000;
 
 /**
- * Works on a task of stats, purge or redrive until it is over, and answers it then; one that is over is answered as it is.
- * Each 10,000 messages are a transaction with the count so far, so that one that was interrupted goes on where it was.
+ * Works on a task of kind stats, purge or redrive until it ends, and returns it; a task that has ended is returned as
+ * it is. Each batch of 10,000 messages is one transaction that also updates the count, so that an interrupted task
+ * resumes.
  */
 export async function runTask(session: Session, task: QueueTask, signal: AbortSignal): Promise<QueueTask> {
   try {
     await refusing(() => work(session, task, signal));
   } catch (error) {
     if (!(error instanceof EngineRefused)) throw error;
-    await noteTask(session, task.id, { state: "failed", error: error.message });
+    await updateTask(session, task.id, { state: "failed", error: error.message });
   }
   return (await readTask(session, { taskId: task.id })) ?? task;
 }
@@ -25,7 +25,10 @@ export async function runTask(session: Session, task: QueueTask, signal: AbortSi
 async function work(session: Session, { id, queue, kind, input }: QueueTask, signal: AbortSignal): Promise<void> {
   switch (kind) {
     case "stats":
-      return noteTask(session, id, { state: "completed", result: JSON.stringify(await readStats(session, { queue })) });
+      return updateTask(session, id, {
+        state: "completed",
+        result: JSON.stringify(await readStats(session, { queue })),
+      });
     case "purge":
     case "purge_dead":
       return inBatches(session, id, signal, [
@@ -45,7 +48,7 @@ async function work(session: Session, { id, queue, kind, input }: QueueTask, sig
   }
 }
 
-/** Counts in `result`, in the transaction that did the work: nothing is counted twice. */
+/** Updates the count in `result` in the transaction of the batch, so that no message is counted twice. */
 async function inBatches(
   session: Session,
   taskId: string,
@@ -63,7 +66,7 @@ async function inBatches(
       const [row] = await session.rows<{ n: string }>(statement, values);
       const now = Number(row?.n);
       const result = JSON.stringify({ messages: Number(task.n) + now });
-      await noteTask(session, taskId, { state: now < batch ? "completed" : "running", result });
+      await updateTask(session, taskId, { state: now < batch ? "completed" : "running", result });
       return now < batch;
     });
     if (isOver) return;

@@ -3,77 +3,89 @@ import { refusing } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 /** A message with the worker id of its claim. */
-export interface Held {
+export interface MessageClaim {
   readonly id: bigint;
   readonly worker: string;
 }
 
-/** In the order of the request: what was the worker's, and what was not, or no longer. */
-export interface Settled<H extends Held> {
+/**
+ * In the order of the request: messages that were the worker's (`done`), and those that were not, or no longer
+ * (`lost`).
+ */
+export interface Settled<H extends MessageClaim> {
   readonly done: H[];
   readonly lost: H[];
 }
 
-/** A message that is named twice counts once as done, by the first. */
-export async function ack<H extends Held>(session: Session, queue: string, held: readonly H[]): Promise<Settled<H>> {
-  return settle(session, held, `DELETE FROM ${schema}.messages m USING asked a WHERE ${isHeld} RETURNING a.place`, [
-    queue,
-    ...columnsOf(held),
-  ]);
+/** A message that is named twice counts as done once, by its first entry. */
+export async function ack<H extends MessageClaim>(
+  session: Session,
+  queue: string,
+  claims: readonly H[],
+): Promise<Settled<H>> {
+  return settle(
+    session,
+    claims,
+    `DELETE FROM ${schema}.messages m USING named a WHERE ${isClaimed} RETURNING a.ordinal`,
+    [queue, ...columnsOf(claims)],
+  );
 }
 
-export interface Nack extends Held {
-  /** 0 to 43200 until it is ready again. */
+export interface Nack extends MessageClaim {
+  /** Delay in seconds until it is ready again, 0 to 43200. */
   readonly delaySeconds: number;
-  /** Cut at 4 KiB. */
+  /** Truncated to 4 KiB. */
   readonly error?: string | undefined;
-  /** True when it is not to be tried again: the next sweep buries it. */
+  /** True if it is not to be retried: the next sweep moves it to the dead messages. */
   readonly discard?: boolean | undefined;
 }
 
-export async function nack<H extends Nack>(session: Session, queue: string, held: readonly H[]): Promise<Settled<H>> {
+export async function nack<H extends Nack>(session: Session, queue: string, claims: readonly H[]): Promise<Settled<H>> {
   return settle(
     session,
-    held,
+    claims,
     `UPDATE ${schema}.messages m SET visible_at = clock_timestamp() + make_interval(secs => a.delay), claimed_by = NULL,
        last_error = ${schema}.cut_error(a.error),
        max_attempts = CASE WHEN a.discard THEN least(m.max_attempts, greatest(m.attempt_count, 1)) ELSE m.max_attempts END
-     FROM asked a WHERE ${isHeld} RETURNING a.place`,
+     FROM named a WHERE ${isClaimed} RETURNING a.ordinal`,
     [
       queue,
-      ...columnsOf(held),
-      held.map(({ delaySeconds }) => delaySeconds),
-      held.map(({ error }) => error ?? null),
-      held.map(({ discard }) => discard === true),
+      ...columnsOf(claims),
+      claims.map(({ delaySeconds }) => delaySeconds),
+      claims.map(({ error }) => error ?? null),
+      claims.map(({ discard }) => discard === true),
     ],
   );
 }
 
-export interface Extend extends Held {
-  /** 0 to 43200 from now on. */
+export interface Extend extends MessageClaim {
+  /** New visibility timeout in seconds from now, 0 to 43200. */
   readonly visibilitySeconds: number;
 }
 
 export async function extend<H extends Extend>(
   session: Session,
   queue: string,
-  held: readonly H[],
+  claims: readonly H[],
 ): Promise<Settled<H>> {
   return settle(
     session,
-    held,
+    claims,
     `UPDATE ${schema}.messages m SET visible_at = clock_timestamp() + make_interval(secs => a.delay)
-     FROM asked a WHERE ${isHeld} RETURNING a.place`,
-    [queue, ...columnsOf(held), held.map(({ visibilitySeconds }) => visibilitySeconds)],
+     FROM named a WHERE ${isClaimed} RETURNING a.ordinal`,
+    [queue, ...columnsOf(claims), claims.map(({ visibilitySeconds }) => visibilitySeconds)],
   );
 }
 
-/** The array beside the join: statistics of an empty queue would make the planner read all messages first. */
-const isHeld = "m.id = ANY ($2::bigint[]) AND m.id = a.id AND m.claimed_by = a.worker AND m.queue_name = $1";
+/** The array in addition to the join: with statistics of an empty queue the planner would read all messages first. */
+const isClaimed = "m.id = ANY ($2::bigint[]) AND m.id = a.id AND m.claimed_by = a.worker AND m.queue_name = $1";
 
-const columnsOf = (held: readonly Held[]) => [held.map(({ id }) => String(id)), held.map(({ worker }) => worker)];
+const columnsOf = (claims: readonly MessageClaim[]) => [
+  claims.map(({ id }) => String(id)),
+  claims.map(({ worker }) => worker),
+];
 
-/** Names of the arrays from $2 on, and their types. */
+/** Names and types of the array parameters from $2 on. */
 const arrays = [
   ["id", "bigint"],
   ["worker", "text"],
@@ -82,26 +94,26 @@ const arrays = [
   ["discard", "boolean"],
 ] as const;
 
-/** Runs the statement with the arrays as rows of "asked", each message once. */
-function settle<H extends Held>(
+/** Runs the statement with the arrays as rows of a CTE, each message once. */
+function settle<H extends MessageClaim>(
   session: Session,
-  held: readonly H[],
+  claims: readonly H[],
   statement: string,
   values: readonly unknown[],
 ): Promise<Settled<H>> {
-  const given = arrays.slice(0, values.length - 1);
-  const unnest = given.map(([, type], index) => `$${index + 2}::${type}[]`).join(", ");
+  const parameters = arrays.slice(0, values.length - 1);
+  const unnest = parameters.map(([, type], index) => `$${index + 2}::${type}[]`).join(", ");
   return refusing(async () => {
-    const rows = await session.rows<{ place: string }>(
-      `WITH asked AS MATERIALIZED (SELECT DISTINCT ON (id, worker) * FROM unnest(${unnest})
-         WITH ORDINALITY AS u (${given.map(([name]) => name).join(", ")}, place) ORDER BY id, worker, place),
-       changed AS (${statement}) SELECT place FROM changed`,
+    const rows = await session.rows<{ ordinal: string }>(
+      `WITH named AS MATERIALIZED (SELECT DISTINCT ON (id, worker) * FROM unnest(${unnest})
+         WITH ORDINALITY AS u (${parameters.map(([name]) => name).join(", ")}, ordinal) ORDER BY id, worker, ordinal),
+       changed AS (${statement}) SELECT ordinal FROM changed`,
       values,
     );
-    const places = new Set(rows.map(({ place }) => Number(place) - 1));
+    const ordinals = new Set(rows.map(({ ordinal }) => Number(ordinal) - 1));
     return {
-      done: held.filter((_, index) => places.has(index)),
-      lost: held.filter((_, index) => !places.has(index)),
+      done: claims.filter((_, index) => ordinals.has(index)),
+      lost: claims.filter((_, index) => !ordinals.has(index)),
     };
   });
 }

@@ -1,10 +1,13 @@
-import type { Session } from "../session.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { inEachDatabase, listDatabases } from "../database-list.ts";
 import { refusing } from "./queue-refused.ts";
+import type { QueueSessions } from "./queue-sessions.ts";
 import { schema } from "./schema/names.ts";
-import { slices } from "./schema/slices.ts";
+import { partitions } from "./schema/tables.ts";
+import { type Session, withSession } from "../session.ts";
 
-/** Fields as the API has them. */
-export interface QueueStats {
+/** Property names are those of the API. */
+interface QueueStats {
   readonly queue_name: string;
   readonly ready_messages: number;
   readonly inflight_messages: number;
@@ -12,11 +15,11 @@ export interface QueueStats {
   /** Null without a ready message. */
   readonly oldest_age_seconds: number | null;
   readonly delayed_messages: number;
-  /** Whose transaction keeps dead rows from being removed, which makes claims slow; null when there is none. */
+  /** Oldest transaction that keeps dead rows from being vacuumed, which slows claims; null if there is none. */
   readonly oldest_snapshot: { readonly age_seconds: number; readonly holder: string } | null;
 }
 
-/** Counts exactly, for as long as the session's statement_timeout allows: EngineBusy after that. */
+/** Exact counts. Throws EngineBusy after the session's statement_timeout. */
 export function readStats(session: Session, { queue }: { readonly queue: string }): Promise<QueueStats> {
   return refusing(async () => {
     const [row] = await session.rows<Record<string, string> & { oldest_age_seconds: number | null }>(
@@ -35,7 +38,7 @@ export function readStats(session: Session, { queue }: { readonly queue: string 
   });
 }
 
-/** Sessions of this database, senders to replicas that hold rows back, and prepared transactions. */
+/** Snapshots of sessions in this database, of walsenders with hot_standby_feedback, and of prepared transactions. */
 const snapshots = `
   SELECT extract(epoch FROM clock_timestamp() - since)::double precision AS age_seconds, holder FROM (
     SELECT xact_start AS since, format('user %s, process %s, %s', usename, pid, state) AS holder, age(backend_xmin) AS age
@@ -53,38 +56,41 @@ async function oldestSnapshot(session: Session): Promise<QueueStats["oldest_snap
   return row === undefined ? null : { age_seconds: Math.max(row.age_seconds ?? 0, 0), holder: row.holder };
 }
 
-/** What a database's queues come to, for metrics. */
-export interface QueueSample {
+/** Metrics of a database's queues together. */
+interface QueueSample {
   readonly readyMessages: number;
   readonly inflightMessages: number;
   readonly deadMessages: number;
   readonly oldestAgeSeconds: number;
 }
 
-const counted = 10_000;
+const countLimit = 10_000;
 
-/** Rows of all live queues together: exact up to the limit; beyond it what the index held when it was last vacuumed, if that is more. */
+/**
+ * SQL: number of rows of all live queues together. Exact up to the limit; beyond it the index's last estimate, if that
+ * is more.
+ */
 const bounded = (ofQueue: string, index: string) =>
-  `(SELECT CASE WHEN c.n < ${counted} THEN c.n ELSE greatest(c.n, i.reltuples::bigint) END
+  `(SELECT CASE WHEN c.n < ${countLimit} THEN c.n ELSE greatest(c.n, i.reltuples::bigint) END
     FROM (SELECT count(*) AS n FROM (
-        SELECT FROM live q CROSS JOIN LATERAL (${ofQueue} LIMIT ${counted}) AS one LIMIT ${counted}
+        SELECT FROM live q CROSS JOIN LATERAL (${ofQueue} LIMIT ${countLimit}) AS one LIMIT ${countLimit}
       ) AS l) AS c, pg_class i WHERE i.oid = '${schema}.${index}'::regclass)`;
 
 const from = (slice: string) => `SELECT 1 FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slice}`;
 
 const sampleStatement = `
   WITH live AS MATERIALIZED (SELECT name FROM ${schema}.queues WHERE deleted_at IS NULL)
-  SELECT ${bounded(from(slices.fresh), "messages_fresh")}
-      + ${bounded(`${from(slices.due)} AND m.visible_at <= now()`, "messages_due")} AS ready,
-    ${bounded(`${from(slices.due)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_due")}
-      + ${bounded(`${from(slices.last)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_last")} AS inflight,
+  SELECT ${bounded(from(partitions.unclaimed), "messages_fresh")}
+      + ${bounded(`${from(partitions.due)} AND m.visible_at <= now()`, "messages_due")} AS ready,
+    ${bounded(`${from(partitions.due)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_due")}
+      + ${bounded(`${from(partitions.last)} AND m.visible_at > now() AND m.claimed_by IS NOT NULL`, "messages_last")} AS inflight,
     ${bounded(`SELECT 1 FROM ${schema}.dead_messages d WHERE d.queue_name = q.name`, "dead_messages_order")} AS dead,
     coalesce(extract(epoch FROM now() - (SELECT min(least(
-      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slices.fresh} ORDER BY m.id LIMIT 1),
-      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${slices.due}
+      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${partitions.unclaimed} ORDER BY m.id LIMIT 1),
+      (SELECT m.enqueued_at FROM ${schema}.messages m WHERE m.queue_name = q.name AND ${partitions.due}
         AND m.visible_at <= now() ORDER BY m.visible_at LIMIT 1))) FROM live q)), 0)::double precision AS age`;
 
-/** Of all queues of the database together; estimates what is over 10,000 rows of a kind. */
+/** Metrics of all queues of the database together; counts beyond 10,000 rows are estimates. */
 export function sample(session: Session): Promise<QueueSample> {
   return refusing(async () => {
     const [row] = await session.rows<{ ready: string; inflight: string; dead: string; age: number }>(sampleStatement);
@@ -95,4 +101,29 @@ export function sample(session: Session): Promise<QueueSample> {
       oldestAgeSeconds: Math.max(row?.age ?? 0, 0),
     };
   });
+}
+
+/** Metrics of all queues in these databases together; empty without a database. */
+export async function sampleQueues(
+  sessions: QueueSessions,
+  instance: Instance,
+  databases: readonly string[],
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, number>>> {
+  if (databases.length === 0) return {};
+  const sum = { ready: 0, inflight: 0, dead: 0, oldest: 0 };
+  const list = () => sessions.withSlot(() => withSession(instance, signal, listDatabases));
+  const found = await inEachDatabase(list, (database) => sessions.use(instance, database, signal, sample), databases);
+  for (const figures of found) {
+    sum.ready += figures.readyMessages;
+    sum.inflight += figures.inflightMessages;
+    sum.dead += figures.deadMessages;
+    sum.oldest = Math.max(sum.oldest, figures.oldestAgeSeconds);
+  }
+  return {
+    queue_ready_messages: sum.ready,
+    queue_inflight_messages: sum.inflight,
+    queue_dead_messages: sum.dead,
+    queue_oldest_age_seconds: sum.oldest,
+  };
 }

@@ -3,16 +3,16 @@ import { refusing } from "./queue-refused.ts";
 import { schema } from "./schema/names.ts";
 
 export interface Sweep {
-  /** Messages that died or went away for good, and everything else that was too old. */
+  /** Number of messages that died or were deleted, and of other expired rows. */
   readonly swept: number;
-  /** True when a bound was reached: there is more to do. */
+  /** True if a limit was reached and more remains. */
   readonly hasMore: boolean;
 }
 
 const batch = 1000;
 
-/** Each removes what has outlived its time, at most so many rows. */
-const outlived = [
+/** Statements that delete expired rows, up to a batch each. */
+const expiredStatements = [
   `DELETE FROM ${schema}.dead_messages WHERE id IN (SELECT id FROM ${schema}.dead_messages
      WHERE died_at < now() - interval '14 days' ORDER BY died_at LIMIT ${batch} FOR UPDATE SKIP LOCKED)`,
   `DELETE FROM ${schema}.tasks WHERE id IN (SELECT id FROM ${schema}.tasks
@@ -20,7 +20,7 @@ const outlived = [
   `DELETE FROM ${schema}.queues WHERE purged_at < now() - interval '30 days'`,
 ];
 
-/** What the agent does each minute: serves queues whose consumers claim by statements of their own, or not at all. */
+/** One round of the agent's periodic sweep, for queues whose consumers do not call the claim function. */
 export function sweep(session: Session): Promise<Sweep> {
   return refusing(async () => {
     const queues = await session.rows<{ name: string }>(
@@ -33,7 +33,7 @@ export function sweep(session: Session): Promise<Sweep> {
       swept += row?.n ?? 0;
       hasMore ||= row?.n === batch;
     }
-    for (const statement of outlived) {
+    for (const statement of expiredStatements) {
       const [row] = await session.rows<{ n: string }>(
         `WITH gone AS (${statement} RETURNING 1) SELECT count(*) AS n FROM gone`,
       );

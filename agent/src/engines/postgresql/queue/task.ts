@@ -4,23 +4,23 @@ import { schema } from "./schema/names.ts";
 
 export type QueueTaskKind = "enqueue" | "claim" | "stats" | "purge" | "purge_dead" | "redrive";
 
-/** Work that was asked for over the API; kept for 24 hours. */
+/** A request over the API with its state; stored for 24 hours. */
 export interface QueueTask {
   readonly id: string;
   readonly queue: string;
   readonly kind: QueueTaskKind;
   readonly bodyHash: string;
   readonly state: "pending" | "running" | "completed" | "failed";
-  /** JSON text of what was asked, of the result so far, undefined without one. */
+  /** JSON text of the request and of the result so far; undefined without one. */
   readonly input: string | undefined;
   readonly result: string | undefined;
   readonly error: string | undefined;
   readonly createdAt: Date;
-  /** When it came as far as it is. */
+  /** Time of the last progress. */
   readonly updatedAt: Date;
 }
 
-/** The task of this id, of any queue, for 24 hours. */
+/** The task with this id, of any queue; undefined after 24 hours. */
 export function readTask(session: Session, { taskId }: { readonly taskId: string }): Promise<QueueTask | undefined> {
   return refusing(async () => {
     const [row] = await session.rows<Row>(
@@ -31,27 +31,30 @@ export function readTask(session: Session, { taskId }: { readonly taskId: string
   });
 }
 
-/** Keeps a task to be worked on, or finds it as it is. Throws QueueRefused for another body or no such queue. */
+/**
+ * Stores a task to be run, or returns the existing one. Throws QueueRefused for another body, or if there is no such
+ * queue.
+ */
 export function putTask(
   session: Session,
-  asked: Pick<QueueTask, "id" | "queue" | "kind" | "bodyHash"> & { readonly input?: string },
+  request: Pick<QueueTask, "id" | "queue" | "kind" | "bodyHash"> & { readonly input?: string },
 ): Promise<QueueTask> {
   return refusing(async () => {
     await session.rows(
       `INSERT INTO ${schema}.tasks (id, queue_name, kind, body_hash, state, input)
          SELECT $1, q.name, $3, $4, 'pending', $5::jsonb FROM ${schema}.queues q WHERE q.name = $2 AND q.deleted_at IS NULL
        ON CONFLICT (id) DO NOTHING`,
-      [asked.id, asked.queue, asked.kind, asked.bodyHash, asked.input ?? null],
+      [request.id, request.queue, request.kind, request.bodyHash, request.input ?? null],
     );
-    const task = await readTask(session, { taskId: asked.id });
-    if (task === undefined) throw new QueueRefused("queue_not_active", `queue ${asked.queue} is not active`);
-    if (task.kind !== asked.kind || task.bodyHash !== asked.bodyHash || task.queue !== asked.queue)
-      throw new QueueRefused("task_conflict", "the task was asked for with another body");
+    const task = await readTask(session, { taskId: request.id });
+    if (task === undefined) throw new QueueRefused("queue_not_active", `queue ${request.queue} is not active`);
+    if (task.kind !== request.kind || task.bodyHash !== request.bodyHash || task.queue !== request.queue)
+      throw new QueueRefused("task_conflict", "the task exists with another body");
     return task;
   });
 }
 
-/** Tasks that are not over, oldest first: an agent that starts resumes them. */
+/** Tasks that have not ended, oldest first; a starting agent resumes them. */
 export function openTasks(session: Session): Promise<QueueTask[]> {
   return refusing(async () => {
     const rows = await session.rows<Row>(
@@ -61,8 +64,8 @@ export function openTasks(session: Session): Promise<QueueTask[]> {
   });
 }
 
-/** Notes how far a task has come, unless it is over. */
-export async function noteTask(
+/** Stores the progress of a task, unless it has ended. */
+export async function updateTask(
   session: Session,
   taskId: string,
   { state, result, error }: { readonly state: QueueTask["state"]; readonly result?: string; readonly error?: string },

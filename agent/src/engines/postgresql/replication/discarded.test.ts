@@ -18,12 +18,12 @@ import { rangeOf } from "./discarded.ts";
 const diverged = "pg_rewind: servers diverged at WAL location 0/3000148 on timeline 1\n";
 
 test.each([
-  ["goes on behind where it left the primary's", diverged, "0/4000028", { from: 0x3000148n, to: 0x4000028n }],
-  ["ends there", diverged, "0/3000148", undefined],
-  ["is all the primary's", `${diverged}pg_rewind: no rewind required\n`, "0/3000148", undefined],
-  ["ends nobody knows where", diverged, undefined, undefined],
-])("log that %s", (_, words, end, range) => {
-  expect(rangeOf(words, end)).toEqual(range);
+  ["continues after it diverged from the primary's", diverged, "0/4000028", { from: 0x3000148n, to: 0x4000028n }],
+  ["ends where it diverged", diverged, "0/3000148", undefined],
+  ["is contained in the primary's", `${diverged}pg_rewind: no rewind required\n`, "0/3000148", undefined],
+  ["has an unknown end", diverged, undefined, undefined],
+])("log that %s", (_, output, end, range) => {
+  expect(rangeOf(output, end)).toEqual(range);
 });
 
 const password = "secret";
@@ -40,12 +40,12 @@ function rewinds(version: string): void {
   async function machine(address: string, port?: number): Promise<EngineMachine> {
     const settings = { address, users: [user], ...(port !== undefined && { port }) };
     const load = async (deps: Parameters<typeof createPostgresqlDriver>[0]) => createPostgresqlDriver(deps);
-    const made = await createEngineMachine(load, "postgresql", version, settings);
-    machines.push(made);
-    return made;
+    const created = await createEngineMachine(load, "postgresql", version, settings);
+    machines.push(created);
+    return created;
   }
 
-  /** Both show one certificate: the replica has the name in it as its own, and the primary as its host's. */
+  /** Both use one certificate, with the replica's name and the primary's host name. */
   function follow(replica: EngineMachine, primary: EngineMachine): void {
     const members = [replica, primary].map((each) => ({
       nodeId: each === replica ? each.serverName : "primary",
@@ -60,22 +60,22 @@ function rewinds(version: string): void {
 
   const facet = ({ driver }: EngineMachine) => driver.replication as Required<ReplicationFacet>;
 
-  async function begin(one: EngineMachine): Promise<void> {
-    await one.writeConfig();
-    await one.start();
-    await one.driver.ready(one.instance, AbortSignal.timeout(60_000)).catch((error: unknown) => {
-      throw new Error(one.output(), { cause: error });
+  async function start(member: EngineMachine): Promise<void> {
+    await member.writeConfig();
+    await member.start();
+    await member.driver.ready(member.instance, AbortSignal.timeout(60_000)).catch((error: unknown) => {
+      throw new Error(member.output(), { cause: error });
     });
-    await facet(one).admit(one.instance, one.signal);
+    await facet(member).admit(member.instance, member.signal);
   }
 
-  const untilFollows = (one: EngineMachine) =>
-    waitUntil("it follows", async () => (await facet(one).status(one.instance, one.signal)).streaming, {
-      describe: async () => one.output(),
+  const untilFollows = (member: EngineMachine) =>
+    waitUntil("it follows", async () => (await facet(member).status(member.instance, member.signal)).streaming, {
+      describe: async () => member.output(),
     });
 
-  async function query(one: EngineMachine, sql: string): Promise<unknown[]> {
-    const client = await connectPostgresql(one, { user: "app_user", password });
+  async function query(member: EngineMachine, sql: string): Promise<unknown[]> {
+    const client = await connectPostgresql(member, { user: "app_user", password });
     try {
       return (await client.query(sql)).rows;
     } finally {
@@ -83,42 +83,42 @@ function rewinds(version: string): void {
     }
   }
 
-  it("keep what only the old primary had, and follow without it", async () => {
+  it("save the log that only the old primary had, and follow without it", async () => {
     const old = await machine("127.0.0.1");
     const next = await machine("127.0.0.3", old.instance.spec.port);
     await cp(old.instance.paths.tls, next.instance.paths.tls, { recursive: true });
     Object.assign(next, { ca: old.ca });
     follow(next, old);
     await old.bootstrap();
-    await begin(old);
+    await start(old);
     await next.writeConfig();
     await facet(next).copy(next.instance, next.signal);
-    await begin(next);
+    await start(next);
     await untilFollows(next);
     await next.stop();
     await query(old, "CREATE TABLE only_there AS SELECT repeat(md5(i::text), 8) FROM generate_series(1, 80000) AS i");
     await old.stop("SIGKILL");
 
     follow(old, next);
-    await begin(next);
+    await start(next);
     const directory = join(old.instance.paths.data, "discarded");
-    const keep = (limit: number) =>
+    const save = (limit: number) =>
       facet(old).keepDiscarded(old.instance, { directory, limitBytes: limit }, old.signal);
     await old.writeConfig();
-    const cut = await keep(1 << 20);
+    const cut = await save(1 << 20);
     expect(cut?.keptBytes).toBe(0);
-    const kept = await keep(limitBytes);
-    expect(kept?.bytes).toBeGreaterThan(16 << 20);
-    expect(kept?.keptBytes).toBe(kept?.bytes);
+    const saved = await save(limitBytes);
+    expect(saved?.bytes).toBeGreaterThan(16 << 20);
+    expect(saved?.keptBytes).toBe(saved?.bytes);
     const [first] = (await readdir(directory)).toSorted();
-    const range = [`--start=${kept?.from}`, "--limit=1"];
+    const range = [`--start=${saved?.from}`, "--limit=1"];
     const read = await old.run([program(old.instance, "pg_waldump"), ...range, join(directory, first ?? "")], {
       signal: old.signal,
     });
     expect(read).toContain("lsn:");
 
     await facet(old).rewind(old.instance, old.signal);
-    await begin(old);
+    await start(old);
     await untilFollows(old);
     expect(await query(old, "SELECT to_regclass('only_there') AS there")).toEqual([{ there: null }]);
   });

@@ -3,21 +3,21 @@ import { optionsOf } from "@holdfast/common/postgresql/session-settings.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { leaderOf, ownMember } from "../../members.ts";
 import { platform } from "../layout.ts";
-import { keyFiles } from "../own-key.ts";
+import { keyFiles } from "../key-copy.ts";
 
-/** Role that members sign in as, by their certificates: it streams, and reads files for pg_rewind. */
+/** Role that members sign in as by certificate: it streams WAL and reads files for pg_rewind. */
 export const replicaRole = `${platform}_replica`;
-/** Of pg_ident.conf: which certificates are members'. */
+/** Name of the map in pg_ident.conf from members' certificates to the role. */
 export const memberMap = `${platform}_members`;
 
 const prefix = `${platform}_member_`;
 
-/** Name of a member's slot, and of its session in pg_stat_replication. */
+/** Name of a member's slot and of its session in pg_stat_replication, such as `holdfast_member_2`. */
 export function memberName(number: number): string {
   return `${prefix}${number}`;
 }
 
-/** Pure: whose it is; undefined for names of anything else. */
+/** Pure: number of the member with this name; undefined for other names. */
 export function memberNumber(name: string): number | undefined {
   const digits = name.startsWith(prefix) ? name.slice(prefix.length) : "";
   return /^\d+$/.test(digits) ? Number(digits) : undefined;
@@ -25,21 +25,21 @@ export function memberNumber(name: string): number | undefined {
 
 export const slotPrefix = prefix;
 
-/** Pure: how this replica connects to its primary; undefined when it has none. */
+/** Pure: connection string of this replica to its primary; undefined without a primary. */
 export function primaryConninfo(instance: Instance): string | undefined {
   const leader = leaderOf(instance);
   const own = ownMember(instance);
   if (leader === undefined || own === undefined) return undefined;
   const { paths, spec } = instance;
   return Object.entries({
-    // Certificates carry names; a machine need not be able to resolve them.
+    // Certificates contain host names, which the machine may be unable to resolve.
     host: leader.hostname,
     hostaddr: leader.address,
     port: String(spec.port),
     user: replicaRole,
     dbname: platform,
     application_name: memberName(own.number),
-    // No more than that: PostgreSQL cuts primary_conninfo at 1,023 bytes. pg_rewind sets the other limits itself.
+    // Only this setting: PostgreSQL truncates primary_conninfo at 1,023 bytes. pg_rewind sets the other limits itself.
     options: optionsOf({ idle_session_timeout: "0" }),
     sslmode: "verify-full",
     sslrootcert: join(paths.tls, "ca.crt"),

@@ -5,7 +5,10 @@ import { memberNumber } from "./members.ts";
 
 const statementMs = 2_000;
 
-/** Both ends tell the same figures, so that each can be asked when the other is silent. */
+/**
+ * Reads the replication state. Primary and replica report the same values, so that either can be queried if the other
+ * is unreachable. Positions are LSNs, such as `0/3000060`.
+ */
 export function status(instance: Instance, signal: AbortSignal): Promise<ReplicationStatus> {
   return withSession(instance, signal, readStatus, { statementMs });
 }
@@ -21,7 +24,7 @@ interface Row {
 }
 
 export async function readStatus(session: Session): Promise<ReplicationStatus> {
-  // What was received before a restart is not told by the receiver; what was replayed was received.
+  // The receiver does not report what was received before a restart; whatever was replayed was received.
   const [row] = await session.rows<Row>(
     `SELECT pg_is_in_recovery() AS recovering,
        CASE WHEN pg_is_in_recovery()
@@ -62,7 +65,7 @@ async function readPeers(session: Session): Promise<ReplicationPeer[]> {
   });
 }
 
-/** Pure: how a replica does by its own word. One that replays what it has got is behind, not broken. */
+/** Pure: a replica's state by its own report. Replaying received log counts as lagging, not as disconnected. */
 export function followingState({ streaming, position, replayedPosition }: ReplicationStatus): FollowingState {
   if (!streaming) return "disconnected";
   return position === replayedPosition ? "streaming" : "catchup";

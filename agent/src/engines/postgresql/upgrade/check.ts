@@ -2,21 +2,27 @@ import { postgresqlExtensions } from "@holdfast/common/engine-catalog/postgresql
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import type { UpgradeObstacle, UpgradeObstacleCode } from "../../upgrade-facet.ts";
-import { statisticsExtension } from "../additions.ts";
-import { type DatabaseState, databaseStateSql, inEachDatabase, inShort, listDatabases } from "../database-list.ts";
+import { statisticsExtension } from "../required-objects.ts";
+import {
+  type DatabaseState,
+  databaseStateSql,
+  inEachDatabase,
+  summarizeNames,
+  listDatabases,
+} from "../database-list.ts";
 import { type Session, withSession } from "../session.ts";
-import { lackOf, roomFor } from "./room.ts";
+import { shortageOf, measureCopySpace } from "./copy-space.ts";
 
 interface Rule {
   readonly code: UpgradeObstacleCode;
-  /** Answers the names of what stands against it. */
+  /** Returns the names of the objects at fault as `name`. */
   readonly sql: string;
   readonly values?: readonly unknown[];
   message(names: string): string;
 }
 
-/** Of all databases together. */
-const shared: readonly Rule[] = [
+/** Rules over shared catalogs. */
+const sharedRules: readonly Rule[] = [
   {
     code: "prepared_transactions",
     sql: "SELECT gid AS name FROM pg_prepared_xacts ORDER BY gid",
@@ -26,7 +32,7 @@ const shared: readonly Rule[] = [
     code: "replication_slots",
     sql: "SELECT slot_name AS name FROM pg_replication_slots WHERE slot_type = 'logical' ORDER BY slot_name",
     message: (names) =>
-      `Logical replication slots do not come along: ${names}. Drop them, and make them anew afterwards.`,
+      `Logical replication slots are not upgraded: ${names}. Drop them, and create them again afterwards.`,
   },
   {
     code: "closed_databases",
@@ -37,7 +43,7 @@ const shared: readonly Rule[] = [
   {
     code: "invalid_databases",
     sql: inState("invalid"),
-    message: (names) => `Databases are invalid, as their DROP DATABASE did not end: ${names}. Drop them.`,
+    message: (names) => `Databases are invalid, as their DROP DATABASE was interrupted: ${names}. Drop them.`,
   },
 ];
 
@@ -45,7 +51,7 @@ function inState(state: DatabaseState): string {
   return `SELECT datname AS name FROM pg_database WHERE ${databaseStateSql} = '${state}' AND datname <> 'template0' ORDER BY 1`;
 }
 
-/** Types that hold numbers of catalog rows which are others afterwards. */
+/** Types that store OIDs of catalog rows, which change with an upgrade (pg_upgrade: check_for_data_types_usage). */
 const unstableTypes = [
   "regcollation",
   "regconfig",
@@ -57,8 +63,8 @@ const unstableTypes = [
   "regprocedure",
 ];
 
-/** Of each database; `name` is followed by the database's. */
-const ofDatabase: readonly Rule[] = [
+/** Rules over each database. The database's name is appended to each `name`. */
+const databaseRules: readonly Rule[] = [
   {
     code: "column_types",
     sql: `SELECT c.oid::regclass || '.' || quote_ident(a.attname) AS name
@@ -84,11 +90,11 @@ const ofDatabase: readonly Rule[] = [
     code: "extensions",
     sql: "SELECT extname AS name FROM pg_extension WHERE extname <> ALL ($1::text[]) ORDER BY extname",
     values: [postgresqlExtensions],
-    message: (names) => `The newer image has no such extensions: ${names}. Drop them.`,
+    message: (names) => `The newer image lacks extensions: ${names}. Drop them.`,
   },
 ];
 
-/** The platform makes the extension anew (prepare-copy.ts), and nothing may hang on the one that goes. */
+/** The platform recreates the extension (prepare-copy.ts), so nothing may depend on the one that is dropped. */
 const statisticsInUse: Rule = {
   code: "statistics_views",
   sql: `SELECT DISTINCT c.oid::regclass::text AS name
@@ -101,19 +107,19 @@ const statisticsInUse: Rule = {
       SELECT FROM pg_depend own WHERE own.classid = 'pg_class'::regclass AND own.objid = c.oid AND own.deptype = 'e')
     ORDER BY 1`,
   message: (names) =>
-    `Views use ${statisticsExtension}, which is made anew: ${names}. Drop them, and make them again afterwards.`,
+    `Views use ${statisticsExtension}, which is recreated: ${names}. Drop them, and create them again afterwards.`,
 };
 
-/** What pg_upgrade would refuse, found while the engine still serves; pg_upgrade itself looks once more before it begins. */
+/** Finds what pg_upgrade would refuse while the engine still serves. pg_upgrade repeats the checks before it begins. */
 export async function check(
   deps: EngineDeps,
   instance: Instance,
   signal: AbortSignal,
 ): Promise<readonly UpgradeObstacle[]> {
   const found = new Map<Rule, string[]>();
-  const note = (rule: Rule, names: readonly string[]) => found.set(rule, [...(found.get(rule) ?? []), ...names]);
+  const addNames = (rule: Rule, names: readonly string[]) => found.set(rule, [...(found.get(rule) ?? []), ...names]);
   await withSession(instance, signal, async (session) => {
-    for (const rule of shared) note(rule, await namesOf(session, rule));
+    for (const rule of sharedRules) addNames(rule, await namesOf(session, rule));
   });
   await inEachDatabase(
     () => withSession(instance, signal, listDatabases),
@@ -122,9 +128,9 @@ export async function check(
         instance,
         signal,
         async (session) => {
-          for (const rule of [...ofDatabase, statisticsInUse]) {
+          for (const rule of [...databaseRules, statisticsInUse]) {
             const names = await namesOf(session, rule);
-            note(
+            addNames(
               rule,
               names.map((name) => `${name} in ${database}`),
             );
@@ -133,11 +139,11 @@ export async function check(
         { database },
       ),
   );
-  const lack = lackOf(await roomFor(deps, instance, signal));
+  const shortage = shortageOf(await measureCopySpace(deps, instance, signal));
   const obstacles = [...found].flatMap(([{ code, message }, names]): UpgradeObstacle[] =>
-    names.length === 0 ? [] : [{ code, message: message(inShort(names)) }],
+    names.length === 0 ? [] : [{ code, message: message(summarizeNames(names)) }],
   );
-  return lack === undefined ? obstacles : [...obstacles, { code: "no_room", message: lack }];
+  return shortage === undefined ? obstacles : [...obstacles, { code: "no_room", message: shortage }];
 }
 
 async function namesOf(session: Session, { sql, values = [] }: Rule): Promise<string[]> {

@@ -8,17 +8,17 @@ import type { Instance } from "../../engine-driver.ts";
 import { dataDirectory } from "../layout.ts";
 
 /**
- * An upgrade makes `postgresql.upgrade`, then `postgresql` becomes `postgresql.17` and the draft becomes `postgresql`. Which of the two
- * renames was made can be seen, so nothing else is noted.
+ * An upgrade builds the draft `postgresql.upgrade`, renames `postgresql` to `postgresql.17` and then the draft to
+ * `postgresql`. The directory names show which rename was done last, so no other state is stored.
  */
 export const draftOf = (instance: Instance) => `${dataDirectory(instance)}.upgrade`;
-const keptOf = (instance: Instance, version: string) => `${dataDirectory(instance)}.${version}`;
-/** What pg_upgrade works in. */
+const retainedOf = (instance: Instance, version: string) => `${dataDirectory(instance)}.${version}`;
+/** Working directory of pg_upgrade. */
 export const scratchOf = (instance: Instance) => `${dataDirectory(instance)}.scratch`;
-/** Being removed: no way leads back from here. */
-const goneOf = (instance: Instance) => `${dataDirectory(instance)}.gone`;
+/** Data that are being removed; they are never used again. */
+const deletedOf = (instance: Instance) => `${dataDirectory(instance)}.gone`;
 
-/** Undefined where there is no data. */
+/** Undefined if there are no data. */
 async function versionIn(directory: string): Promise<string | undefined> {
   try {
     return (await readEngineFile(join(directory, "PG_VERSION"))).trim();
@@ -28,7 +28,7 @@ async function versionIn(directory: string): Promise<string | undefined> {
   }
 }
 
-export async function keptVersionOf(instance: Instance): Promise<string | undefined> {
+export async function retainedVersionOf(instance: Instance): Promise<string | undefined> {
   const prefix = `${basename(dataDirectory(instance))}.`;
   const names = await readdir(instance.paths.data);
   return names
@@ -40,51 +40,59 @@ export async function keptVersionOf(instance: Instance): Promise<string | undefi
 const isMajor = (text: string) => /^\d+$/.test(text);
 
 /**
- * Version of the data, after whatever rename an agent did not live to make. Between the two both are whole and nothing ran over the
- * newer: the settings choose, and where they name neither, the older ones it is.
+ * Version of the data. Completes the renames of an agent that was killed between them. Both directories are complete
+ * then and no engine ran on the newer one: the one with the version of the settings becomes current, by default the
+ * older one.
  */
 export async function versionOf(instance: Instance): Promise<string | undefined> {
   const directory = dataDirectory(instance);
   const version = await versionIn(directory);
-  const kept = await keptVersionOf(instance);
-  if (version !== undefined || kept === undefined) return version;
+  const retained = await retainedVersionOf(instance);
+  if (version !== undefined || retained === undefined) return version;
   const draft = await versionIn(draftOf(instance));
   const isForward = draft !== undefined && draft === instance.spec.version;
-  await rename(isForward ? draftOf(instance) : keptOf(instance, kept), directory);
+  await rename(isForward ? draftOf(instance) : retainedOf(instance, retained), directory);
   await syncPath(instance.paths.data);
-  return isForward ? draft : kept;
+  return isForward ? draft : retained;
 }
 
-/** The draft is whole and on the disk. */
+/** Makes the draft current. The draft must be complete and flushed. */
 export async function exchange(instance: Instance, from: string): Promise<void> {
-  await rename(dataDirectory(instance), keptOf(instance, from));
+  await rename(dataDirectory(instance), retainedOf(instance, from));
   await rename(draftOf(instance), dataDirectory(instance));
   await syncPath(instance.paths.data);
 }
 
-export async function goBack(
+export async function rollBack(
   { runAsEngine: run }: EngineDeps,
   instance: Instance,
-  kept: string,
+  retained: string,
   signal: AbortSignal,
 ): Promise<void> {
   await run(["rm", "-rf", draftOf(instance)], { signal });
   await rename(dataDirectory(instance), draftOf(instance));
-  await rename(keptOf(instance, kept), dataDirectory(instance));
+  await rename(retainedOf(instance, retained), dataDirectory(instance));
   await syncPath(instance.paths.data);
   await run(["rm", "-rf", draftOf(instance)], { signal });
 }
 
-/** One rename decides; whatever it and broken attempts left is removed now or by the next call. */
-export async function forget({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+/**
+ * Removes the retained data. A rename decides; files that remain of an interrupted call or a failed upgrade are removed
+ * too.
+ */
+export async function discardRetained(
+  { runAsEngine: run }: EngineDeps,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
   const { data } = instance.paths;
-  const kept = await keptVersionOf(instance);
-  const leavings = [goneOf(instance), draftOf(instance), scratchOf(instance)];
+  const retained = await retainedVersionOf(instance);
+  const leftovers = [deletedOf(instance), draftOf(instance), scratchOf(instance)];
   const names = new Set(await readdir(data));
-  if (kept === undefined && !leavings.some((path) => names.has(basename(path)))) return;
-  await run(["rm", "-rf", ...leavings], { signal });
-  if (kept === undefined) return;
-  await rename(keptOf(instance, kept), goneOf(instance));
+  if (retained === undefined && !leftovers.some((path) => names.has(basename(path)))) return;
+  await run(["rm", "-rf", ...leftovers], { signal });
+  if (retained === undefined) return;
+  await rename(retainedOf(instance, retained), deletedOf(instance));
   await syncPath(data);
-  await run(["rm", "-rf", goneOf(instance)], { signal });
+  await run(["rm", "-rf", deletedOf(instance)], { signal });
 }

@@ -7,18 +7,18 @@ import { initdbOptions, syncAll } from "../bootstrap.ts";
 import { dataDirectory, platform, program, programsOf } from "../layout.ts";
 import { programEnvironment } from "../platform-client.ts";
 import { ownTablesSql, template0Sql } from "../platform-sql.ts";
-import { runSingle } from "../single-user.ts";
+import { runSingleUser } from "../single-user.ts";
 import { contentsOf, missingIn } from "./contents.ts";
 import { draftOf, exchange, scratchOf } from "./directories.ts";
 import { prepareCopy } from "./prepare-copy.ts";
-import { lackOf, roomFor } from "./room.ts";
+import { shortageOf, measureCopySpace } from "./copy-space.ts";
 
-const longestWords = 1_500;
+const maxReasonChars = 1_500;
 const lastLines = 8;
 
 /**
- * pg_upgrade over a copy of the data, which it may change and link from: the data themselves are not touched before the draft is whole.
- * Whatever ended it, it begins anew.
+ * Runs pg_upgrade over a copy of the data, which it may change and hard-link from. The data themselves are untouched
+ * until the draft is complete. An interrupted upgrade starts over.
  */
 export async function upgradeData(
   deps: EngineDeps,
@@ -37,14 +37,14 @@ export async function upgradeData(
   } catch (error) {
     if (!(error instanceof ProgramFailed)) throw error;
     throw new Error(
-      `This machine's image has no ${instance.spec.engine} ${from}, which an upgrade of its data takes.`,
+      `This machine's image has no ${instance.spec.engine} ${from}, which an upgrade of its data needs.`,
       {
         cause: error,
       },
     );
   }
-  const lack = lackOf(await roomFor(deps, instance, signal));
-  if (lack !== undefined) throw new Error(lack);
+  const shortage = shortageOf(await measureCopySpace(deps, instance, signal));
+  if (shortage !== undefined) throw new Error(shortage);
   const config = await writeSettings(run, instance, scratch, signal);
   await run(["cp", "--archive", "--reflink=auto", dataDirectory(instance), copy], { signal });
   const settings = { config_file: config };
@@ -65,32 +65,33 @@ export async function upgradeData(
     `--username=${platform}`,
     `--jobs=${Math.max(1, instance.spec.vcpu)}`,
     "--link",
-    // All of the disk is synced at once below.
+    // The whole disk is synced at once below.
     "--no-sync",
   ];
   try {
-    // It writes into the directory that it is called in. Servers that it starts leave their parent and fall to the namespace's first
-    // process. Were it that itself, it would take a server's end for that of a job, and leave databases out without a word.
+    // It writes into its working directory. The shell stays between pg_upgrade and the namespace's first process: as
+    // the first process pg_upgrade would adopt the servers that it starts, take their exit for that of a job, and
+    // silently leave out databases.
     await run(["/bin/sh", "-c", 'cd "$0" && { "$@"; exit $?; }', scratch, ...argv], {
       env: programEnvironment(),
       signal,
     });
   } catch (error) {
     signal.throwIfAborted();
-    throw new Error(`pg_upgrade failed: ${await wordsOf(run, draft, error, signal)}`, { cause: error });
+    throw new Error(`pg_upgrade failed: ${await reasonsOf(run, draft, error, signal)}`, { cause: error });
   }
   const upgraded = { directory: draft, programs: newPrograms, settings };
   const missing = missingIn(await contentsOf(run, upgraded, signal), before);
-  if (missing !== undefined) throw new Error(`pg_upgrade left something out. ${missing}`);
-  await runSingle(run, upgraded, { database: "template0", sql: template0Sql() }, signal);
-  await runSingle(run, upgraded, { database: platform, sql: ownTablesSql() }, signal);
+  if (missing !== undefined) throw new Error(`pg_upgrade left out data. ${missing}`);
+  await runSingleUser(run, upgraded, { database: "template0", sql: template0Sql() }, signal);
+  await runSingleUser(run, upgraded, { database: platform, sql: ownTablesSql() }, signal);
   await run(["rm", "-rf", scratch], { signal });
   await syncAll(run, instance, draft, signal);
   await exchange(instance, from);
   await syncPath(dataDirectory(instance));
 }
 
-/** Settings for both servers while pg_upgrade has them: nobody but the engine's user gets in, by a socket of its own. */
+/** Settings of both servers during pg_upgrade: only the engine's user connects, by a private socket. */
 async function writeSettings(
   run: EngineDeps["run"],
   { spec }: Instance,
@@ -107,7 +108,7 @@ async function writeSettings(
       `ident_file = '${scratch}/pg_ident.conf'`,
       `shared_buffers = '${sharedMib}MB'`,
       "max_connections = 50",
-      // A dump locks every table of a database at once.
+      // A dump locks all tables of a database at once.
       "max_locks_per_transaction = 2048",
       "max_replication_slots = 20",
       "wal_level = replica",
@@ -123,14 +124,14 @@ async function writeSettings(
 }
 
 /**
- * It names files of its own in which the reasons are. Of logs only lines that are errors are told: statements, which may set
- * passwords, are beside them.
+ * pg_upgrade refers to files that contain the reasons. Only error lines of logs are returned: the statements next to
+ * them may set passwords.
  */
-async function wordsOf(run: EngineDeps["run"], draft: string, error: unknown, signal: AbortSignal): Promise<string> {
+async function reasonsOf(run: EngineDeps["run"], draft: string, error: unknown, signal: AbortSignal): Promise<string> {
   const output = error instanceof ProgramFailed ? error.output : String(error);
   const log = /"([^"]+\.log)"/.exec(output)?.[1] ?? "/dev/null";
   const reasons = ['cat "$0"/pg_upgrade_output.d/*/*.txt 2>/dev/null', 'grep -E "(ERROR|FATAL|error):" "$1"'];
-  const told = await run(["/bin/sh", "-c", `${reasons.join("; ")}; :`, draft, log], { signal });
+  const reported = await run(["/bin/sh", "-c", `${reasons.join("; ")}; :`, draft, log], { signal });
   const last = output.trim().split("\n").slice(-lastLines);
-  return [...last, told.slice(-longestWords)].join(" ").replace(/\s+/g, " ").trim();
+  return [...last, reported.slice(-maxReasonChars)].join(" ").replace(/\s+/g, " ").trim();
 }

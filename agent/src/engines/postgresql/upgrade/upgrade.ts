@@ -1,22 +1,79 @@
 import type { EngineDeps } from "../../engine-deps.ts";
-import type { UpgradeFacet } from "../../upgrade-facet.ts";
+import type { Instance } from "../../engine-driver.ts";
+import { inEachDatabase, listDatabases } from "../database-list.ts";
+import { platform, program } from "../layout.ts";
+import { identifier, withSession } from "../session.ts";
 import { check } from "./check.ts";
-import { forget, goBack, keptVersionOf, versionOf } from "./directories.ts";
-import { finish } from "./finish.ts";
+import { discardRetained, retainedVersionOf, rollBack, versionOf } from "./directories.ts";
 import { upgradeData } from "./run-upgrade.ts";
+import type { UpgradeFacet } from "../../upgrade-facet.ts";
 
 export function createUpgrade(deps: EngineDeps): UpgradeFacet {
   return {
     versionOf,
-    keptVersionOf,
+    keptVersionOf: retainedVersionOf,
     check: (instance, _version, signal) => check(deps, instance, signal),
     upgrade: (instance, from, signal) => upgradeData(deps, instance, from, signal),
     finish: (instance, signal) => finish(deps, instance, signal),
     async goBack(instance, signal) {
-      const kept = await keptVersionOf(instance);
-      if (kept === undefined) throw new Error("There are no data of before to go back to.");
-      await goBack(deps, instance, kept, signal);
+      const retained = await retainedVersionOf(instance);
+      if (retained === undefined) throw new Error("There are no retained data to roll back to.");
+      await rollBack(deps, instance, retained, signal);
     },
-    forget: (instance, signal) => forget(deps, instance, signal),
+    forget: (instance, signal) => discardRetained(deps, instance, signal),
   };
+}
+
+const statementMs = 120_000;
+/** After this time autovacuum analyzes the remaining tables while clients work. */
+const analyzeMs = 60_000;
+
+/**
+ * Drops the database `postgres` that initdb creates, updates extensions to the versions of the image, and collects the
+ * statistics that pg_upgrade does not carry over. An extension that cannot be updated stays as it is and works as
+ * before.
+ */
+async function finish({ runAsEngine: run }: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
+  await withSession(
+    instance,
+    signal,
+    async (session) => {
+      // A database of this name that a user created has a higher OID and is left alone.
+      const [own] = await session.rows("SELECT FROM pg_database WHERE datname = 'postgres' AND oid < 16384");
+      if (own !== undefined) await session.rows("DROP DATABASE postgres");
+    },
+    { statementMs },
+  );
+  await inEachDatabase(
+    () => withSession(instance, signal, listDatabases),
+    (database) => updateExtensions(instance, database, signal),
+  );
+  const { spec, paths } = instance;
+  const session = [
+    `--host=${paths.run}`,
+    `--port=${spec.port}`,
+    `--username=${platform}`,
+    `--maintenance-db=${platform}`,
+  ];
+  const options = ["--all", "--analyze-in-stages", "--missing-stats-only", "--quiet"];
+  const until = AbortSignal.any([signal, AbortSignal.timeout(analyzeMs)]);
+  await run([program(instance, "vacuumdb"), ...session, ...options], { env: { LC_ALL: "C" }, signal: until }).catch(
+    () => signal.throwIfAborted(),
+  );
+}
+
+async function updateExtensions(instance: Instance, database: string, signal: AbortSignal): Promise<void> {
+  await withSession(
+    instance,
+    signal,
+    async (session) => {
+      const outdated = await session.rows<{ name: string }>(
+        `SELECT extname AS name FROM pg_extension JOIN pg_available_extensions ON name = extname
+         WHERE default_version <> extversion`,
+      );
+      for (const { name } of outdated)
+        await session.rows(`ALTER EXTENSION ${identifier(name)} UPDATE`).catch(() => signal.throwIfAborted());
+    },
+    { database, statementMs },
+  );
 }

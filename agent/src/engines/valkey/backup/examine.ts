@@ -5,12 +5,11 @@ import { Redis } from "iovalkey";
 import type { Examination, Finding } from "../../backup-facet.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../instance.ts";
-import { platformDatabase } from "../layout.ts";
-import { appendDirectory, baseFile } from "./restore.ts";
+import { appendDirectory, baseFile, platformDatabase } from "../layout.ts";
 
-const lookEveryMs = 100;
+const pollIntervalMs = 100;
 
-/** Loads the snapshot in an engine of its own, and counts whether all its keys are there. */
+/** Loads the snapshot in a private engine and compares the number of loaded keys with that of the snapshot. */
 export async function examine(
   { run, pipe }: EngineDeps,
   instance: Instance,
@@ -26,7 +25,7 @@ export async function examine(
   await mkdir(scratch, { recursive: true, mode: 0o700 });
   const socket = join(scratch, "valkey.sock");
   const over = new AbortController();
-  // It reads the snapshot and nothing else, and writes nothing.
+  // The engine only reads the snapshot and writes nothing.
   const settings = {
     port: "0",
     unixsocket: socket,
@@ -47,10 +46,10 @@ export async function examine(
       countKeys(socket, AbortSignal.any([signal, over.signal])),
       ended.then(() => Number.NaN),
     ]);
-    // Keys whose time is over meanwhile are not loaded.
+    // Keys that expired meanwhile are not loaded.
     const passed = loaded <= keys && loaded >= keys - expiring;
-    const times = expiring === 0 ? "" : `, ${expiring} of them with an end`;
-    return [{ name: "contents", passed, detail: `${loaded} keys were loaded of ${keys}${times}.` }];
+    const times = expiring === 0 ? "" : `; ${expiring} of them may have expired`;
+    return [{ name: "contents", passed, detail: `${loaded} of ${keys} keys were loaded${times}.` }];
   } finally {
     over.abort();
     await ended.catch(() => undefined);
@@ -62,7 +61,7 @@ async function drain(output: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of output);
 }
 
-/** Keys of all databases, once everything is loaded. */
+/** Number of keys in all databases, once the engine has loaded everything. */
 async function countKeys(socket: string, signal: AbortSignal): Promise<number> {
   for (;;) {
     const client = new Redis({
@@ -86,6 +85,6 @@ async function countKeys(socket: string, signal: AbortSignal): Promise<number> {
     } finally {
       client.disconnect();
     }
-    await sleep(lookEveryMs, undefined, { signal });
+    await sleep(pollIntervalMs, undefined, { signal });
   }
 }

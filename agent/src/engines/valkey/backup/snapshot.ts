@@ -7,16 +7,19 @@ import type { Instance } from "../../instance.ts";
 import { engineSocket, platform, secretFile } from "../layout.ts";
 import { untilFree, withSession } from "../session.ts";
 
-/** Name of the one stream: what a replica is sent first. */
+/** Name of the only stream: the snapshot that a replica receives first. */
 export const snapshotStream = "dump.rdb";
 
 const markBytes = 40;
 const chunkBytes = 64 << 10;
-const longestLineBytes = 1_024;
-/** A script keeps the engine from it. */
+const maxLineBytes = 1_024;
+/** Interval of retries while a script blocks the engine. */
 const busyRetryMs = 200;
 
-/** The whole contents at one moment, as a replica gets them: straight from the engine's child, with no copy on its disk. */
+/**
+ * Streams a snapshot of all contents as a replica would receive it (SYNC), straight from the engine's child process and
+ * without a copy on disk.
+ */
 export async function openSnapshot(instance: Instance, signal: AbortSignal): Promise<OpenedSource> {
   const { version, bytes } = await untilFree(signal, () =>
     withSession(instance, signal, async (session) => {
@@ -33,27 +36,27 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
   async function* dump(): AsyncGenerator<Buffer> {
     const secret = await readEngineFile(secretFile(instance));
     const reader = createByteReader(socket as AsyncIterable<Buffer>);
-    for (const words of [
+    for (const args of [
       ["AUTH", platform, secret],
-      // It can tell the end of a stream whose length nobody knows before; and it wants no more than that.
+      // Announces that it understands a stream of unknown length, and that it wants the snapshot alone.
       ["REPLCONF", "capa", "eof"],
       ["REPLCONF", "rdb-only", "1"],
     ]) {
-      socket.write(command(words));
+      socket.write(command(args));
       const line = await lineOf(reader);
       if (line !== "+OK") throw new Error(`the engine refused a snapshot: ${line}`);
     }
-    let head: string;
+    let reply: string;
     for (;;) {
-      // Before the engine forks: whatever it acknowledged until now is in the snapshot.
+      // Taken before the engine forks: every write acknowledged before this time is in the snapshot.
       dataTime = new Date();
       socket.write(command(["SYNC"]));
-      head = await lineOf(reader);
-      if (!head.startsWith("-BUSY ")) break;
+      reply = await lineOf(reader);
+      if (!reply.startsWith("-BUSY ")) break;
       await sleep(busyRetryMs, undefined, { signal });
     }
-    const announced = /^\$(?:EOF:(?<mark>.{40})|(?<length>\d+))$/.exec(head)?.groups;
-    if (announced === undefined) throw new Error(`the engine sent no snapshot: ${head}`);
+    const announced = /^\$(?:EOF:(?<mark>.{40})|(?<length>\d+))$/.exec(reply)?.groups;
+    if (announced === undefined) throw new Error(`the engine sent no snapshot: ${reply}`);
     if (announced["length"] !== undefined) yield* exactly(reader, Number(announced["length"]));
     else yield* untilMark(reader, Buffer.from(announced["mark"] ?? "", "latin1"));
   }
@@ -75,16 +78,17 @@ export async function openSnapshot(instance: Instance, signal: AbortSignal): Pro
 type Reader = ReturnType<typeof createByteReader>;
 
 async function* exactly(reader: Reader, length: number): AsyncGenerator<Buffer> {
-  for (let left = length; left > 0; ) {
-    const bytes = await reader.take(Math.min(left, chunkBytes));
-    left -= bytes.length;
+  for (let remaining = length; remaining > 0; ) {
+    const bytes = await reader.take(Math.min(remaining, chunkBytes));
+    remaining -= bytes.length;
     yield bytes;
   }
 }
 
-/** All before the mark, which comes last. The engine holds the connection open behind it. */
+/** All bytes before the mark, which comes last. The engine keeps the connection open after it. */
 async function* untilMark(reader: Reader, mark: Buffer): AsyncGenerator<Buffer> {
-  // One byte at a time would be slow, and to wait for a whole chunk might be for ever: the tail is looked at as it comes.
+  // Reading byte by byte is slow, and waiting for a complete chunk may block forever, so compare the tail of each
+  // chunk.
   let tail = await reader.take(markBytes);
   while (!tail.subarray(-markBytes).equals(mark)) {
     const more = await reader.some();
@@ -94,19 +98,19 @@ async function* untilMark(reader: Reader, mark: Buffer): AsyncGenerator<Buffer> 
   }
 }
 
-/** A line without its end. The engine sends empty ones while it gets ready. */
+/** A line without its end. The engine sends empty lines while it prepares the snapshot. */
 async function lineOf(reader: Reader): Promise<string> {
   let line = "";
-  while (line.length < longestLineBytes) {
+  while (line.length < maxLineBytes) {
     const byte = (await reader.take(1)).toString("latin1");
     if (byte !== "\n") line += byte;
     else if (line.replace(/\r$/, "") !== "") return line.replace(/\r$/, "");
   }
-  throw new Error("the engine's answer is no line");
+  throw new Error("the engine's reply is no line");
 }
 
-function command(words: readonly string[]): string {
-  return `*${words.length}\r\n${words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join("")}`;
+function command(args: readonly string[]): string {
+  return `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join("")}`;
 }
 
 function field(info: string, name: string): string {

@@ -7,7 +7,7 @@ import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createMemberData } from "../../../instance/member-data.ts";
 import type { EngineDriver, Instance } from "../../engine-driver.ts";
-import { becameComplete, dataOf, follow, followNobody } from "./follower-files.ts";
+import { markComplete, dataRole, startFollowing, stopFollowing } from "./follower-files.ts";
 
 const members = [
   { nodeId: "a", number: 1 },
@@ -35,34 +35,34 @@ async function withData(): Promise<void> {
   await writeFile(join(data, "valkey/appendonlydir/appendonly.aof.manifest"), "");
 }
 
-const roleOfData = () => dataOf(memberOf("a"));
+const roleOfData = () => dataRole(memberOf("a"));
 
-test("data are a primary's until they follow, and again once a copy that has ended is promoted", async () => {
+test("data are a primary's until they follow, and again once a complete copy is promoted", async () => {
   expect(await roleOfData()).toBe("absent");
   await withData();
   expect(await roleOfData()).toBe("primary");
-  await follow(memberOf("b"));
+  await startFollowing(memberOf("b"));
   expect(await roleOfData()).toBe("follower");
-  await becameComplete(memberOf("b"), "h");
-  await followNobody(memberOf("b"));
+  await markComplete(memberOf("b"), "h");
+  await stopFollowing(memberOf("b"));
   expect(await roleOfData()).toBe("follower");
-  await followNobody(memberOf("a"));
+  await stopFollowing(memberOf("a"));
   expect(await roleOfData()).toBe("primary");
 });
 
-test("a copy that did not end is never promoted, also one of data that had been complete before", async () => {
+test("an incomplete copy is never promoted, even if the previous data were complete", async () => {
   await withData();
-  await follow(memberOf("b"));
-  await expect(followNobody(memberOf("a"))).rejects.toThrow("a copy that did not end");
-  await becameComplete(memberOf("b"), "h");
-  await follow(memberOf("b"));
-  await expect(followNobody(memberOf("a"))).rejects.toThrow("a copy that did not end");
+  await startFollowing(memberOf("b"));
+  await expect(stopFollowing(memberOf("a"))).rejects.toThrow("an incomplete copy");
+  await markComplete(memberOf("b"), "h");
+  await startFollowing(memberOf("b"));
+  await expect(stopFollowing(memberOf("a"))).rejects.toThrow("an incomplete copy");
   expect(await roleOfData()).toBe("follower");
 });
 
-test("a primary whose data are gone does not start, so that no replica gets an empty one's", async () => {
+test("a primary without data does not start, so that no replica copies empty data", async () => {
   const nothing = { become() {}, follows() {}, discarded() {}, measured() {} };
-  const driver = { replication: { dataOf } } as unknown as EngineDriver;
+  const driver = { replication: { dataOf: dataRole } } as unknown as EngineDriver;
   const ensure = () =>
     createMemberData({ status: nothing, log: silentLog }).ensure(driver, memberOf("a"), { isNew: false }, signal);
   await expect(ensure()).rejects.toThrow("none of the service's data");

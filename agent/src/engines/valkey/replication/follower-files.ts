@@ -6,34 +6,42 @@ import { syncPath } from "@holdfast/common/sync-path.ts";
 import type { EngineDeps } from "../../engine-deps.ts";
 import type { Instance } from "../../engine-driver.ts";
 import { roleOf } from "../../members.ts";
-import { appendDirectory } from "../backup/restore.ts";
 import { bootstrap } from "../bootstrap.ts";
-import { dataDirectory } from "../layout.ts";
+import { appendDirectory, dataDirectory } from "../layout.ts";
 
-/** There as long as the data follow a primary: it goes, durably, before the first write of a promotion. */
+/** Marker: exists while the data follow a primary. It is removed durably before the first write of a promotion. */
 const followsFile = (instance: Instance): string => join(dataDirectory(instance), "follows");
-/** There once the file of a follower has had all data of its primary; it says of which history those are. */
+/**
+ * Marker: exists once a follower's append-only file holds all data of its primary. Its content is the replication id of
+ * those.
+ */
 const completeFile = (instance: Instance): string => join(dataDirectory(instance), "follows.complete");
-/** Position at which a primary that was to stop took its last write. */
-export const yieldedFile = (instance: Instance): string => join(dataDirectory(instance), "yielded");
+/** Position and replication id of a primary's last write before its clean shutdown. */
+export const stopPositionFile = (instance: Instance): string => join(dataDirectory(instance), "yielded");
 
-export async function dataOf(instance: Instance): Promise<"follower" | "primary" | "absent"> {
+export async function dataRole(instance: Instance): Promise<"follower" | "primary" | "absent"> {
   if (existsSync(followsFile(instance))) return "follower";
   return existsSync(join(appendDirectory(instance), "appendonly.aof.manifest")) ? "primary" : "absent";
 }
 
-/** The engine itself gets the data when it runs; until its own file has them, it can be nothing but a follower. */
+/**
+ * Empties the data. The engine copies the primary's data itself once it runs; until its file holds them, this member
+ * can only be a follower.
+ */
 export async function copy(deps: EngineDeps, instance: Instance, signal: AbortSignal): Promise<void> {
   await deps.runAsEngine(["rm", "-rf", dataDirectory(instance)], { signal });
   await bootstrap(deps, instance);
-  await follow(instance);
+  await startFollowing(instance);
 }
 
-/** What the primary lacks goes when the engine has the primary's data; what is there serves readers until then. */
-export async function follow(instance: Instance): Promise<void> {
+/**
+ * Makes the data follow a primary. The engine replaces them when it receives the primary's; until then they serve
+ * readers.
+ */
+export async function startFollowing(instance: Instance): Promise<void> {
   await rm(completeFile(instance), { force: true });
   await writeFile(followsFile(instance), "", { flush: true });
-  await rm(yieldedFile(instance), { force: true });
+  await rm(stopPositionFile(instance), { force: true });
   await syncPath(dataDirectory(instance));
 }
 
@@ -41,26 +49,26 @@ export function isComplete(instance: Instance): boolean {
   return existsSync(completeFile(instance));
 }
 
-/** The history whose data a follower's file has; empty before it has all of any. */
-export async function fileHistory(instance: Instance): Promise<string> {
+/** Replication id of the data in a follower's append-only file; empty before it holds all data of any. */
+export async function completeHistory(instance: Instance): Promise<string> {
   return (await readIfThere(completeFile(instance)))?.toString("utf8") ?? "";
 }
 
-/** Its file has all data of this history. */
-export async function becameComplete(instance: Instance, history: string): Promise<void> {
+/** Records that the follower's append-only file holds all data of this replication id. */
+export async function markComplete(instance: Instance, history: string): Promise<void> {
   if (!existsSync(followsFile(instance))) return;
-  if (isComplete(instance) && (await fileHistory(instance)) === history) return;
+  if (isComplete(instance) && (await completeHistory(instance)) === history) return;
   await writeDurably(completeFile(instance), history);
 }
 
-/** Before any write of a primary: from here on its data are nobody's but its own. Throws for a copy that did not end. */
-export async function followNobody(instance: Instance): Promise<void> {
+/** Makes the data independent of any primary, before the first write. Throws for an incomplete copy. */
+export async function stopFollowing(instance: Instance): Promise<void> {
   if (roleOf(instance.spec) !== "primary") return;
   const follows = existsSync(followsFile(instance));
   if (follows && !isComplete(instance))
-    throw new Error("The data is a copy that did not end: another member has to be the primary.");
-  if (!follows && !existsSync(yieldedFile(instance))) return;
-  await rm(yieldedFile(instance), { force: true });
+    throw new Error("The data is an incomplete copy: another member has to be the primary.");
+  if (!follows && !existsSync(stopPositionFile(instance))) return;
+  await rm(stopPositionFile(instance), { force: true });
   await rm(followsFile(instance), { force: true });
   await rm(completeFile(instance), { force: true });
   await syncPath(dataDirectory(instance));

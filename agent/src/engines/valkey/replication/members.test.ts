@@ -13,7 +13,7 @@ import { waitUntil } from "../../../../../test/support/wait-until.ts";
 import type { ReplicationFacet } from "../../replication-facet.ts";
 import { createValkeyDriver } from "../driver.ts";
 
-/** Both members show one certificate, which is the second one's: nobody looks at the name in a primary's. */
+/** Both members use the second one's certificate: the name in a primary's is not checked. */
 function membersOf(second: string, primaryNodeId: string) {
   const members = [
     { nodeId: "first", number: 1, hostname: "first", address: "127.0.0.1" },
@@ -34,21 +34,21 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
         ...(port !== undefined && { port }),
       });
     const facet = ({ driver }: EngineMachine) => driver.replication as ReplicationFacet;
-    const statusOf = (one: EngineMachine) => facet(one).status(one.instance, one.signal);
+    const statusOf = (member: EngineMachine) => facet(member).status(member.instance, member.signal);
     const confirm = (numbers: number[], withinMs: number) =>
       facet(first).confirm?.(first.instance, numbers, AbortSignal.timeout(withinMs));
     const observe = ({ driver, instance, signal }: EngineMachine) => driver.observe(instance, signal);
 
-    async function begin(one: EngineMachine): Promise<void> {
-      await one.writeConfig();
-      await one.start();
-      await one.driver.ready(one.instance, AbortSignal.timeout(20_000)).catch((error: unknown) => {
-        throw new Error(one.output(), { cause: error });
+    async function start(member: EngineMachine): Promise<void> {
+      await member.writeConfig();
+      await member.start();
+      await member.driver.ready(member.instance, AbortSignal.timeout(20_000)).catch((error: unknown) => {
+        throw new Error(member.output(), { cause: error });
       });
-      await facet(one).admit(one.instance, one.signal);
+      await facet(member).admit(member.instance, member.signal);
     }
 
-    /** A look remembers what the engine's file has. */
+    /** Reading the status records a completed copy. */
     const untilFollows = () =>
       waitUntil(
         "the second follows",
@@ -59,10 +59,10 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
         { describe: async () => second.output() },
       );
 
-    async function command(one: EngineMachine, ...words: string[]): Promise<unknown> {
-      const client = await connectValkey({ ...one, ca: first.ca }, { user: defaultUser, password: "secret" });
+    async function command(member: EngineMachine, ...args: string[]): Promise<unknown> {
+      const client = await connectValkey({ ...member, ca: first.ca }, { user: defaultUser, password: "secret" });
       try {
-        return await client.call(...words);
+        return await client.call(...args);
       } finally {
         await client.close();
       }
@@ -72,12 +72,12 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
       first = await machine("first", "127.0.0.1");
       second = await machine(first.serverName, "127.0.0.3", first.instance.spec.port);
       await cp(first.instance.paths.tls, second.instance.paths.tls, { recursive: true });
-      for (const one of [first, second]) one.change({ replication: membersOf(first.serverName, "first") });
+      for (const member of [first, second]) member.change({ replication: membersOf(first.serverName, "first") });
       await first.bootstrap();
-      await begin(first);
+      await start(first);
       await facet(second).copy(second.instance, second.signal);
       await second.bootstrap();
-      await begin(second);
+      await start(second);
       await untilFollows();
     });
     afterAll(async () => {
@@ -85,37 +85,37 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
       await first?.remove();
     });
 
-    it("have one history, in which the second confirms that it follows", async () => {
+    it("share a replication id, and the second confirms that it follows", async () => {
       await command(first, "SET", "key", "1");
-      const [one, other] = await Promise.all([statusOf(first), statusOf(second)]);
-      expect(other).toMatchObject({ role: "replica", history: one.history });
+      const [member, replica] = await Promise.all([statusOf(first), statusOf(second)]);
+      expect(replica).toMatchObject({ role: "replica", history: member.history });
       expect(await confirm([2], 30_000)).toBe(true);
     });
 
-    it("do not have it confirmed by a member that is not there", async () => {
+    it("are not confirmed by an absent member", async () => {
       await expect(confirm([2, 3], 1_500)).rejects.toThrow();
     });
 
-    it("say whose data they have when they start alone, and at no position of it", async () => {
+    it("report their data's replication id and no position when they start alone", async () => {
       const { history } = await statusOf(first);
-      for (const one of [first, second]) await one.stop("SIGKILL");
-      await begin(second);
+      for (const member of [first, second]) await member.stop("SIGKILL");
+      await start(second);
       expect(await statusOf(second)).toMatchObject({ streaming: false, history, position: "0" });
       expect(await command(second, "GET", "key")).toBe("1");
     });
 
-    it("begin another history with each start of the primary", async () => {
+    it("get another replication id with each start of the primary", async () => {
       const { history } = await statusOf(second);
-      await begin(first);
+      await start(first);
       await untilFollows();
-      const { received, ...told } = await statusOf(second);
-      expect(told.history).not.toBe(history);
-      expect(told.history).toBe((await statusOf(first)).history);
+      const { received, ...status } = await statusOf(second);
+      expect(status.history).not.toBe(history);
+      expect(status.history).toBe((await statusOf(first)).history);
       await command(first, "SET", "key", "2");
       await waitUntil("more was received", async () => (await statusOf(second)).received !== received);
     });
 
-    it("have a file with everything once the second is the primary, also of a kill at once", async () => {
+    it("have a complete file once the second is promoted, even after an immediate kill", async () => {
       await waitUntil("the value arrives", async () => (await command(second, "GET", "key")) === "2");
       await first.stop("SIGKILL");
       second.change({ replication: membersOf(first.serverName, first.serverName) });
@@ -127,7 +127,7 @@ describe.each(["8.1", "9"])("two members of valkey %s", (version) => {
       );
       await command(second, "SET", "key", "3");
       await second.stop("SIGKILL");
-      await begin(second);
+      await start(second);
       expect(await command(second, "GET", "key")).toBe("3");
     });
   });

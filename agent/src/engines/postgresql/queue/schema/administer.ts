@@ -1,12 +1,15 @@
 import { ownPlans, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
-import { inOrderAfter, orderOf, slices } from "./slices.ts";
+import { inOrderAfter, orderOf, partitions } from "./tables.ts";
 
 const checkQueue = `IF NOT EXISTS (SELECT FROM ${schema}.queues q WHERE q.name = queue AND q.deleted_at IS NULL) THEN
     RAISE EXCEPTION 'queue % is not active', queue USING ERRCODE = '${refusals.queueNotActive}';
   END IF;`;
 
-/** Exact, so as long as it takes to count: the caller sets the statement_timeout. Age is that of the oldest ready one. */
+/**
+ * Exact counts, which take as long as the queue is large; the caller sets the statement_timeout. The age is that of the
+ * oldest ready message.
+ */
 export const stats: SqlFunction = {
   name: "stats",
   parameters: "queue text",
@@ -16,7 +19,7 @@ export const stats: SqlFunction = {
   at timestamptz := clock_timestamp();
 BEGIN
   ${checkQueue}
-  RETURN QUERY WITH m AS (${Object.values(slices)
+  RETURN QUERY WITH m AS (${Object.values(partitions)
     .map((slice) => `SELECT m.* FROM ${schema}.messages m WHERE m.queue_name = queue AND ${slice}`)
     .join(" UNION ALL ")})
     SELECT queue,
@@ -32,7 +35,10 @@ BEGIN
 END`,
 };
 
-/** Dead messages are ready again, oldest first, with their ids and no attempts; all of them, or those named. How many. */
+/**
+ * Makes up to `most` dead messages ready again, oldest first, with their ids and without attempts: all, or those of
+ * `ids`. Skips locked rows. Returns the count.
+ */
 export const redrive: SqlFunction = {
   name: "redrive",
   parameters: "queue text, ids bigint[] DEFAULT NULL, most integer DEFAULT 10000",
@@ -57,11 +63,11 @@ BEGIN
 END`,
 };
 
-/** Up to `most` messages of a queue out of one slice, as a statement in parentheses. */
-const picked = (slice: string) =>
+/** Subquery: up to `most` messages of a queue from one partition. */
+const pickedFrom = (slice: string) =>
   `(SELECT m.id FROM ${schema}.messages m WHERE m.queue_name = queue AND ${slice} LIMIT most FOR UPDATE SKIP LOCKED)`;
 
-/** Deletes messages, whoever works on them, or the dead ones: so many at a time, but those that a transaction has locked. How many. */
+/** Purges up to `most` messages in any state (or dead letters), skipping locked rows. Returns the count. */
 export const purge: SqlFunction = {
   name: "purge",
   parameters: "queue text, dead boolean DEFAULT false, most integer DEFAULT 10000",
@@ -77,8 +83,8 @@ BEGIN
     )
     DELETE FROM ${schema}.dead_messages d WHERE d.id = ANY (ARRAY(SELECT p.id FROM picked p));
   ELSE
-    WITH fresh AS MATERIALIZED ${picked(slices.fresh)}, due AS MATERIALIZED ${picked(slices.due)},
-      last AS MATERIALIZED ${picked(slices.last)}, picked AS MATERIALIZED (
+    WITH fresh AS MATERIALIZED ${pickedFrom(partitions.unclaimed)}, due AS MATERIALIZED ${pickedFrom(partitions.due)},
+      last AS MATERIALIZED ${pickedFrom(partitions.last)}, picked AS MATERIALIZED (
         SELECT id FROM fresh UNION ALL SELECT id FROM due UNION ALL SELECT id FROM last LIMIT most
       )
     DELETE FROM ${schema}.messages m WHERE m.id = ANY (ARRAY(SELECT p.id FROM picked p));

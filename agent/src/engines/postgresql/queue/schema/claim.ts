@@ -1,13 +1,14 @@
 import { ownPlans, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
-import { inOrderAfter, orderOf } from "./slices.ts";
+import { inOrderAfter, orderOf } from "./tables.ts";
 
-/** Whether a message keeps its queue's dlq_enabled of its own time. */
-const keepsDead = "(q.dlq_enabled <> (SELECT count(*) % 2 = 1 FROM unnest(q.dlq_flips) AS f (id) WHERE f.id >= g.id))";
+/** SQL condition: true if dlq_enabled was on when the message was enqueued, so that it is moved to dead_messages. */
+const hadDlqEnabled =
+  "(q.dlq_enabled <> (SELECT count(*) % 2 = 1 FROM unnest(q.dlq_flips) AS f (id) WHERE f.id >= g.id))";
 
 /**
- * Rule 6: up to `most` messages of a queue whose last attempt is over go to dead_messages, or away. One that is still worked
- * on has a visible_at to come, or is locked.
+ * Rule 6: moves up to `most` messages whose last attempt has timed out to dead_messages, or deletes them. A message
+ * that a worker still has is either invisible or locked.
  */
 export const sweep: SqlFunction = {
   name: "sweep",
@@ -31,7 +32,7 @@ BEGIN
       (id, queue_name, payload, max_attempts, visible_at, attempt_count, claimed_by, enqueued_at, last_error, died_at)
       SELECT g.id, g.queue_name, g.payload, g.max_attempts, g.visible_at, g.attempt_count, g.claimed_by, g.enqueued_at,
           g.last_error, clock_timestamp()
-        FROM gone g JOIN ${schema}.queues q ON q.name = g.queue_name AND q.deleted_at IS NULL WHERE ${keepsDead}
+        FROM gone g JOIN ${schema}.queues q ON q.name = g.queue_name AND q.deleted_at IS NULL WHERE ${hadDlqEnabled}
   )
   SELECT count(*) INTO swept FROM gone;
   RETURN swept;
@@ -39,13 +40,14 @@ END`,
 };
 
 /**
- * Rule 2. Those whose time has come go before those that were never delayed; a claim is in order of id. A row that another
- * one has locked is left out, and MATERIALIZED keeps the limit when rows change meanwhile.
+ * Rule 2: claims messages, in order of id. Messages that became due come before those that were never delayed. Locked
+ * rows are skipped, and MATERIALIZED enforces the limit when rows change concurrently.
  *
- * What an old snapshot keeps dead is passed again by each claim that looks at everything. `after_id` skips messages that were
- * never claimed up to that id, `due_after` those that were due until then; 'infinity' looks at no due ones and does not sweep.
- * With neither, the session remembers where to begin (look.ts). What is skipped is found by a look at everything, now and then.
- * `in_order` tells messages that were never claimed or delayed: the largest id of those is what the next claim may skip to.
+ * While an old snapshot keeps dead rows from being vacuumed, each claim from the beginning reads past them. `after_id`
+ * skips never-claimed messages up to that id, `due_after` messages that were due by then; 'infinity' skips all due
+ * messages and the sweep. Without both, the session remembers where to begin (scan-position.ts). Skipped messages are
+ * found by a full scan now and then. `in_order` is true for messages that were never claimed or delayed: the next claim
+ * may pass their largest id as `after_id`.
  */
 export const claim: SqlFunction = {
   name: "claim",
@@ -106,8 +108,8 @@ END`,
 };
 
 /**
- * One round trip of a worker: messages that are done, each with the worker id of its claim, and the next claim. Answers the
- * new messages as "claimed" and those that were no longer the worker's as "lost".
+ * One round trip of a worker: acks messages, each with the worker id of its claim, and claims new ones. Returns the new
+ * messages as `claimed`, and as `lost` those that the worker no longer had.
  */
 export const ackAndClaim: SqlFunction = {
   name: "ack_and_claim",

@@ -1,7 +1,7 @@
 import type { SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
 
-const lookUp = `
+const lookupQueue = `
   IF delay_seconds IS NULL OR delay_seconds < 0 OR delay_seconds > 43200 THEN
     RAISE EXCEPTION 'delay_seconds is 0 to 43200' USING ERRCODE = '${refusals.outOfRange}';
   END IF;
@@ -10,7 +10,7 @@ const lookUp = `
     RAISE EXCEPTION 'queue % is not active', queue USING ERRCODE = '${refusals.queueNotActive}';
   END IF;`;
 
-/** One message; its id. */
+/** Enqueues one message and returns its id. */
 export const enqueue: SqlFunction = {
   name: "enqueue",
   parameters: "queue text, payload jsonb, delay_seconds double precision DEFAULT 0",
@@ -19,7 +19,7 @@ export const enqueue: SqlFunction = {
   attempts integer;
   at timestamptz := clock_timestamp();
   made bigint;
-BEGIN${lookUp}
+BEGIN${lookupQueue}
   INSERT INTO ${schema}.messages (queue_name, payload, max_attempts, visible_at, enqueued_at)
     VALUES (queue, enqueue.payload, attempts, at + make_interval(secs => delay_seconds), at)
     RETURNING id INTO made;
@@ -27,7 +27,7 @@ BEGIN${lookUp}
 END`,
 };
 
-/** Several messages; their ids in the order of the payloads. */
+/** Enqueues messages and returns their ids in the order of the payloads. */
 export const enqueueMany: SqlFunction = {
   name: "enqueue_many",
   parameters: "queue text, payloads jsonb[], delay_seconds double precision DEFAULT 0",
@@ -35,7 +35,7 @@ export const enqueueMany: SqlFunction = {
   body: `DECLARE
   attempts integer;
   at timestamptz := clock_timestamp();
-BEGIN${lookUp}
+BEGIN${lookupQueue}
   RETURN QUERY INSERT INTO ${schema}.messages AS m (queue_name, payload, max_attempts, visible_at, enqueued_at)
     SELECT queue, p.payload, attempts, at + make_interval(secs => delay_seconds), at
       FROM unnest(payloads) WITH ORDINALITY AS p (payload, place) ORDER BY p.place

@@ -1,7 +1,7 @@
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { agentRole, queueGroup, schema } from "./names.ts";
 
-/** Of users: what the group may do. PUBLIC gets nothing, so that users without the group see nothing. */
+/** Privileges of users' group and the agent's role. PUBLIC has none, so users outside the group see nothing. */
 export const grants: readonly string[] = [
   `REVOKE ALL ON SCHEMA ${schema} FROM PUBLIC`,
   `REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM PUBLIC`,
@@ -13,9 +13,9 @@ export const grants: readonly string[] = [
   `GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${agentRole}`,
 ];
 
-/** Roles are the engine's, not the database's: made when the first queue is. */
+/** Grants between roles, which belong to the engine and not the database: done with the first queue. */
 export const roles: readonly string[] = [
   `GRANT ${queueGroup} TO ${defaultUser} WITH ADMIN OPTION`,
-  // Enough to see who holds an old snapshot.
+  // Required to see which session has an old snapshot.
   `GRANT pg_read_all_stats TO ${agentRole}`,
 ];

@@ -1,13 +1,13 @@
-/** Schema of queues in each database that has one, and what is inside: the platform's, as `platformSchemas` says. */
+/** Schema of queues in each database that has one, owned by the platform (`platformSchemas`). */
 export const schema = "mdb_queue";
 
-/** Group of users that work with queues: rows of messages, nothing of the registry but to read it. */
+/** Group role of users that work with queues: it may change messages and read the list of queues. */
 export const queueGroup = "holdfast_queue";
 
-/** What the agent lowers itself to when it works on queues: all rows of the schema, nothing else in the engine. */
+/** Role that the agent's queue sessions switch to: all rows of the schema, and nothing else in the engine. */
 export const agentRole = "holdfast_queue_agent";
 
-/** Largest payload in bytes, counted without spaces between its parts. */
+/** Maximum size of a payload in bytes, as compact JSON. */
 export const maxPayloadBytes = 262_144;
 
 /** SQLSTATE of refusals that the schema's own code raises. */

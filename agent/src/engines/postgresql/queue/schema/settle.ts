@@ -1,39 +1,42 @@
 import { ownPlans, type SqlFunction } from "./function.ts";
 import { refusals, schema } from "./names.ts";
 
-const answer = "TABLE (id bigint, done boolean)";
+const resultColumns = "TABLE (id bigint, done boolean)";
 
-/** The answer of a change in a CTE `changed`: each id once, in order, and whether it was the worker's. */
-const told = `SELECT i.id, EXISTS (SELECT FROM changed c WHERE c.id = i.id)
+/**
+ * Result of a change in a CTE `changed`: each id once, in order, with `done` false where the message was not the
+ * worker's.
+ */
+const resultQuery = `SELECT i.id, EXISTS (SELECT FROM changed c WHERE c.id = i.id)
     FROM (SELECT DISTINCT u.id FROM unnest(ids) AS u (id)) AS i ORDER BY i.id`;
 
 const checkDelay = `IF delay_seconds IS NULL OR delay_seconds NOT BETWEEN 0 AND 43200 THEN
     RAISE EXCEPTION 'delay_seconds is 0 to 43200' USING ERRCODE = '${refusals.outOfRange}';
   END IF;`;
 
-/** Rule 3. */
+/** Rule 3: deletes messages that were processed. */
 export const ack: SqlFunction = {
   name: "ack",
   parameters: "queue text, worker text, ids bigint[]",
-  returns: answer,
+  returns: resultColumns,
   settings: ownPlans,
   body: `BEGIN
   RETURN QUERY WITH changed AS (
     DELETE FROM ${schema}.messages m
       WHERE m.id = ANY (ids) AND m.queue_name = queue AND m.claimed_by = worker RETURNING m.id
-  ) ${told};
+  ) ${resultQuery};
 END`,
 };
 
 /**
- * Rule 4. The message is nobody's until its delay is over. With "discard" it has no attempts left: the next sweep after the
- * delay buries it.
+ * Rule 4: returns messages; no worker has them until their delay is over. With `discard` no attempt remains, and the
+ * next sweep after the delay moves them to dead_messages.
  */
 export const nack: SqlFunction = {
   name: "nack",
   parameters: `queue text, worker text, ids bigint[], delay_seconds double precision DEFAULT 0, error text DEFAULT NULL,
     discard boolean DEFAULT false`,
-  returns: answer,
+  returns: resultColumns,
   settings: ownPlans,
   body: `BEGIN
   ${checkDelay}
@@ -42,26 +45,26 @@ export const nack: SqlFunction = {
         last_error = ${schema}.cut_error(error),
         max_attempts = CASE WHEN discard THEN least(m.max_attempts, greatest(m.attempt_count, 1)) ELSE m.max_attempts END
       WHERE m.id = ANY (ids) AND m.queue_name = queue AND m.claimed_by = worker RETURNING m.id
-  ) ${told};
+  ) ${resultQuery};
 END`,
 };
 
-/** Rule 5: so long from now. */
+/** Rule 5: extends the visibility timeout to `delay_seconds` from now. */
 export const extend: SqlFunction = {
   name: "extend",
   parameters: "queue text, worker text, ids bigint[], delay_seconds double precision",
-  returns: answer,
+  returns: resultColumns,
   settings: ownPlans,
   body: `BEGIN
   ${checkDelay}
   RETURN QUERY WITH changed AS (
     UPDATE ${schema}.messages m SET visible_at = clock_timestamp() + make_interval(secs => delay_seconds)
       WHERE m.id = ANY (ids) AND m.queue_name = queue AND m.claimed_by = worker RETURNING m.id
-  ) ${told};
+  ) ${resultQuery};
 END`,
 };
 
-/** The first 4 KiB of a text, whole characters only. */
+/** First 4 KiB of a text, cut between characters. */
 export const cutError: SqlFunction = {
   name: "cut_error",
   parameters: "error text",

@@ -1,6 +1,6 @@
 import { schema } from "./names.ts";
 
-/** `service_id` says whose data this is: a fork or a restored copy finds another one here than its own. */
+/** `service_id` identifies the owner of the data: a fork or restored copy finds another service's id here. */
 const meta = `CREATE TABLE ${schema}.meta (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   version integer NOT NULL,
@@ -8,10 +8,10 @@ const meta = `CREATE TABLE ${schema}.meta (
 )`;
 
 /**
- * A row a name, so that statements of users never find two. It stays after the queue's deletion until a new queue takes the
- * name: `deleted_at` when no message is taken any more, `purged_at` when the last one is gone and the name is free.
- * `purge_barrier` is the first transaction that saw the queue deleted. `dlq_flips` are message ids at which dlq_enabled
- * changed: a message keeps the value of its time.
+ * One row for each name, so that users' statements never find two. The row remains after the queue's deletion until a
+ * new queue takes the name: `deleted_at` is when the queue stopped accepting messages, `purged_at` when the last one
+ * was removed and the name became free. `purge_barrier` is the first transaction that saw the deletion. `dlq_flips`
+ * lists message ids at which dlq_enabled changed: a message has the value of its time.
  */
 const queues = `CREATE TABLE ${schema}.queues (
   name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[a-z0-9_-]{1,128}$'),
@@ -27,14 +27,14 @@ const queues = `CREATE TABLE ${schema}.queues (
   purged_at timestamptz
 )`;
 
-/** Vacuum looks often: what is dead here is found again by each claim until it is gone. */
+/** Vacuum runs often: each claim reads past dead rows until they are removed. */
 const storage = `fillfactor = 90,
   autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
   toast.autovacuum_vacuum_scale_factor = 0.01, toast.autovacuum_vacuum_threshold = 1000,
   toast.autovacuum_vacuum_cost_delay = 0`;
 
-/** Checks of numbers only: a check of the payload would read it back from TOAST at each claim. */
+/** Checks only numbers: a check of the payload would read it from TOAST at each claim. */
 const messages = `CREATE TABLE ${schema}.messages (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   queue_name text COLLATE "C" NOT NULL,
@@ -60,7 +60,7 @@ const deadMessages = `CREATE TABLE ${schema}.dead_messages (
   died_at timestamptz NOT NULL DEFAULT clock_timestamp()
 )`;
 
-/** Work asked for over the API, with its answer: 24 hours. `body_hash` tells the same request from another one of its id. */
+/** Requests over the API with their results, for 24 hours. `body_hash` detects a different request with the same id. */
 const tasks = `CREATE TABLE ${schema}.tasks (
   id text COLLATE "C" PRIMARY KEY,
   queue_name text COLLATE "C" NOT NULL,
@@ -75,8 +75,8 @@ const tasks = `CREATE TABLE ${schema}.tasks (
 )`;
 
 /**
- * A message is in exactly one of the first three, whatever becomes of it, so that no claim passes a row that it may not take:
- * never claimed and never delayed, in order of id; waiting for its time; on or past its last attempt.
+ * Each message is in exactly one of the first three indexes, so that a claim reads no row that it may not take: never
+ * claimed and never delayed, in order of id; due at a time; on or past its last attempt.
  */
 const indexes = [
   `CREATE INDEX messages_fresh ON ${schema}.messages (queue_name, id)
@@ -91,3 +91,19 @@ const indexes = [
 ];
 
 export const tables: readonly string[] = [meta, queues, messages, deadMessages, tasks, ...indexes];
+
+/** The three disjoint partitions of messages, each with its own partial index; `m` is a row of messages. */
+export const partitions = {
+  unclaimed: "m.attempt_count = 0 AND m.visible_at <= m.enqueued_at",
+  due: "(m.attempt_count > 0 OR m.visible_at > m.enqueued_at) AND m.attempt_count < m.max_attempts",
+  last: "m.attempt_count >= m.max_attempts",
+} as const;
+
+/**
+ * Condition and order for the rows of a queue after an id. With `queue_name = ...` the order would be that of ids
+ * alone, which the primary key has too, and statistics of other queues could make it look cheaper to read the messages
+ * of all of them.
+ */
+export const inOrderAfter = (row: string, afterId: string): string =>
+  `(${row}.queue_name, ${row}.id) > (queue, ${afterId}) AND ${row}.queue_name <= queue`;
+export const orderOf = (row: string): string => `${row}.queue_name, ${row}.id`;

@@ -1,8 +1,8 @@
 import { maxPayloadBytes, refusals, schema } from "./names.ts";
 
 /**
- * Refuses inserts for names without a queue. A foreign key would do it with a lock on the queue's row in each of them.
- * A transaction of a fixed snapshot may still see a queue that has been deleted; xmax of the row that it sees tells.
+ * Rejects inserts for names without a queue. A foreign key would lock the queue's row for each of them. A transaction
+ * with a fixed snapshot may still see a deleted queue, which the xmax of the visible row reveals.
  */
 const checkQueues = `CREATE FUNCTION ${schema}.check_queues() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $body$
@@ -16,7 +16,7 @@ BEGIN
   END IF;
   IF current_setting('transaction_isolation') <> 'read committed' AND EXISTS (
     SELECT FROM ${schema}.queues q JOIN (SELECT DISTINCT i.queue_name FROM inserted i) f ON q.name = f.queue_name
-      WHERE q.xmax <> '0'::xid AND pg_xact_status(${wholeXid("q.xmax")}) <> 'aborted'
+      WHERE q.xmax <> '0'::xid AND pg_xact_status(${fullXid("q.xmax")}) <> 'aborted'
   ) THEN
     RAISE EXCEPTION 'could not serialize access: the queue has been changed' USING ERRCODE = '40001';
   END IF;
@@ -24,15 +24,15 @@ BEGIN
 END
 $body$`;
 
-/** An xid of 32 bits with the epoch of now; a row that is visible is never older than half of an epoch. */
-function wholeXid(xid: string): string {
+/** Extends a 32-bit xid by the current epoch; a visible row is never older than half an epoch. */
+function fullXid(xid: string): string {
   return `(pg_current_xact_id()::text::bigint - age(${xid})::bigint)::text::xid8`;
 }
 
 const checkQueuesTrigger = `CREATE TRIGGER check_queues AFTER INSERT ON ${schema}.messages
   REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.check_queues()`;
 
-/** A message that is moved by an update is looked at alone. */
+/** Checks a message that an update moves to another queue. */
 const checkMove = `CREATE FUNCTION ${schema}.check_move() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
@@ -46,7 +46,7 @@ $body$`;
 const checkMoveTrigger = `CREATE TRIGGER check_move BEFORE UPDATE OF queue_name ON ${schema}.messages
   FOR EACH ROW WHEN (NEW.queue_name <> OLD.queue_name) EXECUTE FUNCTION ${schema}.check_move()`;
 
-/** An insert that does not say max_attempts gets those of its queue. */
+/** Sets max_attempts to the queue's if an insert omits it. */
 const fillAttempts = `CREATE FUNCTION ${schema}.fill_attempts() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
@@ -63,8 +63,8 @@ const fillAttemptsTrigger = `CREATE TRIGGER fill_attempts BEFORE INSERT ON ${sch
   FOR EACH ROW WHEN (NEW.max_attempts IS NULL) EXECUTE FUNCTION ${schema}.fill_attempts()`;
 
 /**
- * Called only for what prints as more than the limit or is no object. jsonb prints a space after each comma and colon, which
- * is no more than half of what is left without them; outside of strings there are no others.
+ * Called only if the printed payload exceeds the limit or is no object. jsonb prints a space after each comma and
+ * colon, and none elsewhere outside of strings, so the compact form has at least two thirds of the printed bytes.
  */
 const checkPayload = `CREATE FUNCTION ${schema}.check_payload() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp AS $body$

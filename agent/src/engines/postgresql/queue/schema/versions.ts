@@ -4,7 +4,7 @@ import { enqueue, enqueueMany } from "./enqueue.ts";
 import { functionSql } from "./function.ts";
 import { grants } from "./grants.ts";
 import { queueGroup, schema } from "./names.ts";
-import { beginLook, endLook } from "./look.ts";
+import { beginLook, endLook } from "./scan-position.ts";
 import { ack, cutError, extend, nack } from "./settle.ts";
 import { tables } from "./tables.ts";
 import { triggers } from "./triggers.ts";
@@ -24,22 +24,22 @@ const functions = [
   purge,
 ].map(functionSql);
 
-/** Claims remember where to begin. */
-const looks = [beginLook, endLook, claim, ackAndClaim].map(functionSql);
+/** Version 2: claims remember where to begin. */
+const scanPositions = [beginLook, endLook, claim, ackAndClaim].map(functionSql);
 
-/** Changes whose plans do not depend on statistics. */
-const changes = [sweep, claim, ackAndClaim, redrive, purge].map(functionSql);
+/** Version 3: changes whose plans do not depend on statistics. */
+const fixedPlans = [sweep, claim, ackAndClaim, redrive, purge].map(functionSql);
 
-/** Orders that no other index has. */
-const orders = [endLook, claim, redrive, purge].map(functionSql);
+/** Version 4: orders that no other index has. */
+const fixedOrders = [endLook, claim, redrive, purge].map(functionSql);
 
 /**
- * Statements of each version, the first one's first. A version that was ever given out is never changed but for bodies of
- * functions that a later one puts again: a later one adds to it, so that older workers and statements of users go on.
+ * Statements of each schema version, in order. A released version is never changed, except for bodies of functions that
+ * a later version replaces. Later versions only add to it, so that older workers and users' statements keep working.
  */
 export const versions: readonly (readonly string[])[] = [
   [...tables, ...triggers, ...functions, ...grants],
-  [...looks, `GRANT SELECT ON SEQUENCE ${schema}.messages_id_seq TO ${queueGroup}`, ...grants],
-  changes,
-  orders,
+  [...scanPositions, `GRANT SELECT ON SEQUENCE ${schema}.messages_id_seq TO ${queueGroup}`, ...grants],
+  fixedPlans,
+  fixedOrders,
 ];

@@ -1,0 +1,77 @@
+import type { Instance } from "../../instance.ts";
+import { platform } from "../layout.ts";
+import { codeOf, type Session, withSession } from "../session.ts";
+
+/**
+ * Progress of the WAL archive, stored in a table and so in the log itself: a promoted replica knows where the archive
+ * continues, and retains the log from there on. The row may be behind the store, never ahead of it.
+ */
+const table = `${platform}.archive`;
+/** Physical slot of the archive, on each member. It is not part of a base backup and does not move with a failover. */
+export const archiveSlot = `${platform}_archive`;
+
+const statementMs = 2_000;
+const undefinedTable = "42P01";
+
+const write = `INSERT INTO ${table} (position, state) VALUES ($1, $2)
+  ON CONFLICT (one) DO UPDATE SET position = excluded.position, state = excluded.state`;
+
+export async function saveArchiveState(
+  instance: Instance,
+  position: string,
+  state: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const work = async (session: Session) => {
+    try {
+      await session.rows(write, [position, state]);
+    } catch (error) {
+      if (codeOf(error) !== undefinedTable) throw error;
+      await session.rows(
+        `CREATE TABLE ${table} (one boolean PRIMARY KEY DEFAULT true CHECK (one), position pg_lsn NOT NULL, state text NOT NULL)`,
+      );
+      await session.rows(write, [position, state]);
+    }
+  };
+  await withSession(instance, signal, work, { statementMs, isLocal: true });
+}
+
+/** State that was saved last; undefined if none was. */
+export async function readArchiveState(instance: Instance, signal: AbortSignal): Promise<string | undefined> {
+  return withSession(instance, signal, async (session) => {
+    if (!(await hasArchiveState(session))) return undefined;
+    const [row] = await session.rows<{ state: string }>(`SELECT state FROM ${table}`);
+    return row?.state;
+  });
+}
+
+export async function hasArchiveState(session: Session): Promise<boolean> {
+  const [row] = await session.rows<{ there: boolean }>(`SELECT to_regclass('${table}') IS NOT NULL AS there`);
+  return row?.there === true;
+}
+
+/**
+ * Makes a replica retain exactly the log that is not archived yet, as far as it has it. A slot that lost log is created
+ * again and retains the log from then on. Never throws: a replica follows without the slot too.
+ */
+export async function retainUnarchived(session: Session): Promise<void> {
+  try {
+    if (await hasArchiveState(session)) await retainBehindState(session);
+  } catch {
+    // The next observation calls it again.
+  }
+}
+
+async function retainBehindState(session: Session): Promise<void> {
+  const [slot] = await session.rows<{ lost: boolean }>(
+    `SELECT wal_status IS NOT DISTINCT FROM 'lost' AS lost FROM pg_replication_slots WHERE slot_name = '${archiveSlot}'`,
+  );
+  if (slot?.lost === true) await session.rows(`SELECT pg_drop_replication_slot('${archiveSlot}')`);
+  if (slot === undefined || slot.lost)
+    await session.rows(`SELECT pg_create_physical_replication_slot('${archiveSlot}', true)`);
+  await session.rows(
+    `SELECT pg_replication_slot_advance(slot_name, archived)
+     FROM pg_replication_slots, (SELECT least(position, pg_last_wal_replay_lsn()) AS archived FROM ${table}) AS archive
+     WHERE slot_name = '${archiveSlot}' AND NOT active AND restart_lsn < archived`,
+  );
+}

@@ -1,0 +1,53 @@
+import type { EngineUser } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { EngineMachine } from "./engine-machine.ts";
+
+/** Properties of an engine that the conformance suite needs besides its driver. */
+export interface ConformanceSubject {
+  readonly name: string;
+  /** Reason why it cannot run here; undefined if it can. */
+  readonly skip: string | undefined;
+  machine(settings: { users: EngineUser[]; allowedCidrs: string[] }): Promise<EngineMachine>;
+  /** Verifier that the engine stores instead of a password. */
+  verifierOf(password: string): string;
+  /** Signs in over TLS, trusting the machine's authority only; rejects if it cannot. */
+  connect(machine: EngineMachine, options: ConnectOptions): Promise<ConformanceClient>;
+  /** Tries to sign in without TLS; rejects. */
+  connectPlain(machine: EngineMachine, options: ConnectOptions): Promise<unknown>;
+  /** A parameter that applies live and one that needs a restart, with values other than the defaults. */
+  readonly live: readonly [name: string, value: string];
+  readonly atStart: readonly [name: string, value: string];
+  /** Statements of the query console; undefined for an engine without one. */
+  readonly console?: {
+    readonly database: string;
+    /** Returns the number 1. */
+    readonly oneRow: string;
+    /** Returns twenty rows. */
+    readonly twenty: string;
+    readonly writing: string;
+    readonly endless: string;
+  };
+}
+
+/** Makes the running engine admit clients from these networks only. */
+export async function allow(machine: EngineMachine, allowedCidrs: string[]): Promise<void> {
+  machine.change({ allowedCidrs });
+  await machine.writeConfig();
+  await machine.driver.reload(machine.instance, machine.signal);
+}
+
+export interface ConnectOptions {
+  readonly user: string;
+  readonly password: string;
+  /** Address that the connection comes from. */
+  readonly from?: string;
+  /** Name that the certificate must have. */
+  readonly serverName?: string;
+}
+
+export interface ConformanceClient {
+  write(key: string, value: string): Promise<void>;
+  read(key: string): Promise<string | undefined>;
+  /** Resolves when the server closes the connection. */
+  readonly ended: Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,336 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
+import { isOfEngine, metricCatalog } from "@holdfast/common/metric-catalog.ts";
+import { type EngineUser, EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EngineMachine } from "./engine-machine.ts";
+import { waitUntil } from "../wait-until.ts";
+import { conformsToBackupFacet } from "./backup-conformance.ts";
+import { allow, type ConformanceClient, type ConformanceSubject, type ConnectOptions } from "./conformance-subject.ts";
+import { listeningSockets } from "@holdfast/agent/os/listening-sockets.ts";
+
+const inside = "127.9.9.1";
+const outside = "127.9.9.2";
+
+// Each engine's own text, so that no other failure passes for a refusal.
+const wrongPassword = /password authentication failed|WRONGPASS|^wrong password$|^no such user$/;
+const notAllowed = /pg_hba|ECONNRESET|EPIPE|disconnected|closed/;
+const mayNotWrite = /read-only transaction|NOPERM|^read only$/;
+
+const latest = { password: "second secret" };
+
+/** Conformance suite that every driver passes against its real engine. */
+export function conformsToEngineDriver(subject: ConformanceSubject): void {
+  const user = (username: string, role: string, password: string): EngineUser =>
+    create(EngineUserSchema, { username, role, verifier: subject.verifierOf(password) });
+  const enter = (machine: EngineMachine, options: Partial<ConnectOptions> = {}) =>
+    subject.connect(machine, { user: defaultUser, password: "first secret", from: inside, ...options });
+
+  describe.skipIf(subject.skip !== undefined)(
+    `${subject.name}${subject.skip === undefined ? "" : `: ${subject.skip}`}`,
+    () => {
+      let machine: EngineMachine;
+
+      beforeAll(async () => {
+        machine = await subject.machine({
+          users: [user(defaultUser, "admin", "first secret")],
+          allowedCidrs: [`${inside}/32`],
+        });
+        await machine.bringUp();
+      });
+      afterAll(() => machine?.remove());
+
+      it("is installed, and reports an absent version", async () => {
+        const { driver, instance, signal } = machine;
+        expect(await driver.fingerprint(instance.paths.software, signal)).toMatchObject({ present: true });
+        expect(await driver.fingerprint("/nowhere", signal)).toMatchObject({ present: false });
+      });
+
+      it("renders equal files for equal settings, and none below the data directory", () => {
+        const { driver, instance } = machine;
+        expect(driver.render(instance)).toEqual(driver.render(structuredClone(instance)));
+        for (const { name, content } of driver.render(instance)) {
+          expect(name).toMatch(/^[a-z_.]+$/);
+          expect(content).not.toContain("first secret");
+          expect(content).not.toContain(subject.verifierOf("first secret"));
+        }
+      });
+
+      it("listens at its driver's addresses, and nowhere once stopped", async () => {
+        const { driver, instance } = machine;
+        const listeners = driver.listeners(instance);
+        const found = async () =>
+          (await listeningSockets())?.filter(({ address, port }) =>
+            listeners.some((listener) => listener.address === address && listener.port === port),
+          );
+        expect(listeners.map(({ address }) => address)).toContain(instance.spec.address);
+        expect(await found()).toHaveLength(listeners.length);
+        await machine.stop();
+        expect(await found()).toEqual([]);
+        await machine.start();
+        await driver.ready(instance, machine.signal);
+      });
+
+      it("is ready at once if it runs, and does not bootstrap existing data", async () => {
+        await machine.bootstrap();
+        await machine.driver.ready(machine.instance, machine.signal);
+      });
+
+      it("accepts the default user over TLS with its host name verified", async () => {
+        const client = await enter(machine);
+        await client.write("greeting", "hello");
+        expect(await client.read("greeting")).toBe("hello");
+        await client.close();
+      });
+
+      it("refuses a wrong password, a certificate by another name, and a connection without TLS", async () => {
+        await expect(enter(machine, { password: "wrong" })).rejects.toThrow(wrongPassword);
+        await expect(enter(machine, { serverName: "other.local.holdfast.test" })).rejects.toThrow("altnames");
+        await expect(enter(machine, { serverName: machine.instance.spec.address })).rejects.toThrow("altnames");
+        const options = { user: defaultUser, password: "first secret", from: inside };
+        await expect(subject.connectPlain(machine, options)).rejects.toThrow(/no encryption|ECONNRESET|EPIPE|closed/);
+      });
+
+      it("rejects and hides the platform's user", async () => {
+        await expect(enter(machine, { user: "holdfast", password: "" })).rejects.toThrow(
+          /pg_hba|WRONGPASS|^no such user$/,
+        );
+        const listed = await machine.driver.users?.list(machine.instance, machine.signal);
+        expect(listed?.map(({ username }) => username)).toEqual([defaultUser]);
+        await expect(
+          machine.driver.users?.put(machine.instance, user("holdfast", "admin", "x"), machine.signal),
+        ).rejects.toThrow("platform's");
+      });
+
+      it("applies the allow-list to new and open sessions at once", async () => {
+        await expect(enter(machine, { from: outside })).rejects.toThrow(notAllowed);
+        const open = await enter(machine);
+        await allow(machine, [`${outside}/32`]);
+        await ended(open);
+        await expect(enter(machine)).rejects.toThrow(notAllowed);
+        const second = await enter(machine, { from: outside });
+        await allow(machine, []);
+        await ended(second);
+        await expect(enter(machine, { from: outside })).rejects.toThrow(notAllowed);
+        await allow(machine, [`${inside}/32`, "fd00::/8"]);
+        const back = await enter(machine);
+        // A session that is still allowed stays open.
+        await allow(machine, ["127.9.9.0/24"]);
+        expect(await back.read("greeting")).toBe("hello");
+        await back.close();
+        await allow(machine, [`${inside}/32`]);
+      });
+
+      it("creates, changes and drops users of each role", async () => {
+        const { driver, instance, signal } = machine;
+        const users = driver.users;
+        if (users === undefined) return;
+        const owner = await enter(machine);
+        await owner.write("shared", "1");
+        for (const role of ["admin", "readwrite", "readonly"]) {
+          const name = `${role}_user`;
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: true, role });
+          expect(await users.put(instance, user(name, role, "one"), signal)).toEqual({ changed: false, role });
+          const client = await enter(machine, { user: name, password: "one" });
+          expect(await client.read("shared")).toBe("1");
+          if (role === "readonly") await expect(client.write("shared", "2")).rejects.toThrow(mayNotWrite);
+          else await client.write("shared", "1");
+          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
+            exists: true,
+            matches: true,
+          });
+          expect(await users.put(instance, user(name, role, "two"), signal)).toEqual({ changed: true, role });
+          const matching = { exists: true, matches: true, role };
+          expect(await users.settled(instance, name, subject.verifierOf("two"), signal)).toEqual(matching);
+          expect(await users.settled(instance, name, "", signal)).toEqual({ ...matching, matches: false });
+          expect(await users.check(instance, name, subject.verifierOf("one"), signal)).toEqual({
+            exists: true,
+            matches: false,
+          });
+          await expect(enter(machine, { user: name, password: "one" })).rejects.toThrow(wrongPassword);
+          await client.close();
+        }
+        const roles = await users.list(instance, signal);
+        expect(roles.map(({ username, role }) => [username, role])).toEqual([
+          ["admin_user", "admin"],
+          [defaultUser, "admin"],
+          ["readonly_user", "readonly"],
+          ["readwrite_user", "readwrite"],
+        ]);
+        const demoted = await enter(machine, { user: "admin_user", password: "two" });
+        await demoted.write("shared", "1");
+        await users.put(instance, user("admin_user", "readonly", "two"), signal);
+        await demoted.close();
+        const reader = await enter(machine, { user: "admin_user", password: "two" });
+        await expect(reader.write("shared", "3")).rejects.toThrow(mayNotWrite);
+        for (const role of ["admin", "readwrite", "readonly"]) {
+          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: true });
+          expect(await users.drop(instance, `${role}_user`, signal)).toEqual({ existed: false });
+          await expect(enter(machine, { user: `${role}_user`, password: "two" })).rejects.toThrow(wrongPassword);
+        }
+        await ended(reader);
+        await expect(users.drop(instance, defaultUser, signal)).rejects.toThrow("cannot be dropped");
+        expect(await users.check(instance, "nobody", subject.verifierOf("x"), signal)).toEqual({
+          exists: false,
+          matches: false,
+        });
+        expect(await owner.read("shared")).toBe("1");
+        await owner.close();
+      });
+
+      it("applies live parameters at once, and reports which need a restart", async () => {
+        const { driver } = machine;
+        machine.change({
+          parameters: { [subject.live[0]]: subject.live[1], [subject.atStart[0]]: subject.atStart[1] },
+        });
+        await machine.writeConfig();
+        await driver.reload(machine.instance, machine.signal);
+        const before = await driver.observe(machine.instance, machine.signal);
+        expect(lookUp(before.effectiveParameters, subject.live[0])).toBe(subject.live[1]);
+        expect(lookUp(before.effectiveParameters, subject.atStart[0])).not.toBe(subject.atStart[1]);
+        expect(before.pendingRestart).toEqual([subject.atStart[0]]);
+        await restart(machine);
+        const after = await driver.observe(machine.instance, machine.signal);
+        expect(lookUp(after.effectiveParameters, subject.atStart[0])).toBe(subject.atStart[1]);
+        expect(after.pendingRestart).toEqual([]);
+      });
+
+      it("preserves data, users and passwords over a clean stop and a kill", async () => {
+        const { driver, instance } = machine;
+        await driver.users?.put(instance, user(defaultUser, "admin", "second secret"), machine.signal);
+        const client = await enter(machine, { password: "second secret" });
+        await client.write("kept", "1");
+        await restart(machine);
+        const again = await enter(machine, { password: "second secret" });
+        expect(await again.read("kept")).toBe("1");
+        await again.write("kept", "2");
+        // Valkey flushes its file once a second.
+        await sleep(1_100);
+        await restart(machine, "SIGKILL");
+        const last = await enter(machine, { password: "second secret" });
+        expect(await last.read("kept")).toBe("2");
+        await last.close();
+      });
+
+      it("counts sessions of users only, and reports every engine metric of the catalog", async () => {
+        const { driver, instance, signal } = machine;
+        if (driver.metrics === undefined) return;
+        const readMetrics = () => driver.metrics?.read(instance, signal);
+        const before = await waitUntil("sessions that ended are gone", async () => {
+          const found = await readMetrics();
+          return found?.gauges["connections"] === 0 && found;
+        });
+        const clients = await Promise.all([1, 2, 3].map(() => enter(machine, latest)));
+        const during = await readMetrics();
+        expect(during?.gauges["connections"]).toBe(3);
+        expect(during?.epoch).toBe(before.epoch);
+        const { gauges, counters, shares, absent } = { ...during };
+        const reported = [gauges, counters, shares, absent].flatMap((each) => Object.keys(each ?? {}));
+        const expected = metricCatalog.filter((each) => each.source === "engine" && isOfEngine(each, driver.engine));
+        expect(reported.sort()).toEqual(expected.map(({ name }) => name).sort());
+        expect(Object.values({ ...gauges, ...counters }).every(Number.isFinite)).toBe(true);
+        await Promise.all(clients.map((client) => client.close()));
+        await restart(machine);
+        expect((await readMetrics())?.epoch).not.toBe(during?.epoch);
+        await expect(driver.metrics.read(instance, AbortSignal.abort())).rejects.toThrow();
+      });
+
+      it("counts users' queries, each kind once, without their values", async () => {
+        const { driver, instance, signal } = machine;
+        if (driver.queryStats === undefined) return;
+        const client = await enter(machine, latest);
+        const calls = async () => {
+          const options = { limit: 500, order: "total_time" } as const;
+          const { queries, totalCount } = (await driver.queryStats?.read(instance, options, signal)) ?? unknown();
+          expect(totalCount).toBeGreaterThanOrEqual(queries.length);
+          expect(JSON.stringify(queries)).not.toContain("a planted value");
+          return queries.reduce((sum, { calls: each }) => sum + each, 0);
+        };
+        const before = await calls();
+        for (let n = 0; n < 5; n += 1) await client.write(`counted-${n}`, "a planted value");
+        expect((await calls()) - before).toBeGreaterThanOrEqual(5);
+        const least = await driver.queryStats.read(instance, { limit: 1, order: "calls" }, signal);
+        expect(least.queries).toHaveLength(1);
+        expect(least.since.getTime()).toBeLessThanOrEqual(least.collectedAt.getTime());
+        await expect(
+          driver.queryStats.read(instance, { limit: 1, order: "calls" }, AbortSignal.abort()),
+        ).rejects.toThrow();
+        await client.close();
+      });
+
+      it("runs reading statements within limits, and no writing ones", async () => {
+        const { driver, instance, signal } = machine;
+        const { console: its } = subject;
+        if (driver.readOnlyQuery === undefined || its === undefined) return;
+        const limits = {
+          database: its.database,
+          functions: [],
+          types: [],
+          qualified: [],
+          relations: [],
+          rowsMax: 10,
+          bytesMax: 1 << 20,
+          timeoutMs: 5_000,
+        };
+        const run = async (sql: string, change = {}) =>
+          (await driver.readOnlyQuery?.run(instance, { ...limits, sql, ...change }, signal)) ?? unknown();
+        expect(await run(its.oneRow)).toMatchObject({ rows: "[[1]]", rowCount: 1, truncated: false });
+        expect(await run(its.twenty)).toMatchObject({ rowCount: 10, truncated: true });
+        expect(await run(its.twenty, { bytesMax: 10 })).toMatchObject({ truncated: true });
+        expect(await run(its.writing)).toHaveProperty("refusal");
+        expect(await run(its.endless, { timeoutMs: 200 })).toHaveProperty("refusal");
+        expect(await run(its.oneRow, { database: "nowhere" })).toHaveProperty("refusal");
+        await expect(
+          driver.readOnlyQuery.run(instance, { ...limits, sql: its.oneRow }, AbortSignal.abort()),
+        ).rejects.toThrow();
+      });
+
+      it("reports that it is healthy by a write, and that it is not", async () => {
+        const { driver, instance } = machine;
+        const alive = await driver.observe(instance, machine.signal);
+        expect(alive.answered).toBe(true);
+        expect(alive.checks.every(({ status }) => status === "healthy")).toBe(true);
+        expect(alive.version).toMatch(new RegExp(`^${instance.spec.version}`));
+        await machine.stop();
+        const dead = await driver.observe(instance, machine.signal);
+        expect(dead.answered).toBe(false);
+        expect(dead.checks[0]).toMatchObject({ name: "liveness", status: "unhealthy", reason: "not listening" });
+        await machine.start();
+        await driver.ready(instance, machine.signal);
+      });
+
+      it("prints lines that its driver can parse, without a secret", async () => {
+        await machine.stop();
+        const lines = machine
+          .output()
+          .split("\n")
+          .flatMap((line) => machine.driver.parseLog(line) ?? []);
+        expect(lines.length).toBeGreaterThan(3);
+        for (const { time } of lines) expect(Math.abs(time.getTime() - Date.now())).toBeLessThan(600_000);
+        expect(machine.output()).not.toContain("second secret");
+        expect(machine.output()).not.toContain(subject.verifierOf("second secret"));
+      });
+    },
+  );
+  conformsToBackupFacet(subject, user);
+}
+
+function unknown(): never {
+  throw new Error("the driver lacks a facet that it had");
+}
+
+async function restart(machine: EngineMachine, signal?: NodeJS.Signals): Promise<void> {
+  await machine.stop(signal);
+  await machine.start();
+  await machine.driver.ready(machine.instance, machine.signal);
+}
+
+async function ended(client: ConformanceClient): Promise<void> {
+  const signal = AbortSignal.timeout(30_000);
+  const late = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new Error("the other side did not end the session")), { once: true });
+  });
+  await Promise.race([client.ended, late]);
+}
