@@ -2,34 +2,34 @@ import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDeadline } from "./deadline.ts";
-import type { Cage } from "./cage.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { innerCommand, outerEnvironment } from "./component-environment.ts";
 import type { Containment, Role } from "./containment.ts";
-import { sweepTrace } from "./group-cage.ts";
+import { sweepTrace } from "./group-sandbox.ts";
 import type { ComponentSpec, ComponentStatus } from "./keeper-protocol.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 import { createSegmentLog } from "./segment-log.ts";
 import { readTrace, writeTrace } from "./trace-file.ts";
 
-/** One named component and its runs; never two at a time. */
+/** A named component of the machine; it has at most one run at a time. */
 export interface Component {
-  /** Resolves when nothing is left of what an earlier keeper ran under this name. */
+  /** Resolves once no process remains of a run under this name by an earlier keeper. */
   sweep(): Promise<void>;
   readonly status: ComponentStatus;
   readonly spec: ComponentSpec | undefined;
-  /** Resolves when its first process is there; rejects when it runs already or cannot be made. */
+  /** Resolves once its first process exists; rejects if it runs already or cannot be started. */
   start(spec: ComponentSpec): Promise<void>;
-  /** Resolves when nothing of it is left. */
+  /** Resolves once none of its processes remains. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Throws for a number lower than one seen before. */
-  extend(number: number, leftMs: number | null, untilMs?: number): void;
+  /** Moves the deadline; null removes it. Throws for a number lower than one seen before. */
+  extend(number: number, untilMs: number | null): void;
 }
 
 export interface ComponentDeps {
   readonly containment: Containment;
   readonly role: Role;
-  /** User who may read their logs: the agent's, when it is another one than this process's. */
+  /** User who may read the logs: the agent's, if it differs from this process's user. */
   readonly owner: number | undefined;
   /** Directory for the trace of a running component. */
   readonly runDir: string;
@@ -58,15 +58,15 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     starts: 0,
   };
   let spec: ComponentSpec | undefined;
-  let cage: Cage | undefined;
+  let sandbox: Sandbox | undefined;
   let cause: ComponentStatus["cause"] = null;
   let starting = false;
   let ended = Promise.resolve();
 
   const deadline = createDeadline(bootMs, () => {
-    if (cage === undefined || cage.isEmpty()) return;
+    if (sandbox === undefined || sandbox.isEmpty()) return;
     cause = "deadline";
-    cage.killAll();
+    sandbox.killAll();
   });
 
   function become(change: Partial<ComponentStatus>): void {
@@ -74,26 +74,26 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     onChange({ ...status, rightNumber: deadline.number });
   }
 
-  /** What an earlier keeper left is killed before anything new starts. */
+  /** Kills the processes of a run by an earlier keeper, before a new run starts. */
   async function sweep(): Promise<void> {
     const trace = readTrace(traceFile);
     while (trace !== undefined && !sweepTrace(trace)) await sleep(emptyCheckMs);
     rmSync(traceFile, { force: true });
   }
 
-  async function launch(wanted: ComponentSpec): Promise<void> {
+  async function launch(desired: ComponentSpec): Promise<void> {
     await sweep();
-    const [file = "", ...args] = containment.wrap(innerCommand(wanted.argv), role);
-    const log = createSegmentLog({ ...wanted.log, owner });
+    const [file = "", ...args] = containment.wrap(innerCommand(desired.argv), role);
+    const log = createSegmentLog({ ...desired.log, owner });
     const child = spawn(file, args, {
       cwd: "/",
-      env: outerEnvironment(wanted),
+      env: outerEnvironment(desired),
       stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
-    // A program that ends without reading it says why in its output.
+    // A program that ends without reading its input reports the reason in its output.
     child.stdin.on("error", () => child.stdin.destroy());
-    child.stdin.end(wanted.input ?? "");
+    child.stdin.end(desired.input ?? "");
     for (const stream of [child.stdout, child.stderr]) {
       const lines = createLineSplitter(longestLineBytes, (bytes) => log.append(bytes));
       stream.on("data", (bytes: Buffer) => lines.push(bytes));
@@ -109,15 +109,14 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     try {
       writeTrace(traceFile, entered.trace);
     } catch (error) {
-      // What nobody could find again may not run, nor a second one beside it.
+      // A run without a trace could not be found after a crash of the keeper, so a second run might start beside it.
       await empty(entered);
       throw error;
     }
-    cage = entered;
+    sandbox = entered;
     cause = null;
-    if (wanted.untilMs === undefined) deadline.reset(wanted.deadlineMs);
-    else deadline.resetTo(wanted.untilMs);
-    spec = wanted;
+    deadline.reset(desired.untilMs ?? null);
+    spec = desired;
     become({
       state: "running",
       pid: entered.pid ?? null,
@@ -130,20 +129,20 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     ended = exited.then((exit) => finish(entered, exit, logged));
   }
 
-  async function empty(left: Cage): Promise<void> {
-    while (!left.isEmpty()) {
-      left.killAll();
+  async function empty(remaining: Sandbox): Promise<void> {
+    while (!remaining.isEmpty()) {
+      remaining.killAll();
       await sleep(emptyCheckMs);
     }
-    left.close();
+    remaining.close();
   }
 
-  async function finish(left: Cage, exit: Exit, logged: Promise<void>): Promise<void> {
+  async function finish(remaining: Sandbox, exit: Exit, logged: Promise<void>): Promise<void> {
     cause ??= "exited";
-    await empty(left);
-    // Its last words are worth a moment, but a disk that hangs holds nobody up.
+    await empty(remaining);
+    // Waits briefly for its last output; a disk that hangs must not block the end of the run.
     await Promise.race([logged, sleep(longestLogWaitMs, undefined, { ref: false })]);
-    cage = undefined;
+    sandbox = undefined;
     deadline.clear();
     rmSync(traceFile, { force: true });
     become({ state: "empty", pid: null, endedAt: now(), exit, cause });
@@ -157,32 +156,29 @@ export function createComponent(name: string, deps: ComponentDeps): Component {
     get spec() {
       return spec;
     },
-    async start(wanted) {
+    async start(desired) {
       if (starting || status.state !== "empty") throw new Error(`${name} is not empty`);
       starting = true;
       try {
-        await launch(wanted);
+        await launch(desired);
       } finally {
         starting = false;
       }
     },
     async stop(signal, graceMs) {
-      const current = cage;
+      const current = sandbox;
       if (current === undefined) return;
       cause ??= "requested";
       if (status.state === "running") become({ state: "stopping" });
       current.signal(signal);
-      const patience = setTimeout(() => current.killAll(), graceMs);
+      const killTimer = setTimeout(() => current.killAll(), graceMs);
       await ended;
-      clearTimeout(patience);
+      clearTimeout(killTimer);
     },
     signal(signal) {
-      if (cage === undefined) throw new Error(`${name} is not running`);
-      cage.signal(signal);
+      if (sandbox === undefined) throw new Error(`${name} is not running`);
+      sandbox.signal(signal);
     },
-    extend(number, leftMs, untilMs) {
-      if (untilMs === undefined) deadline.extend(number, leftMs);
-      else deadline.extendTo(number, untilMs);
-    },
+    extend: deadline.extend,
   };
 }

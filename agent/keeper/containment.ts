@@ -1,32 +1,32 @@
 import { spawnSync } from "node:child_process";
-import type { Cage } from "./cage.ts";
-import { createGroupCage } from "./group-cage.ts";
-import { createNamespaceCage } from "./namespace-cage.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { createGroupSandbox } from "./group-sandbox.ts";
+import { createNamespaceSandbox } from "./namespace-sandbox.ts";
 
-/** The agent is the platform's own; everything that it starts is the engine's. */
+/** The agent runs platform code; every component that it starts has the role of the engine. */
 export type Role = "agent" | "engine";
 
 /**
- * Users of a machine that has some of its own. The agent's group is the engine's: what it gives to the group, the engine reads;
- * its own files stay its own.
+ * Users of a machine with user accounts of its own. The agent shares the engine's group: it gives the engine access to
+ * a file through the group, and all its other files stay private.
  */
 export interface Users {
   readonly agent: number;
   readonly engine: number;
 }
 
-/** How this host keeps components apart. */
+/** How this host isolates components. */
 export interface Containment {
   readonly kind: "namespace" | "group";
-  /** The command line that runs argv contained and unprivileged. */
+  /** Returns the command line that runs argv isolated and without privileges. */
   wrap(argv: readonly string[], role: Role): string[];
-  /** The cage around a process that was just spawned with a wrapped command line. */
-  enclose(childPid: number): Promise<Cage>;
+  /** Returns the sandbox of a process that was just spawned with a wrapped command line. */
+  enclose(childPid: number): Promise<Sandbox>;
 }
 
 /**
- * The strongest containment that works here. With a PID namespace the kernel kills all of a component with its first
- * process; where the host allows none, processes are found by the output that they share.
+ * Chooses the strongest isolation that this host supports. With a PID namespace the kernel kills the whole component
+ * together with its first process. Without namespaces, processes are found by the output that they share.
  */
 export function chooseContainment(users: Users | undefined, { allowNamespaces = true } = {}): Containment {
   const root = process.getuid?.() === 0;
@@ -39,7 +39,7 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
     "--pdeathsig=KILL",
     "--",
   ];
-  // Changing the user clears the signal that unshare asked for, so setpriv asks again behind it.
+  // setpriv clears the parent-death signal when it switches the user, so the inner setpriv sets it again.
   const isolate = [
     "setpriv",
     "--pdeathsig=KILL",
@@ -50,33 +50,36 @@ export function chooseContainment(users: Users | undefined, { allowNamespaces = 
     "--kill-child",
   ];
   const inside = (argv: readonly string[], role: Role) => [
-    ...(role === "engine" ? firstToGo : []),
+    ...(role === "engine" ? oomPreferred : []),
     ...drop(role),
     ...argv,
   ];
   const wrap = (argv: readonly string[], role: Role) => [...isolate, "--mount-proc", ...inside(argv, role)];
-  if (allowNamespaces && works(wrap(["true"], "engine"))) {
-    return { kind: "namespace", wrap, enclose: createNamespaceCage };
+  if (allowNamespaces && canRun(wrap(["true"], "engine"))) {
+    return { kind: "namespace", wrap, enclose: createNamespaceSandbox };
   }
-  return { kind: "group", wrap: inside, enclose: createGroupCage };
+  return { kind: "group", wrap: inside, enclose: createGroupSandbox };
 }
 
-/** Programs of a user never get what root could do, not by a file that would grant it. */
+/** Programs never regain root's capabilities, not even through a setuid file. */
 const noCapabilities = ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"];
 
 /**
- * When the machine's memory is exhausted the kernel ends an engine's process, never the agent or the keeper, with which the
- * whole machine would go: the score counts a fifth of the machine's memory on top of what the process uses.
+ * Makes the kernel's OOM killer prefer the engine to agent and keeper, whose end would end the machine. A score of 200
+ * counts as a fifth of the machine's memory on top of what the process uses (proc(5), oom_score_adj).
  */
-const firstToGo = ["choom", "--adjust=200", "--"];
+const oomPreferred = ["choom", "--adjust=200", "--"];
 
-/** Without a user of its own the component becomes nobody in a user namespace: engines refuse to be root. */
+/**
+ * Without user accounts of its own, the component becomes nobody in a user namespace, since engines refuse to run as
+ * root.
+ */
 function userMap(root: boolean, users: Users | undefined): string[] {
   if (!root) return ["--user", "--map-current-user"];
   return users === undefined ? ["--user", "--map-user=65534", "--map-group=65534"] : [];
 }
 
-function works(argv: readonly string[]): boolean {
+function canRun(argv: readonly string[]): boolean {
   const [file = "", ...args] = argv;
   return spawnSync(file, args, { stdio: "ignore", timeout: 5_000 }).status === 0;
 }

@@ -1,59 +1,45 @@
-/** A point in time at which something is called unless it is moved on. */
+/** A point in time at which `onPassed` is called, unless the deadline is extended before. */
 export interface Deadline {
-  /** For a new run; null for none. */
-  reset(leftMs: number | null): void;
-  /** The same, by the host's clock: whatever time passed on the way here is over already. */
-  resetTo(atMs: number): void;
-  /** Throws for a number lower than one seen before: an answer that came late. */
-  extend(number: number, leftMs: number | null): void;
-  extendTo(number: number, atMs: number): void;
+  /** Sets the deadline of a new run, in milliseconds since the start of the host; null for none. */
+  reset(atMs: number | null): void;
+  /** Moves the deadline. Throws for a number lower than one seen before, which comes from a late response. */
+  extend(number: number, atMs: number | null): void;
   clear(): void;
-  /** The highest number so far. */
+  /** The highest number of an extension so far. */
   readonly number: number;
 }
 
-/** Longest nap: timers count another clock than the deadline does. */
-const napMs = 250;
+/** Timers do not count time in suspend and the deadline does, so it is checked at least this often. */
+const longestTimerMs = 250;
 
 export function createDeadline(bootMs: () => number, onPassed: () => void): Deadline {
   let at: number | null = null;
   let highest = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  function look(): void {
+  function check(): void {
     clearTimeout(timer);
     if (at === null) return;
-    const leftMs = at - bootMs();
-    if (leftMs > 0) {
-      timer = setTimeout(look, Math.min(leftMs, napMs));
+    const remainingMs = at - bootMs();
+    if (remainingMs > 0) {
+      timer = setTimeout(check, Math.min(remainingMs, longestTimerMs));
       return;
     }
     at = null;
     onPassed();
   }
 
-  function setTo(atMs: number | null): void {
+  function set(atMs: number | null): void {
     at = atMs;
-    look();
-  }
-
-  const set = (leftMs: number | null) => setTo(leftMs === null ? null : bootMs() + leftMs);
-
-  function raise(number: number): void {
-    if (number < highest) throw new Error(`number ${number} is lower than ${highest}`);
-    highest = number;
+    check();
   }
 
   return {
     reset: set,
-    resetTo: setTo,
-    extend(number, leftMs) {
-      raise(number);
-      set(leftMs);
-    },
-    extendTo(number, atMs) {
-      raise(number);
-      setTo(atMs);
+    extend(number, atMs) {
+      if (number < highest) throw new Error(`number ${number} is lower than ${highest}`);
+      highest = number;
+      set(atMs);
     },
     clear: () => set(null),
     get number() {

@@ -1,10 +1,10 @@
 /**
- * What agent and keeper say to each other over the keeper's Unix socket: one JSON object a line, each request answered
- * by one line with the same id; changes of components come unasked as `event` lines.
+ * Protocol between agent and keeper over the keeper's Unix socket: one JSON object a line. Each request gets one
+ * response line with the same id; changes of components are pushed as `event` lines.
  *
- * A keeper lives as long as its machine runs, and sees agents of later versions: requests are only ever added, and each
- * addition raises `keeperProtocol` (common/src/keeper-protocol.ts). An agent asks a keeper for nothing that came after the number
- * that it tells; one that tells none is of version 1.
+ * A keeper lives as long as its machine runs and serves agents of later releases, so requests are only ever added. Each
+ * addition raises `keeperProtocol` (common/src/keeper-protocol.ts); an agent sends nothing that is newer than the
+ * version in the keeper's responses. Versions before 6 are no longer served.
  */
 
 export type KeeperRequest =
@@ -19,38 +19,44 @@ export type KeeperRequest =
   | { readonly id: number; readonly op: "signal"; readonly name: string; readonly signal: NodeJS.Signals }
   | { readonly id: number; readonly op: "status" }
   /**
-   * The right to run: at now + leftMs the keeper kills the component unless extended. `number` only grows; a lower one is
-   * refused. leftMs null takes the deadline away (a one-member service).
+   * Extends the component's deadline, which is the end of its primary lease: the keeper kills the component at
+   * `untilMs` (milliseconds since the start of the host) unless it is extended before. `leftMs: null` without `untilMs`
+   * removes the deadline, for a service of one member. Numbers only grow; a lower one is refused.
    */
   | {
       readonly id: number;
       readonly op: "extend";
       readonly name: string;
       readonly number: number;
-      readonly leftMs: number | null;
-      /** Since 4: stands for leftMs, in milliseconds since the host's start, so that time on the way here counts. */
-      readonly untilMs?: number;
+      readonly untilMs: number;
+    }
+  | {
+      readonly id: number;
+      readonly op: "extend";
+      readonly name: string;
+      readonly number: number;
+      readonly leftMs: null;
     }
   /**
-   * Since 2: takes charge of the machine. From then on the keeper takes orders from no other connection, and grants it to
-   * nobody until this run of the agent is over. `run` is what the keeper gave it in HOLDFAST_AGENT_RUN.
+   * Takes charge of the machine: from then on the keeper takes orders from this connection alone, until this run of the
+   * agent ends. `run` is the value of HOLDFAST_AGENT_RUN.
    */
   | { readonly id: number; readonly op: "claim"; readonly run: string }
   /**
-   * Since 2: who is in charge has another agent started beside it, from this file below the machine's own code, and tells it
-   * the controller that it is connected to.
+   * The agent in charge has another agent started beside it, from this file below the machine's own code. `controller`
+   * is the controller that it is connected to (host:port), which the new agent dials first.
    */
   | { readonly id: number; readonly op: "offer"; readonly main: string; readonly controller: string }
-  /** Since 2: the other agent could take over now. */
+  /** The new agent is ready to take over. */
   | { readonly id: number; readonly op: "ready"; readonly run: string }
   /**
-   * Since 2: who is in charge stopped writing and hands over, with what the next one is to know. Answered when that one is
-   * settled; an error says that it is gone, and that this one is in charge as before.
+   * The agent in charge has stopped writing and hands over, with state for the new agent. The response follows once the
+   * new agent is settled; an error means that it ended and that this agent is in charge as before.
    */
   | { readonly id: number; readonly op: "yield"; readonly state: string }
-  /** Since 2: the next one has taken over; refused when its time was over. */
+  /** The new agent has taken over; refused after its time limit. */
   | { readonly id: number; readonly op: "settled"; readonly run: string }
-  /** Since 2: who is in charge wants no other agent any more; answered when nothing of it is left. */
+  /** The agent in charge withdraws its offer; the response follows once the new agent has ended. */
   | { readonly id: number; readonly op: "withdraw" };
 
 export interface ComponentSpec {
@@ -58,19 +64,19 @@ export interface ComponentSpec {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** For its standard input; nothing when absent. */
+  /** Written to its standard input; empty when absent. */
   readonly input?: string;
-  /** Standard output and error: segments `<path>.<n>`, a new one at maxBytes, the newest `keep` of them stay. */
+  /** Standard output and error go to segments `<path>.<n>` of `maxBytes`; the newest `keep` of them are retained. */
   readonly log: { readonly path: string; readonly maxBytes: number; readonly keep: number };
-  /** How the keeper stops the component when it is stopped itself; the same as a `stop` request would say. */
+  /** How the keeper stops the component when the keeper itself is stopped, as in a `stop` request. */
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
-  /** Milliseconds until the first deadline; null for none. */
-  readonly deadlineMs: number | null;
-  /** Since 4: stands for deadlineMs, in milliseconds since the host's start. */
+  /** Always null; keepers of protocol 6 require the field. */
+  readonly deadlineMs: null;
+  /** First deadline, in milliseconds since the start of the host; absent for none. */
   readonly untilMs?: number;
 }
 
-/** `empty`: nothing of the component is left. Only this means stopped. */
+/** `empty` means that no process of the component remains; only this state counts as stopped. */
 export interface ComponentStatus {
   readonly name: string;
   readonly state: "running" | "stopping" | "empty";
@@ -79,12 +85,12 @@ export interface ComponentStatus {
   readonly startedAt: number;
   readonly endedAt: number | null;
   readonly exit: { readonly code: number | null; readonly signal: string | null } | null;
-  /** Why it ended: asked, crashed, or its right ran out. */
+  /** Why it ended: by request, by itself, or because its deadline passed. */
   readonly cause: "requested" | "exited" | "deadline" | null;
   readonly starts: number;
-  /** Since 2: highest number of an extension of its right; who comes next counts on from there. */
+  /** Highest number of an extension so far; the next agent continues from it. */
   readonly rightNumber?: number;
-  /** Since 6, in answers to `status` while it runs: CPU time in milliseconds of its process's first thread. */
+  /** In responses to `status` while it runs: CPU time of its process's first thread, in milliseconds. */
   readonly cpuMs?: number;
 }
 
@@ -93,16 +99,15 @@ export type KeeperReply =
       readonly id: number;
       readonly ok: true;
       readonly components: readonly ComponentStatus[];
-      /** Since 2. */
-      readonly protocol?: number;
-      /** Since 2, to yield and settled: milliseconds for which nobody was in charge. */
+      readonly protocol: number;
+      /** In responses to `yield` and `settled`: milliseconds for which no agent was in charge. */
       readonly gapMs?: number;
     }
   | { readonly id: number; readonly ok: false; readonly error: string };
 
 export type KeeperEvent =
   | { readonly event: "component"; readonly component: ComponentStatus }
-  /** To the agent that was offered: it is in charge, and has little time to settle. */
+  /** To the new agent: it is in charge, and has 1 s to settle. */
   | { readonly event: "charge"; readonly state: string }
-  /** To the one in charge, of the one that it had started. */
+  /** To the agent in charge: the new agent is ready, or has ended. */
   | { readonly event: "successor"; readonly state: "ready" | "gone"; readonly reason: string };

@@ -2,14 +2,14 @@ import { chmodSync, chownSync, renameSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 
-/** One connection of an agent. */
+/** A connection of one agent. */
 export interface Caller {
   send(event: KeeperEvent): void;
 }
 
 export interface KeeperServer {
   listen(): Promise<void>;
-  /** To every agent that is connected. */
+  /** Sends to every connected agent. */
   broadcast(event: KeeperEvent): void;
   close(): void;
 }
@@ -20,22 +20,22 @@ const longestRequestBytes = 1 << 20;
 export function createKeeperServer(
   path: string,
   owner: number | undefined,
-  answer: (request: KeeperRequest, caller: Caller) => Promise<KeeperReply>,
+  respond: (request: KeeperRequest, caller: Caller) => Promise<KeeperReply>,
 ): KeeperServer {
   const connections = new Set<Socket>();
   const server: Server = createServer((socket) => {
     connections.add(socket);
     const caller: Caller = { send: (event) => send(socket, event) };
-    let rest = "";
+    let partial = "";
     socket.setEncoding("utf8");
     socket.on("data", (text: string) => {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop() ?? "";
-      if (rest.length > longestRequestBytes) socket.destroy();
+      const lines = (partial + text).split("\n");
+      partial = lines.pop() ?? "";
+      if (partial.length > longestRequestBytes) socket.destroy();
       for (const line of lines) serve(socket, caller, line);
     });
     socket.on("close", () => connections.delete(socket));
-    // An agent that was killed: its close event follows.
+    // The agent was killed; a close event follows.
     socket.on("error", () => socket.destroy());
   });
 
@@ -45,7 +45,7 @@ export function createKeeperServer(
       socket.destroy();
       return;
     }
-    answer(request, caller)
+    respond(request, caller)
       .catch((error: unknown): KeeperReply => ({ id: request.id, ok: false, error: (error as Error).message }))
       .then((reply) => send(socket, reply))
       .catch(() => socket.destroy());
@@ -57,15 +57,16 @@ export function createKeeperServer(
 
   return {
     listen() {
-      // A socket has a file before it listens and before it has its mode: the name that is known is given last.
-      const unfinished = `${path}.new`;
-      rmSync(unfinished, { force: true });
+      // The socket's file exists before it listens and before it has its mode, so it is renamed to its public name
+      // last.
+      const temporary = `${path}.new`;
+      rmSync(temporary, { force: true });
       return new Promise((resolve, reject) => {
         server.once("error", reject);
-        server.listen(unfinished, () => {
-          chmodSync(unfinished, 0o600);
-          if (owner !== undefined) chownSync(unfinished, owner, owner);
-          renameSync(unfinished, path);
+        server.listen(temporary, () => {
+          chmodSync(temporary, 0o600);
+          if (owner !== undefined) chownSync(temporary, owner, owner);
+          renameSync(temporary, path);
           resolve();
         });
       });

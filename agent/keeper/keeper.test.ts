@@ -22,9 +22,9 @@ import { createKeeper, type Keeper } from "./keeper.ts";
 import type { ComponentSpec, ComponentStatus, KeeperEvent, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 import { clientWords } from "../../test/hostile/client-words.ts";
 
-type Asked = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
+type Request = KeeperRequest extends infer R ? (R extends KeeperRequest ? Omit<R, "id"> : never) : never;
 
-/** A process that makes a second one in a session of its own, as PostgreSQL does with each backend. */
+/** A process with a child in a session of its own, like a PostgreSQL backend. */
 const family = ["sh", "-c", "setsid sleep 1000 & echo made; sleep 1000"];
 let directory: string;
 /** The clock of deadlines. */
@@ -52,7 +52,7 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
       logDirectory: directory,
       socketPath,
       agent: undefined,
-      successorOf: () => specOf("agent", []),
+      specOfMain: () => specOf("agent", []),
       bootMs: () => bootMs,
       now: Date.now,
       note,
@@ -66,12 +66,12 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
   });
 
   test("starts a component once and refuses a second start while it runs", async () => {
-    const reply = await agent.ask({ op: "start", component: specOf("engine", family) });
+    const reply = await agent.send({ op: "start", component: specOf("engine", family) });
     expect(statusIn(reply, "engine")).toMatchObject({ state: "running", starts: 1 });
-    expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: false });
+    expect(await agent.send({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: false });
   });
 
-  test("refuses words that every object knows, and goes on", async () => {
+  test("refuses names of object prototypes, and continues", async () => {
     for (const word of clientWords) {
       const tried = [
         { op: word },
@@ -80,101 +80,103 @@ describe.each(["namespace", "group"] as const)("a keeper with components by %s",
         { op: "start", component: { ...specOf("engine", family), stop: { signal: word, graceMs: 0 } } },
         JSON.parse(`{"op":"start","${word}":{},"component":{"${word}":1}}`) as object,
       ];
-      for (const request of tried) expect(await agent.ask(request as Asked), word).toMatchObject({ ok: false });
+      for (const request of tried) expect(await agent.send(request as Request), word).toMatchObject({ ok: false });
     }
-    expect(await agent.ask({ op: "status" })).toMatchObject({ ok: true, components: [] });
+    expect(await agent.send({ op: "status" })).toMatchObject({ ok: true, components: [] });
   });
 
-  test("says empty only when nothing of the component is left, although its first process was killed alone", async () => {
-    await agent.ask({ op: "start", component: specOf("engine", family) });
+  test("reports a component as empty only once none of its processes remains", async () => {
+    await agent.send({ op: "start", component: specOf("engine", family) });
     await until(() => markedProcesses(directory).length >= 2);
-    const { pid } = statusIn(await agent.ask({ op: "status" }), "engine");
+    const { pid } = statusIn(await agent.send({ op: "status" }), "engine");
     process.kill(pid as number, "SIGKILL");
     const ended = await agent.event((component) => component.state === "empty");
     expect(markedProcesses(directory)).toEqual([]);
     expect(ended.cause).toBe("exited");
-    expect(await agent.ask({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
+    expect(await agent.send({ op: "start", component: specOf("engine", family) })).toMatchObject({ ok: true });
   });
 
-  test("lets nothing run whose trace has no room, and starts it once there is some, whatever is left of the trace", async () => {
-    const inTheWay = join(directory, "engine.trace.new");
-    mkdirSync(inTheWay);
+  test("starts a component only if its trace can be written, whatever remains of an earlier trace", async () => {
+    const obstacle = join(directory, "engine.trace.new");
+    mkdirSync(obstacle);
     const component = specOf("engine", family);
-    expect(await agent.ask({ op: "start", component })).toMatchObject({ ok: false });
+    expect(await agent.send({ op: "start", component })).toMatchObject({ ok: false });
     expect(markedProcesses(directory)).toEqual([]);
-    rmSync(inTheWay, { recursive: true });
+    rmSync(obstacle, { recursive: true });
     writeFileSync(join(directory, "engine.trace"), "");
-    expect(await agent.ask({ op: "start", component })).toMatchObject({ ok: true });
+    expect(await agent.send({ op: "start", component })).toMatchObject({ ok: true });
   });
 
-  test("kills the component when its right runs out and not before", async () => {
-    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 300 } });
-    await agent.ask({ op: "extend", name: "engine", number: 7, leftMs: 500 });
+  test("kills the component at its deadline and not before", async () => {
+    await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
+    await agent.send({ op: "extend", name: "engine", number: 7, untilMs: bootMs + 500 });
     bootMs = 499;
     await sleep(300);
-    expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
+    expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
     bootMs = 500;
     const ended = await agent.event((component) => component.state === "empty");
     expect(ended.cause).toBe("deadline");
   });
 
-  test("takes a deadline by the host's clock, and one that is over ends the component at once", async () => {
-    await agent.ask({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
-    await agent.ask({ op: "extend", name: "engine", number: 7, leftMs: 1_000_000, untilMs: bootMs + 500 });
+  test("a deadline that has passed ends the component at once", async () => {
+    await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 300 } });
+    await agent.send({ op: "extend", name: "engine", number: 7, untilMs: bootMs + 500 });
     bootMs += 499;
     await sleep(300);
-    expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
-    await agent.ask({ op: "extend", name: "engine", number: 8, leftMs: 1_000_000, untilMs: bootMs - 1 });
+    expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
+    await agent.send({ op: "extend", name: "engine", number: 8, untilMs: bootMs - 1 });
     const ended = await agent.event((component) => component.state === "empty");
     expect(ended.cause).toBe("deadline");
   });
 
-  test("refuses an extension with a lower number and takes a deadline away with null", async () => {
-    await agent.ask({ op: "start", component: { ...specOf("engine", family), deadlineMs: 1_500 } });
-    await agent.ask({ op: "extend", name: "engine", number: 5, leftMs: null });
-    expect(await agent.ask({ op: "extend", name: "engine", number: 4, leftMs: 1 })).toMatchObject({ ok: false });
+  test("refuses an extension with a lower number, and removes a deadline with null", async () => {
+    await agent.send({ op: "start", component: { ...specOf("engine", family), untilMs: bootMs + 1_500 } });
+    await agent.send({ op: "extend", name: "engine", number: 5, leftMs: null });
+    expect(await agent.send({ op: "extend", name: "engine", number: 4, untilMs: bootMs + 1 })).toMatchObject({
+      ok: false,
+    });
     bootMs = 1_000_000;
     await sleep(300);
-    expect(statusIn(await agent.ask({ op: "status" }), "engine").state).toBe("running");
+    expect(statusIn(await agent.send({ op: "status" }), "engine").state).toBe("running");
   });
 
-  test("stops by the signal and answers when it is empty; the deaf are killed after their grace", async () => {
+  test("stops by the signal and responds once it is empty; SIGKILL follows the grace period", async () => {
     const deaf = ["sh", "-c", "trap '' TERM; echo deaf by now; sleep 1000 & wait"];
-    await agent.ask({ op: "start", component: specOf("engine", deaf) });
+    await agent.send({ op: "start", component: specOf("engine", deaf) });
     await until(() => logOf(directory).includes("deaf by now"));
-    const reply = await agent.ask({ op: "stop", name: "engine", signal: "SIGTERM", graceMs: 200 });
+    const reply = await agent.send({ op: "stop", name: "engine", signal: "SIGTERM", graceMs: 200 });
     expect(statusIn(reply, "engine")).toMatchObject({ state: "empty", cause: "requested" });
     expect(markedProcesses(directory)).toEqual([]);
   });
 
-  test("tells an agent that comes back what runs", async () => {
-    await agent.ask({ op: "start", component: specOf("engine", family) });
-    const before = statusIn(await agent.ask({ op: "status" }), "engine");
+  test("reports running components to an agent that reconnects", async () => {
+    await agent.send({ op: "start", component: specOf("engine", family) });
+    const before = statusIn(await agent.send({ op: "status" }), "engine");
     agent.close();
     agent = await dial(join(directory, "keeper.sock"));
-    expect(statusIn(await agent.ask({ op: "status" }), "engine")).toEqual(before);
+    expect(statusIn(await agent.send({ op: "status" }), "engine")).toEqual(before);
   });
 
-  test("keeps the newest segments of a log only", async () => {
+  test("retains only the newest segments of a log", async () => {
     const script = "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; sleep 1000";
     const log = { path: join(directory, "log"), maxBytes: 1000, keep: 3 };
-    await agent.ask({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
+    await agent.send({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
     await until(() => logOf(directory).includes("line 1999\n"));
     expect(readdirSync(directory).filter((name) => name.startsWith("log.")).length).toBeLessThanOrEqual(3);
   });
 
-  test("goes on with a log, and with what runs, where the next segment cannot be made", async () => {
+  test("continues log and component if the next segment cannot be created", async () => {
     const script = "until [ -e go ]; do sleep 0.01; done; seq 1000; sleep 1000";
     const log = { path: join(directory, "log"), maxBytes: 1000, keep: 3 };
-    await agent.ask({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
+    await agent.send({ op: "start", component: { ...specOf("engine", ["sh", "-c", script]), log } });
     mkdirSync(join(directory, "log.2"));
     writeFileSync(join(directory, "go"), "");
     await until(() => readFileSync(join(directory, "log.1"), "utf8").endsWith("\n1000\n"));
-    await agent.ask({ op: "start", component: specOf("other", ["sh", "-c", "echo hello; sleep 1000"]) });
+    await agent.send({ op: "start", component: specOf("other", ["sh", "-c", "echo hello; sleep 1000"]) });
   });
 
-  test("says why a program cannot start", async () => {
-    const reply = await agent.ask({ op: "start", component: { ...specOf("engine", family), cwd: "/nowhere" } });
+  test("reports why a program cannot start", async () => {
+    const reply = await agent.send({ op: "start", component: { ...specOf("engine", family), cwd: "/nowhere" } });
     expect(reply).toMatchObject({ ok: false });
   });
 });
@@ -201,35 +203,35 @@ describe("a keeper process", () => {
     return child;
   }
 
-  test("takes everything with it when it is killed", async () => {
+  test("ends all components when it is killed", async () => {
     const child = run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
     const log = { path: join(directory, "log", "engine.log"), maxBytes: 1 << 20, keep: 3 };
-    await agent.ask({ op: "start", component: { ...specOf("engine", family), log } });
+    await agent.send({ op: "start", component: { ...specOf("engine", family), log } });
     await until(() => markedProcesses(directory).length >= 2);
     child.kill("SIGKILL");
     await until(() => markedProcesses(directory).length === 0);
     agent.close();
   });
 
-  test("starts its agent again when that ends", async () => {
+  test("restarts its agent when that ends", async () => {
     run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
-    // It may have been started again before anybody listened.
+    // It may have been restarted before the test subscribed.
     await agent.event((component) => component.name === "agent" && component.starts >= 2);
     agent.close();
   });
 
-  test("stops what runs in order when it is told to end", async () => {
+  test("stops components in order when it is stopped", async () => {
     const child = run("/dev/null");
     await until(() => existsSync(join(directory, "keeper.sock")));
     const agent = await dial(join(directory, "keeper.sock"));
     const stop = { signal: "SIGTERM", graceMs: 60_000 } as const;
     const log = { path: join(directory, "log", "engine.log"), maxBytes: 1 << 20, keep: 3 };
     const polite = ["sh", "-c", "trap 'echo bye; exit 0' TERM; echo polite by now; while :; do sleep 0.05; done"];
-    await agent.ask({ op: "start", component: { ...specOf("engine", polite), stop, log } });
+    await agent.send({ op: "start", component: { ...specOf("engine", polite), stop, log } });
     await until(() => logOf(join(directory, "log"), "engine.log").includes("polite by now"));
     child.kill("SIGTERM");
     await until(() => child.exitCode !== null);
@@ -250,7 +252,7 @@ function specOf(name: string, argv: string[]): ComponentSpec {
   };
 }
 
-/** Processes that work in the test's own directory, the agent's own aside. */
+/** Processes with the test's working directory, except the agent. */
 function markedProcesses(path: string): string[] {
   return readdirSync("/proc").filter((pid) => {
     try {
@@ -288,7 +290,7 @@ async function dial(path: string) {
   });
   await once(socket, "connect");
   return {
-    ask(request: Asked): Promise<KeeperReply> {
+    send(request: Request): Promise<KeeperReply> {
       id += 1;
       socket.write(`${JSON.stringify({ ...request, id })}\n`);
       return new Promise((resolve) => waiting.set(id, resolve));

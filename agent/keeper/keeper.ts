@@ -1,67 +1,72 @@
 import { keeperProtocol } from "@holdfast/common/keeper-protocol.ts";
 import { type Component, type ComponentDeps, createComponent } from "./component.ts";
-import { requireName, requireSignal, requireSpec, requireTime } from "./component-spec.ts";
+import { requireName, requireSignal, requireSpec, requireDeadline } from "./component-spec.ts";
 import type { ComponentSpec, ComponentStatus, KeeperReply, KeeperRequest } from "./keeper-protocol.ts";
 import { type Caller, createKeeperServer } from "./keeper-server.ts";
 import { firstThreadCpuMs } from "./proc-table.ts";
-import { createRestarts } from "./restarts.ts";
-import { agentSlots, createSuccession } from "./succession.ts";
+import { createRestartBackOff } from "./restart-back-off.ts";
+import { agentSlots, createAgentHandover } from "./agent-handover.ts";
 
 export interface KeeperDeps extends Omit<ComponentDeps, "role" | "onChange"> {
   readonly socketPath: string;
-  /** Where logs are, whatever an agent asks for. */
+  /** Directory of all logs; an agent cannot choose another one. */
   readonly logDirectory: string;
-  /** The agent itself, started first and again whenever it ends, until another one takes its place. */
+  /** The agent, started first and restarted whenever it ends, until another agent replaces it. */
   readonly agent: ComponentSpec | undefined;
-  /** What runs the agent of this file instead; throws when it is none that the machine's agent may name. */
-  readonly successorOf: (main: string) => ComponentSpec;
+  /** Component of the agent in this file; throws for a file that the machine's agent may not name. */
+  readonly specOfMain: (main: string) => ComponentSpec;
   readonly note: (message: string, fields: object) => void;
 }
 
 export interface Keeper {
   start(): Promise<void>;
-  /** Stops every component in order, the agent last. */
+  /** Stops all components in reverse order of their start, the agent last. */
   stop(): Promise<void>;
 }
 
-/** An engine, its companions and one program: whoever asks for so many asks for names. */
-const mostComponents = 32;
+/** Limit for an engine, its companions, jobs and one program. */
+const maxComponents = 32;
 
-/** Owns the machine's processes. Agents come and go; what runs stays. */
+/**
+ * Owns the machine's processes. The keeper is the first program of a machine. It starts the agent, and engine processes
+ * ("components") on the agent's request, each in a sandbox of its own. Components survive the agent: a restarted or
+ * replaced agent finds them through `status`. A component with a deadline is killed when the deadline passes, which is
+ * how a primary without a primary lease is fenced.
+ */
 export function createKeeper(deps: KeeperDeps): Keeper {
   const { agent, note } = deps;
   const components = new Map<string, Component>();
   let stopping = false;
   const isAgent = (name: string) => agentSlots.some((slot) => slot === name);
-  const succession =
+  const handover =
     agent === undefined
       ? undefined
-      : createSuccession({
+      : createAgentHandover({
           ...deps,
           agent,
           component,
-          restarts: createRestarts(deps.now),
+          restarts: createRestartBackOff(deps.now),
           monotonicMs: deps.bootMs,
         });
 
   function component(name: string): Component {
-    const known = components.get(name);
-    if (known !== undefined) return known;
-    const made = createComponent(name, { ...deps, role: isAgent(name) ? "agent" : "engine", onChange });
-    components.set(name, made);
-    return made;
+    const existing = components.get(name);
+    if (existing !== undefined) return existing;
+    const created = createComponent(name, { ...deps, role: isAgent(name) ? "agent" : "engine", onChange });
+    components.set(name, created);
+    return created;
   }
 
   function onChange(status: ComponentStatus): void {
     note("component changed", { ...status });
     server.broadcast({ event: "component", component: status });
-    succession?.changed(status);
+    handover?.changed(status);
   }
 
-  async function answer(request: KeeperRequest, caller: Caller): Promise<KeeperReply> {
+  async function respond(request: KeeperRequest, caller: Caller): Promise<KeeperReply> {
     const gapMs = await perform(request, caller);
-    const told = [...components.values()].map((each) => each.status);
-    const all = request.op === "status" ? told.map(withCpuTime) : told;
+    const statuses = [...components.values()].map((each) => each.status);
+    const all = request.op === "status" ? statuses.map(withCpuTime) : statuses;
     return {
       id: request.id,
       ok: true,
@@ -76,50 +81,49 @@ export function createKeeper(deps: KeeperDeps): Keeper {
       case "start":
         if (stopping) throw new Error("the keeper stops");
         requireSpec(request.component, deps.logDirectory);
-        return commanded(caller, request.component.name).start(request.component);
+        return componentFor(caller, request.component.name).start(request.component);
       case "stop":
         requireSignal(request.signal);
-        return commanded(caller, request.name).stop(request.signal, request.graceMs);
+        return componentFor(caller, request.name).stop(request.signal, request.graceMs);
       case "signal":
         requireSignal(request.signal);
-        return commanded(caller, request.name).signal(request.signal);
+        return componentFor(caller, request.name).signal(request.signal);
       case "extend":
-        requireTime(request.untilMs);
-        return commanded(caller, request.name).extend(request.number, request.leftMs, request.untilMs);
+        return componentFor(caller, request.name).extend(request.number, requireDeadline(request));
       case "status":
         return;
       case "claim":
-        return agents().claim(caller, request.run);
+        return requireHandover().claim(caller, request.run);
       case "offer":
-        return agents().offer(caller, request.main, request.controller);
+        return requireHandover().offer(caller, request.main, request.controller);
       case "ready":
-        return agents().ready(caller, request.run);
+        return requireHandover().ready(caller, request.run);
       case "yield":
-        return agents().yield(caller, request.state);
+        return requireHandover().yield(caller, request.state);
       case "settled":
-        return agents().settled(caller, request.run);
+        return requireHandover().settled(caller, request.run);
       case "withdraw":
-        return agents().withdraw(caller);
+        return requireHandover().withdraw(caller);
       default:
         throw new Error("unknown request");
     }
   }
 
-  /** The component, for whoever is in charge. The agents are the keeper's own affair. */
-  function commanded(caller: Caller, name: unknown): Component {
+  /** Returns the component, for the agent in charge only. Agents themselves are managed by the keeper alone. */
+  function componentFor(caller: Caller, name: unknown): Component {
     requireName(name);
-    if (succession?.mayOrder(caller) === false) throw new Error("another agent is in charge");
+    if (handover?.mayOrder(caller) === false) throw new Error("another agent is in charge");
     if (agent !== undefined && isAgent(name)) throw new Error(`${name} is the keeper's own`);
-    if (!components.has(name) && components.size >= mostComponents) throw new Error("there are too many components");
+    if (!components.has(name) && components.size >= maxComponents) throw new Error("there are too many components");
     return component(name);
   }
 
-  function agents() {
-    if (succession === undefined || stopping) throw new Error("this keeper runs no agent");
-    return succession;
+  function requireHandover() {
+    if (handover === undefined || stopping) throw new Error("this keeper runs no agent");
+    return handover;
   }
 
-  const server = createKeeperServer(deps.socketPath, deps.owner, answer);
+  const server = createKeeperServer(deps.socketPath, deps.owner, respond);
 
   async function stopOne(each: Component): Promise<void> {
     const { signal, graceMs } = each.spec?.stop ?? { signal: "SIGTERM", graceMs: 0 };
@@ -129,13 +133,13 @@ export function createKeeper(deps: KeeperDeps): Keeper {
   return {
     async start() {
       await server.listen();
-      await succession?.start();
+      await handover?.start();
     },
     async stop() {
       stopping = true;
-      succession?.stop();
+      handover?.stop();
       const all = [...components.values()];
-      // What was started last leans on what was there before it.
+      // Components that were started last may depend on earlier ones.
       for (const each of all.reverse()) if (!isAgent(each.status.name)) await stopOne(each);
       for (const each of all) if (isAgent(each.status.name)) await stopOne(each);
       server.close();

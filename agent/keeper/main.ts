@@ -6,15 +6,15 @@ import { bootMs } from "./boot-clock.ts";
 import { chooseContainment, type Users } from "./containment.ts";
 import { createKeeper } from "./keeper.ts";
 import type { ComponentSpec } from "./keeper-protocol.ts";
-import { ensureDirectory, type Owner, openDirectory, settle } from "./kept-directory.ts";
-import { createNotes } from "./notes.ts";
+import { ensureDirectory, type Owner, openDirectory, setOwnership } from "./directory-handle.ts";
+import { createKeeperLog } from "./keeper-log.ts";
 
 /**
- * The keeper: first program of a machine. It imports nothing but Node itself, does what agents ask over its socket, and
- * holds what runs while agents come and go.
+ * The keeper is the first program of a machine. It imports nothing but Node and two files of its own repository, serves
+ * agents over its socket, and owns the components while agents come and go.
  *
- * Node can reap only its own children, so where a machine has a root of its own, the image's init stands in front and inherits
- * orphans. Few reach that: every component is in a PID namespace of its own, and the namespace's end takes them all.
+ * Node reaps only its own children, so a machine with a root of its own has the image's init in front, which inherits
+ * orphans. There are few: every component has a PID namespace of its own, whose end ends all its processes.
  */
 const environment = process.env;
 const stateDir = environment["HOLDFAST_STATE_DIR"] ?? "/var/lib/holdfast";
@@ -30,7 +30,7 @@ const agent: ComponentSpec = {
   name: "agent",
   argv: [
     process.execPath,
-    // A small young generation: an idle machine is to cost little.
+    // A small young generation keeps the memory of an idle agent low.
     "--max-semi-space-size=1",
     environment["HOLDFAST_AGENT_MAIN"] ?? join(import.meta.dirname, "..", "src", "main.ts"),
   ],
@@ -43,7 +43,7 @@ const agent: ComponentSpec = {
     HOLDFAST_STATE_DIR: stateDir,
     HOLDFAST_RUN_DIR: runDir,
     HOLDFAST_KEEPER_SOCKET: socketPath,
-    // The same for every agent of this start of the machine.
+    // Shared by all agents of this start of the machine.
     HOLDFAST_MACHINE_START: environment["HOLDFAST_MACHINE_START"] ?? randomUUID(),
   },
   cwd: stateDir,
@@ -52,11 +52,11 @@ const agent: ComponentSpec = {
   deadlineMs: null,
 };
 
-/** Where agents keep the code that controllers sent them: each state of it in a directory of its own. */
+/** Agents store releases that controllers sent here, each in a directory named by its digest. */
 const receivedCode = join(stateDir, "code");
 
-/** The same agent from another file; what Node compiles of it goes with it. */
-function successorOf(main: string): ComponentSpec {
+/** Component of the agent in another file, with a compile cache of its own. */
+function specOfMain(main: string): ComponentSpec {
   if (dirname(dirname(main)) !== receivedCode) throw new Error(`${main} is not below ${receivedCode}`);
   return {
     ...agent,
@@ -65,33 +65,36 @@ function successorOf(main: string): ComponentSpec {
   };
 }
 
-// Modes mean what they say, whoever started this.
+// Modes apply exactly, whatever the umask of the caller.
 process.umask(0o022);
 
 const ownerOf = (user: keyof Users): Owner | undefined => users && { user: users[user], group: users.engine };
 
-/** The engine passes through the agent's directories to what is there for it; its own the agent can work in too. */
+/**
+ * Directories with owner and mode. The engine's user may traverse the agent's directories to reach files shared with
+ * it, and the agent may write in the engine's. `own` is a subdirectory with the same owner and mode.
+ */
 const directories: readonly (readonly [path: string, owner: Owner | undefined, mode: number, own?: string])[] = [
   [stateDir, ownerOf("agent"), 0o710, "instance"],
-  // The socket's directory stays the keeper's.
+  // Stays owned by the keeper, which serves its socket there.
   [runDir, undefined, 0o755],
   [join(runDir, "engine"), ownerOf("engine"), 0o770],
   [environment["HOLDFAST_DATA_DIR"] ?? "/data", ownerOf("engine"), 0o770],
 ];
 for (const [path, owner, mode, own] of directories) {
   mkdirSync(path, { recursive: true });
-  // Where these are is the provider's choice; what is inside of one that is the agent's, the agent's.
+  // The provider may make the path a symbolic link; below it, names belong to the agent.
   const directory = openDirectory(realpathSync(path));
-  settle(directory, owner, mode);
+  setOwnership(directory, owner, mode);
   if (own !== undefined) {
     const inside = ensureDirectory(directory, own, owner);
-    settle(inside, owner, mode);
+    setOwnership(inside, owner, mode);
     inside.close();
   }
   directory.close();
 }
 const containment = chooseContainment(users);
-const note = createNotes(
+const note = createKeeperLog(
   (line) => {
     process.stderr.write(line);
   },
@@ -111,7 +114,7 @@ const keeper = createKeeper({
   logDirectory,
   owner: users?.agent,
   agent,
-  successorOf,
+  specOfMain,
   bootMs,
   now: Date.now,
   note,

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { firstThreadCpuMs } from "./proc-table.ts";
 
-test("a thread that works has more and more CPU time, one that stands still has none more, one that ended has none", async () => {
+test("CPU time grows for a busy thread only, and an ended one has none", async () => {
   const child = spawn("sh", ["-c", "while :; do :; done"]);
   const pid = child.pid ?? 0;
   const before = firstThreadCpuMs(pid) ?? Number.NaN;

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** One process by number and start, so that a number used again is told apart. */
+/** Identifies a process by PID and start time, so that a reused PID differs. */
 export interface ProcessId {
   readonly pid: number;
-  /** Ticks since boot. */
+  /** Clock ticks since boot, field 22 of /proc/PID/stat (proc(5)). */
   readonly startTicks: string;
 }
 
@@ -13,32 +13,32 @@ interface ProcessStat extends ProcessId {
   readonly group: number;
 }
 
-/** Numbers of all processes that this namespace shows. */
+/** PIDs of all processes visible in this namespace. */
 export function allPids(): number[] {
   return readdirSync("/proc").map(Number).filter(Number.isInteger);
 }
 
-/** Undefined for a process that is gone. */
+/** Undefined if the process has ended. */
 export function statOf(pid: number): ProcessStat | undefined {
   const text = readOr(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
   if (text === undefined) return undefined;
-  // The name, in parentheses, may hold anything.
+  // The command name, in parentheses, may contain blanks and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state = "", parent = "", group = ""] = fields;
   return { pid, state, parent: Number(parent), group: Number(group), startTicks: fields[19] ?? "" };
 }
 
-/** Linux counts CPU time for users in hundredths of a second, whatever its own clock is. */
+/** USER_HZ is 100 on Linux, whatever the kernel's own clock is. */
 const tickMs = 10;
 
-/** CPU time in milliseconds of a process's first thread; undefined for one that is gone. */
+/** CPU time of a process's first thread in milliseconds; undefined if the process has ended. */
 export function firstThreadCpuMs(pid: number): number | undefined {
   const text = readOr(() => readFileSync(`/proc/${pid}/task/${pid}/stat`, "latin1"));
   const fields = text?.slice(text.lastIndexOf(")") + 2).split(" ");
   return fields && (Number(fields[11]) + Number(fields[12])) * tickMs;
 }
 
-/** Is it there and not just waiting to be reaped? */
+/** True while the process runs; false once it has ended, even if it is not reaped yet. */
 export function isAlive({ pid, startTicks }: ProcessId): boolean {
   const stat = statOf(pid);
   return stat !== undefined && stat.startTicks === startTicks && stat.state !== "Z" && stat.state !== "X";
@@ -49,7 +49,7 @@ export function linkOf(pid: number, name: string): string | undefined {
   return readOr(() => readlinkSync(`/proc/${pid}/${name}`));
 }
 
-/** A process may end between any two calls: then there is nothing to read. */
+/** A process may end between any two calls; there is nothing to read then. */
 function readOr(read: () => string): string | undefined {
   try {
     return read();

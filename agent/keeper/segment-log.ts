@@ -1,23 +1,23 @@
 import { closeSync, fstatSync, readdirSync, rmSync, write } from "node:fs";
 import { basename, dirname } from "node:path";
-import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./kept-directory.ts";
+import { ensureDirectory, openDirectory, openForAppending, type Owner } from "./directory-handle.ts";
 
-/** A log in numbered segments `<path>.<n>`. The numbers only grow, so that a position in it outlives rotation. */
+/** A log in numbered segments `<path>.<n>`. Numbers only grow, so a position in the log stays valid across rotation. */
 export interface SegmentLog {
-  /** Never waits: what the disk cannot take in time is dropped, and a line says how much. */
+  /** Never blocks: bytes that the disk does not take in time are dropped, and a line of the log has their number. */
   append(bytes: Buffer): void;
-  /** Takes nothing more; resolves when what was appended before is written. */
+  /** Accepts nothing more; resolves once everything appended before is written. */
   close(): Promise<void>;
 }
 
-const largestBacklogBytes = 1 << 20;
+const maxBacklogBytes = 1 << 20;
 
 export interface SegmentLogSettings {
-  /** The directory of logs is made when it is missing, the one that it is in has to be there. */
+  /** Base path of the segments. Its directory is created if it is missing; the parent must exist. */
   readonly path: string;
   readonly maxBytes: number;
   readonly keep: number;
-  /** User who may read it, and to whom the directory belongs; undefined when that is who runs this. */
+  /** User who may read the log and owns its directory; undefined for the user of this process. */
   readonly owner: number | undefined;
 }
 
@@ -55,10 +55,10 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
     writing = true;
     write(file, bytes, (error, written) => {
       writing = false;
-      const taken = error === null ? written : 0;
-      size += taken;
-      // A full disk: the engine's own work matters more than its words.
-      droppedBytes += bytes.byteLength - taken;
+      const writtenBytes = error === null ? written : 0;
+      size += writtenBytes;
+      // The disk is full. The engine's work matters more than its log.
+      droppedBytes += bytes.byteLength - writtenBytes;
       flush();
     });
   }
@@ -78,7 +78,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
     try {
       file = open(segment + 1);
     } catch {
-      // No room for another one, and no reason to end all that runs: this one goes on.
+      // The disk has no space for another segment: the current one grows further instead of failing.
       return;
     }
     closeSync(before);
@@ -90,7 +90,7 @@ export function createSegmentLog({ path, maxBytes, keep, owner }: SegmentLogSett
   return {
     append(bytes) {
       if (closing) return;
-      if (backlogBytes + bytes.byteLength > largestBacklogBytes) {
+      if (backlogBytes + bytes.byteLength > maxBacklogBytes) {
         droppedBytes += bytes.byteLength;
         return;
       }
@@ -121,7 +121,7 @@ function openLogs(path: string, owner: Owner | undefined) {
   }
 }
 
-/** Numbers of the segments that are there, the oldest first. */
+/** Numbers of the existing segments, oldest first. */
 export function segmentsOf(path: string): number[] {
   const prefix = `${basename(path)}.`;
   return readdirSync(dirname(path))

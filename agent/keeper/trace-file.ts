@@ -1,16 +1,16 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { CageTrace } from "./cage.ts";
+import type { SandboxTrace } from "./sandbox.ts";
 
-/** Writes the trace of what runs now: whoever reads it, whenever this process is killed, finds it whole or not at all. */
-export function writeTrace(path: string, trace: CageTrace): void {
+/** Writes the trace atomically: a reader finds the complete trace or none, whenever this process is killed. */
+export function writeTrace(path: string, trace: SandboxTrace): void {
   writeFileSync(`${path}.new`, JSON.stringify(trace), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-/** Undefined where there is none, and for one that a loss of power cut off: nothing that ran then is left. */
-export function readTrace(path: string): CageTrace | undefined {
+/** Undefined if there is no trace, or if a power failure truncated it, which no process survives. */
+export function readTrace(path: string): SandboxTrace | undefined {
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as CageTrace;
+    return JSON.parse(readFileSync(path, "utf8")) as SandboxTrace;
   } catch (error) {
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

@@ -12,7 +12,7 @@ import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/hol
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, onTestFinished, test } from "vitest";
-import { killQuietly } from "../keeper/kill-quietly.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
@@ -24,20 +24,20 @@ const password = "a-password-of-the-test";
 const key = { id: "k-1", secret: randomBytes(32).toString("base64") };
 const rows = 200_000;
 const frameBytes = 4 + 65_536 + 16;
-/** So many parts go to the store at a time. */
+/** Number of parts stored in parallel. */
 const partsAtOnce = 3;
 
-/** One backup that was interrupted and begun anew, and what becomes of restores when somebody changed it in the store. */
+/** A backup that is interrupted and repeated, and restores of it after it was changed in the store. */
 describe.skipIf(skipped !== undefined)(
   `backups that are killed or tampered with${skipped === undefined ? "" : ` (skipped: ${skipped})`}`,
   () => {
     let store: TestStore;
     let source: AgentMachine;
     let target: AgentMachine;
-    /** The backup that all restores here are of: its second attempt. */
-    let whole: BackupReader;
-    let told: BackupObservation;
-    /** Another one of the same service, under the same key. */
+    /** The backup of all restores here: its second attempt. */
+    let intact: BackupReader;
+    let observation: BackupObservation;
+    /** Another backup of the same service under the same key. */
     let older: BackupReader;
 
     beforeAll(async () => {
@@ -48,7 +48,7 @@ describe.skipIf(skipped !== undefined)(
       target = await startAgentMachine({ engine: "postgresql", version: "17", spec: { ...spec, serviceId: "s-2" } });
       for (const each of [source, target]) each.controller.signer = store.signer;
       expect((await source.converge()).failure).toBeUndefined();
-      // Some parts are of this table alone; nothing changes it any more.
+      // Some parts contain only this table, which does not change any more.
       await sql(
         source,
         `CREATE TABLE kept AS SELECT i, repeat(md5(i::text), 8) AS line FROM generate_series(1, ${rows}) i`,
@@ -70,13 +70,13 @@ describe.skipIf(skipped !== undefined)(
       }
     }
 
-    const placeOf = (backup: string, attempt: number) => ({ service: "s-1", backup, attempt });
+    const locationOf = (backup: string, attempt: number) => ({ service: "s-1", backup, attempt });
     const seen = () => source.controller.observations.at(-1)?.backup;
 
     async function begin(backupId: string, attempt: number): Promise<void> {
       const input = { case: "startBackup", value: { backupId, attempt, kind: "full", key } } as const;
       const of = { ...source.header, lane: Lane.CONTROL, class: TaskClass.QUICK };
-      // The one of before may be on its way out, though it is stored.
+      // The previous job may still be ending, although its backup is stored.
       await waitUntil("it may begin", async () => {
         const { failure } = await source.controller.perform({ ...of, input });
         if (failure?.retryable !== true) expect(failure).toBeUndefined();
@@ -95,46 +95,46 @@ describe.skipIf(skipped !== undefined)(
 
     function open(backup: string, attempt: number): Promise<BackupReader> {
       const sealing = { id: key.id, secret: Buffer.from(key.secret, "base64") };
-      return openBackup({ place: placeOf(backup, attempt), key: sealing, get: store.objects.get });
+      return openBackup({ place: locationOf(backup, attempt), key: sealing, get: store.objects.get });
     }
 
     async function storedBy(backup: string, attempt: number): Promise<string[]> {
-      const { objects } = await store.objects.list(attemptPrefix(placeOf(backup, attempt)), { limit: 1_000 });
+      const { objects } = await store.objects.list(attemptPrefix(locationOf(backup, attempt)), { limit: 1_000 });
       return objects.map(({ key: name }) => name).filter((name) => /\/\d{6}$/.test(name));
     }
 
-    /** What is in a part, whatever it is called. */
+    /** Digests of the parts' contents, whatever their names. */
     async function contentOf(object: string): Promise<string> {
       const stored = await store.objects.get(object);
       if (stored === undefined) throw new Error(`${object} is not there`);
-      const expected = { ...labelsOf(partFormat, placeOf("b-1", 0), object), keyVersion: key.id };
+      const expected = { ...labelsOf(partFormat, locationOf("b-1", 0), object), keyVersion: key.id };
       const plain = await buffer(openStream(stored, expected, () => Buffer.from(key.secret, "base64")));
       return createHash("sha256").update(plain).digest("hex");
     }
 
-    test("one whose component was killed takes over what is stored, and stores again what was under way at most", async () => {
+    test("after a kill of its component, a backup repeats at most the parts in flight", async () => {
       await begin("b-1", 1);
       await waitUntil("some of it is stored", async () => (await storedBy("b-1", 1)).length >= 3, { everyMs: 5 });
       await store.stop();
-      for (const pid of source.pidsOfCode("backup")) killQuietly(pid, "SIGKILL");
+      for (const pid of source.pidsOfCode("backup")) signalIfAlive(pid, "SIGKILL");
       expect(await ended("b-1", 1)).toMatchObject({ state: "failed", errorCode: "interrupted" });
       await store.start();
 
       await begin("b-1", 2);
-      told = await ended("b-1", 2);
-      expect(told).toMatchObject({ state: "stored", error: "" });
-      whole = await open("b-1", 2);
-      await whole.verify("all");
+      observation = await ended("b-1", 2);
+      expect(observation).toMatchObject({ state: "stored", error: "" });
+      intact = await open("b-1", 2);
+      await intact.verify("all");
       const [first, second] = [await storedBy("b-1", 1), await storedBy("b-1", 2)];
-      const takenOver = first.filter((name) => whole.objects.has(name));
+      const takenOver = first.filter((name) => intact.objects.has(name));
       expect(takenOver.length).toBeGreaterThan(0);
-      expect(second.filter((name) => !whole.objects.has(name))).toEqual([]);
+      expect(second.filter((name) => !intact.objects.has(name))).toEqual([]);
       const isNew = new Set(await Promise.all(second.map(contentOf)));
       expect(isNew.size).toBe(second.length);
       const again = (await Promise.all(first.map(contentOf))).filter((content) => isNew.has(content));
-      // Of those the store had, and nobody had heard so.
+      // Parts that the store had without an acknowledgment.
       expect(again.length).toBeLessThanOrEqual(partsAtOnce);
-      // Nothing of it is left beside the data.
+      // No file of it remains beside the data.
       expect(await source.asEngine(["ls", join(source.directory, "data")])).not.toContain("backup.parts");
     });
 
@@ -142,8 +142,8 @@ describe.skipIf(skipped !== undefined)(
     const fileOf = (object: string) => join(store.directory, object);
     /** The largest part: it has many frames. */
     function partOf(reader: BackupReader): string {
-      const [largest] = partsOf(reader).toSorted((a, b) => b.bytes - a.bytes);
-      return largest?.object ?? "";
+      const [biggest] = partsOf(reader).toSorted((a, b) => b.bytes - a.bytes);
+      return biggest?.object ?? "";
     }
     const headOf = (sealed: Buffer) => 9 + sealed.readUInt32BE(5);
     function frames(sealed: Buffer): { readonly head: Buffer; readonly at: (index: number) => Buffer } {
@@ -189,7 +189,7 @@ describe.skipIf(skipped !== undefined)(
       ],
     ];
     function otherPart(): string {
-      return partsOf(whole).find(({ object }) => object !== partOf(whole))?.object ?? "";
+      return partsOf(intact).find(({ object }) => object !== partOf(intact))?.object ?? "";
     }
     function changedAt(sealed: Buffer, at: number): Buffer {
       const changed = Buffer.from(sealed);
@@ -203,18 +203,18 @@ describe.skipIf(skipped !== undefined)(
       return create(RestoreSourceSchema, {
         restoreId: `r-${restores}`,
         serviceId: "s-1",
-        backup: { backupId: "b-1", attempt: 2, key: { ...key, secret }, manifestSha256: told.manifestSha256 },
+        backup: { backupId: "b-1", attempt: 2, key: { ...key, secret }, manifestSha256: observation.manifestSha256 },
         target: { target: { case: "backupEnd", value: true } },
       });
     }
 
-    /** A whole restore came to nothing for good, said so, and no engine runs over what it left. */
+    /** Expects that a restore failed permanently and reported so, and that no engine runs over its remains. */
     async function refused(secret?: string): Promise<void> {
       const { observations } = target.controller;
       observations.splice(0);
       const { failure } = await target.converge({ source: sourceOf(secret) });
       expect(failure?.message).toContain("The restore failed: ");
-      const newest = await waitUntil("it is told", () => {
+      const newest = await waitUntil("it is reported", () => {
         const restore = observations.at(-1)?.restore;
         return restore?.state === "failed" ? restore : undefined;
       });
@@ -224,14 +224,14 @@ describe.skipIf(skipped !== undefined)(
       expect(target.pidsOf("/postgres")).toEqual([]);
     }
 
-    test("an older backup of the same data is there", async () => {
+    test("an older backup of the same data exists", async () => {
       await begin("b-0", 1);
       expect(await ended("b-0", 1)).toMatchObject({ state: "stored" });
       older = await open("b-0", 1);
     });
 
-    test.each(tampers)("a part %s fails a whole restore", async (_, change) => {
-      const file = fileOf(partOf(whole));
+    test.each(tampers)("a part %s fails the restore", async (_, change) => {
+      const file = fileOf(partOf(intact));
       const before = await readFile(file);
       const after = await change(before);
       expect(after.equals(before)).toBe(false);
@@ -243,15 +243,15 @@ describe.skipIf(skipped !== undefined)(
       }
     });
 
-    test("a wrong key fails a whole restore", () => refused(randomBytes(32).toString("base64")));
+    test("a wrong key fails the restore", () => refused(randomBytes(32).toString("base64")));
 
-    test("the same backup, untouched, restores on the machine where it failed so often", async () => {
+    test("the untouched backup restores on the machine on which the restore failed", async () => {
       expect((await target.converge({ source: sourceOf() })).failure).toBeUndefined();
       const [row] = await sql(target, "SELECT count(*)::int AS count FROM kept");
       expect(row).toEqual({ count: rows });
     });
 
-    test("one whose component is killed in a restore restores as a whole the next time", async () => {
+    test("a restore whose component was killed completes on the next attempt", async () => {
       const next = sourceOf();
       const converging = target.converge({ source: next });
       const fetched = () => target.controller.observations.at(-1)?.restore;
@@ -262,7 +262,7 @@ describe.skipIf(skipped !== undefined)(
           everyMs: 5,
         },
       );
-      for (const pid of target.pidsOfCode("backup")) killQuietly(pid, "SIGKILL");
+      for (const pid of target.pidsOfCode("backup")) signalIfAlive(pid, "SIGKILL");
       expect((await converging).failure?.message).toContain("It ended before it was done.");
       expect((await target.converge({ source: next })).failure).toBeUndefined();
       const [row] = await sql(target, "SELECT count(*)::int AS count FROM kept");
@@ -270,24 +270,24 @@ describe.skipIf(skipped !== undefined)(
       expect(await target.asEngine(["ls", join(target.directory, "data")])).not.toContain("scratch");
     });
 
-    test("the probe and the right keep their time beside backups at full speed", async () => {
+    test("probes and primary lease are on time during backups at full speed", async () => {
       expect((await source.converge(primaryByRight)).failure).toBeUndefined();
       const { port } = source.endpoint.instance.spec;
       const owner = new Client({ host: join(source.directory, "run/engine"), port, user: "holdfast" });
       await owner.connect();
       onTestFinished(() => owner.end());
-      const ask = async (text: string) => (await owner.query<{ at: Date }>(text)).rows;
-      const pace = await watchPace(source, ask, async () => {
+      const queryTime = async (text: string) => (await owner.query<{ at: Date }>(text)).rows;
+      const gapsSeen = await watchPace(source, queryTime, async () => {
         const until = Date.now() + 8_000;
         for (let attempt = 1; Date.now() < until; attempt += 1) {
           await begin("b-pace", attempt);
           expect(await ended("b-pace", attempt)).toMatchObject({ state: "stored", error: "" });
         }
       });
-      for (const gaps of [pace.probes, pace.rights]) expect(gaps.length).toBeGreaterThan(4);
-      // An engine that was not seen to answer for five seconds is silent.
-      expect(Math.max(...pace.probes)).toBeLessThan(5_000);
-      expect(Math.max(...pace.rights)).toBeLessThan(rightMs - 1_000);
+      for (const gaps of [gapsSeen.probes, gapsSeen.rights]) expect(gaps.length).toBeGreaterThan(4);
+      // An engine without a response for five seconds counts as unresponsive.
+      expect(Math.max(...gapsSeen.probes)).toBeLessThan(5_000);
+      expect(Math.max(...gapsSeen.rights)).toBeLessThan(rightMs - 1_000);
     });
   },
 );

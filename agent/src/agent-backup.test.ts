@@ -13,7 +13,7 @@ import { type BackupObservation, RestoreSourceSchema } from "@holdfast/proto/hol
 import { Lane, TaskClass, type TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, onTestFinished, test } from "vitest";
-import { killQuietly } from "../keeper/kill-quietly.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { startTestStore, type TestStore } from "../../test/support/controller/store.ts";
@@ -111,12 +111,12 @@ describe.skipIf(skipped !== undefined)(
       return owner;
     }
 
-    /** As the agent does by itself every few seconds: by it is told what is durable. */
+    /** As the agent does every few seconds: it reports what is durable. */
     async function beat(): Promise<void> {
       await (await openOwner()).query("UPDATE holdfast.heartbeat SET at = clock_timestamp()");
     }
 
-    /** What leads from the contents of an engine to other ones. */
+    /** Statements that change the contents of an engine. */
     async function connectionsOf(machine: AgentMachine) {
       const owner = await openOwner(machine, "defaultdb");
       const feeds = await owner.query("SELECT subname, subenabled, subslotname FROM pg_subscription");
@@ -138,15 +138,15 @@ describe.skipIf(skipped !== undefined)(
         "CREATE USER MAPPING FOR PUBLIC SERVER elsewhere OPTIONS (password 'p', user 'u')",
       ])
         await owner.query(statement);
-      const made = await backup("b-1");
-      expect(made).toMatchObject({ state: "stored", error: "" });
-      expect(Number(made.sourceBytes)).toBeGreaterThan(10_000_000);
-      // A reader that is not ours opens it as well.
+      const taken = await backup("b-1");
+      expect(taken).toMatchObject({ state: "stored", error: "" });
+      expect(Number(taken.sourceBytes)).toBeGreaterThan(10_000_000);
+      // An independent reader opens it as well.
       if (python) expect(await listedByPython(store.directory, key)).toContain("global/pg_control");
       const restoreSource = create(RestoreSourceSchema, {
         restoreId: "r-1",
         serviceId: "s-1",
-        backup: { backupId: "b-1", attempt: 1, key, manifestSha256: made.manifestSha256 },
+        backup: { backupId: "b-1", attempt: 1, key, manifestSha256: taken.manifestSha256 },
         target: { target: { case: "backupEnd", value: true } },
       });
       expect((await target.converge({ source: restoreSource })).failure).toBeUndefined();
@@ -161,12 +161,12 @@ describe.skipIf(skipped !== undefined)(
       );
       expect(row).toEqual(before);
       await expect(sql(target, "SELECT 1", password)).rejects.toThrow("password authentication failed");
-      const known = { umoptions: ["user=u"] };
+      const options = { umoptions: ["user=u"] };
       expect(await connectionsOf(target)).toEqual({
         feeds: [{ subname: "feed", subenabled: false, subslotname: null }],
         mappings: [
-          { usename: "app_user", ...known },
-          { usename: "public", ...known },
+          { usename: "app_user", ...options },
+          { usename: "public", ...options },
         ],
       });
       expect((await connectionsOf(source)).feeds).toEqual([{ subname: "feed", subenabled: true, subslotname: "feed" }]);
@@ -175,7 +175,7 @@ describe.skipIf(skipped !== undefined)(
       await owner.query("DROP SUBSCRIPTION feed");
       const seen = target.controller.observations.at(-1)?.restore;
       expect(seen).toMatchObject({ restoreId: "r-1", state: "finished", lockedUsers: ["made_in_sql"] });
-      // The same source again is no reason to do anything.
+      // The same source again changes nothing.
       await sql(target, "CREATE TABLE after (i int)", newPassword);
       expect((await target.converge({ source: restoreSource })).failure).toBeUndefined();
       const { observations } = target.controller;
@@ -185,7 +185,7 @@ describe.skipIf(skipped !== undefined)(
       await sql(target, "SELECT * FROM after", newPassword);
     });
 
-    test("the last backup of a service has all that tasks acknowledged, and none is acknowledged once it began", async () => {
+    test("the last backup of a service has every acknowledged task, and none is acknowledged once it began", async () => {
       const acknowledged: string[] = [];
       let isOver = false;
       const put = (username: string) =>
@@ -227,18 +227,18 @@ describe.skipIf(skipped !== undefined)(
       expect((await source.converge({ closed: false, allowedCidrs: ["127.0.0.0/8"] })).failure).toBeUndefined();
     });
 
-    test("a backup goes on without its agent, and tells when it was cancelled or killed", async () => {
+    test("a backup survives its agent, and reports a cancellation or a kill", async () => {
       await store.stop();
       const begin = (backupId: string) =>
         perform(source, { case: "startBackup", value: { backupId, attempt: 1, kind: "full", key, background: true } });
       const seen = () => source.controller.observations.at(-1)?.backup;
       expect((await begin("b-agent")).failure).toBeUndefined();
-      // The same again is the same; another one waits for its end.
+      // The same backup again changes nothing; another one waits until it ends.
       expect((await begin("b-agent")).failure).toBeUndefined();
       expect((await begin("b-other")).failure).toMatchObject({ code: "not_ready", retryable: true });
-      // It leaves the machine to the engine.
+      // It runs at a low priority.
       const priorities = () => source.pidsOfCode("backup").map((pid) => getPriority(pid));
-      await waitUntil("it runs when nobody else does", () => priorities().includes(19));
+      await waitUntil("it runs at a low priority", () => priorities().includes(19));
       const [agent = 0] = source.pidsOfCode("main");
       process.kill(agent, "SIGKILL");
       await waitUntil("another agent is there", () => source.controller.hellos.length > 1);
@@ -253,23 +253,23 @@ describe.skipIf(skipped !== undefined)(
       expect(cancelled.output.value).toMatchObject({ backup: { backupId: "b-cancelled", state: "cancelled" } });
       await begin("b-killed");
       await waitUntil("it runs", () => source.pidsOf("pg_basebackup").length > 0);
-      for (const pid of source.pidsOfCode("backup")) killQuietly(pid, "SIGKILL");
-      await waitUntil("it is told", () => seen()?.backupId === "b-killed" && seen()?.state === "failed");
+      for (const pid of source.pidsOfCode("backup")) signalIfAlive(pid, "SIGKILL");
+      await waitUntil("it is reported", () => seen()?.backupId === "b-killed" && seen()?.state === "failed");
       expect(seen()).toMatchObject({ errorCode: "interrupted" });
       expect(source.pidsOf("pg_basebackup")).toEqual([]);
       await store.start();
       expect(await backup("b-killed", 2)).toMatchObject({ state: "stored", attempt: 2 });
     });
 
-    test("the log is archived through an outage of the store and a restart of the engine, and restores to any second", async () => {
+    test("the log is archived across an outage of the store and a restart, and restores to any second", async () => {
       const archive = { archiveId: "a-1", key: logKey, idleMs: 500 };
       expect((await source.converge({ archive })).failure).toBeUndefined();
       const seen = () => source.controller.observations.at(-1)?.archive;
       const describe = () =>
         `${JSON.stringify(seen(), (_, v: unknown) => (typeof v === "bigint" ? String(v) : v))}\n${source.log()}`;
       await waitUntil("something is archived", () => (seen()?.lastSequence ?? 0n) > 0n, { describe });
-      const made = await backup("b-2");
-      expect(made).toMatchObject({ state: "stored", error: "" });
+      const taken = await backup("b-2");
+      expect(taken).toMatchObject({ state: "stored", error: "" });
       await sql(source, "CREATE TABLE noted (i int, at timestamptz DEFAULT clock_timestamp())");
       const acknowledged: { i: number; atMs: number }[] = [];
       const note = async (count: number) => {
@@ -304,7 +304,7 @@ describe.skipIf(skipped !== undefined)(
         { max_prepared_transactions: 0, max_locks_per_transaction: 64 },
         { max_prepared_transactions: 10, max_locks_per_transaction: 128 },
       ]);
-      // After a gap another archive begins, in the same term.
+      // After a gap another archive starts in the same term.
       const next = { archiveId: "a-2", key: otherLogKey, idleMs: 1_000 };
       expect((await source.converge({ archive: next })).failure).toBeUndefined();
       await sql(source, "CREATE TABLE after_the_gap ()");
@@ -316,7 +316,7 @@ describe.skipIf(skipped !== undefined)(
           source: create(RestoreSourceSchema, {
             restoreId: id,
             serviceId: "s-1",
-            backup: { backupId: "b-2", attempt: 1, key, manifestSha256: made.manifestSha256 },
+            backup: { backupId: "b-2", attempt: 1, key, manifestSha256: taken.manifestSha256 },
             logs,
             target: { target: { case: "time", value: timestampFromMs(targetMs) } },
           }),
@@ -324,11 +324,11 @@ describe.skipIf(skipped !== undefined)(
       for (const [index, atMs] of [untilMs, acknowledged[11]?.atMs ?? 0].entries()) {
         expect((await restoreTo(`r-time-${index}`, atMs)).failure).toBeUndefined();
         const rows = await sql(target, "SELECT i FROM noted ORDER BY i", newPassword);
-        // Times are whole milliseconds: within the target's own one nobody knows which came first.
+        // Times have millisecond resolution; the order within the target's millisecond is undefined.
         const before = acknowledged.filter((each) => each.atMs < atMs).map(({ i }) => ({ i }));
         const after = acknowledged.filter((each) => each.atMs > atMs).length;
         expect(rows.slice(0, before.length)).toEqual(before);
-        // What was under way at that moment may be there.
+        // Writes in flight at that time may be included.
         expect(rows.length - before.length).toBeLessThanOrEqual(Math.min(1, after));
       }
       const late = await restoreTo("r-late", Date.now() + 3_600_000);
@@ -340,7 +340,7 @@ describe.skipIf(skipped !== undefined)(
       await expect(sql(target, "SELECT 1", newPassword)).rejects.toThrow("ECONNREFUSED");
     });
 
-    test("the log goes on through another archive, key and term, and is restored across them, with no hole between", async () => {
+    test("the log is restored without a gap across archives, keys and terms", async () => {
       const seen = () => source.controller.observations.at(-1)?.archive;
       const describe = () =>
         `${JSON.stringify(seen(), (_, v: unknown) => (typeof v === "bigint" ? String(v) : v))}\n${source.log()}`;
@@ -352,12 +352,12 @@ describe.skipIf(skipped !== undefined)(
         const durableMs = () => timestampMs(seen()?.durableTime ?? timestampFromMs(0));
         await waitUntil(what, () => seen()?.archiveId === "a-3" && durableMs() > untilMs, { describe });
       };
-      // Its numbers go on behind those of the archive before: nothing is written twice.
+      // Its object numbers continue after the earlier archive's, so nothing is overwritten.
       expect((await source.converge({ archive })).failure).toBeUndefined();
-      await durable("another archive has begun");
+      await durable("another archive has started");
       const first = seen()?.firstSequence ?? 0n;
       expect(first).toBeGreaterThan(before);
-      const made = await backup("b-3");
+      const taken = await backup("b-3");
       await sql(source, "CREATE TABLE steps AS SELECT 1 AS step");
       await durable("the first step is archived");
       const nextKey = { id: "k-next", secret: randomBytes(32).toString("base64") };
@@ -380,7 +380,7 @@ describe.skipIf(skipped !== undefined)(
           source: create(RestoreSourceSchema, {
             restoreId: id,
             serviceId: "s-1",
-            backup: { backupId: "b-3", attempt: 1, key, manifestSha256: made.manifestSha256 },
+            backup: { backupId: "b-3", attempt: 1, key, manifestSha256: taken.manifestSha256 },
             logs: [
               { term: 1n, firstSequence: first, lastSequence: lastOfFirst, keys },
               { term: 2n, firstSequence: 1n, lastSequence, keys },
@@ -404,12 +404,12 @@ describe.skipIf(skipped !== undefined)(
       expect(target.controller.observations.at(-1)?.restore).toMatchObject({ state: "failed", errorCode: "damaged" });
     });
 
-    test("the log reaches what was written before the engine is stopped, however little that was", async () => {
+    test("the archive includes the last writes before a stop, however few", async () => {
       const seen = () => source.controller.observations.at(-1)?.archive;
       const describe = () => source.log();
       const archive = { archiveId: "a-stop", key: logKey, idleMs: 60_000 };
       expect((await source.converge({ archive, term: 2n })).failure).toBeUndefined();
-      await waitUntil("it has begun", () => seen()?.archiveId === "a-stop" && seen()?.durableTime !== undefined, {
+      await waitUntil("it has started", () => seen()?.archiveId === "a-stop" && seen()?.durableTime !== undefined, {
         describe,
         withinMs: 90_000,
       });
@@ -417,11 +417,11 @@ describe.skipIf(skipped !== undefined)(
       const writtenMs = Date.now();
       expect((await source.converge({ archive, term: 2n, running: false })).failure).toBeUndefined();
       const durableMs = () => timestampMs(seen()?.durableTime ?? timestampFromMs(0));
-      await waitUntil("the stop is told with a later moment", () => durableMs() >= writtenMs, { describe });
+      await waitUntil("the stop is reported with a later time", () => durableMs() >= writtenMs, { describe });
       expect((await source.converge({ term: 2n, running: true })).failure).toBeUndefined();
     });
 
-    describe("while the store is away", () => {
+    describe("while the store is unavailable", () => {
       const seen = () => source.controller.observations.at(-1)?.archive;
       const wait = {
         withinMs: 120_000,
@@ -435,7 +435,7 @@ describe.skipIf(skipped !== undefined)(
         const isFollowed = () => seen()?.archiveId === archiveId && seen()?.state === "following";
         await waitUntil(`${archiveId} is followed`, () => isFollowed() && (seen()?.lastSequence ?? 0n) > 0n, wait);
       };
-      // A switch ends a segment of 16 MiB, whatever is in it.
+      // A WAL switch completes a segment of 16 MiB, whatever its content.
       const fill = async (owner: Client, segments: number) => {
         for (let n = 0; n < segments; n += 1) {
           await owner.query("SELECT pg_logical_emit_message(false, 'fill', 'something')");
@@ -443,7 +443,7 @@ describe.skipIf(skipped !== undefined)(
         }
       };
 
-      test("the archive tells what waits, and of what limit", async () => {
+      test("the archive reports the waiting bytes and their limit", async () => {
         await follow("a-half");
         await store.stop();
         const owner = await openOwner();
@@ -457,7 +457,7 @@ describe.skipIf(skipped !== undefined)(
         await waitUntil("it is stored once the store is back", isStored, wait);
       });
 
-      test("the engine removes log beyond the limit, and the archive says that it has a gap", async () => {
+      test("the engine removes log beyond the limit, and the archive reports a gap", async () => {
         await follow("a-cut");
         await store.stop();
         const owner = await openOwner();

@@ -65,7 +65,8 @@ describe.skipIf(skipped !== undefined)(
       readdirSync(dataDirectory())
         .filter((name) => name.startsWith("postgresql"))
         .sort();
-    const madeAt = (name: string) => statSync(join(dataDirectory(), name), { throwIfNoEntry: false })?.birthtimeMs ?? 0;
+    const createdAt = (name: string) =>
+      statSync(join(dataDirectory(), name), { throwIfNoEntry: false })?.birthtimeMs ?? 0;
     const versionOf = (name: string) => readFileSync(join(dataDirectory(), name, "PG_VERSION"), "utf8").trim();
     const onTrial = (version: string) => machine.converge({ version, onTrial: true, allowedCidrs: [] });
     const admitted = (version: string) => machine.converge({ version, onTrial: false });
@@ -81,7 +82,7 @@ describe.skipIf(skipped !== undefined)(
       return output.case === "checkEngineUpgrade" ? output.value.obstacles : undefined;
     };
 
-    test("are looked through for what stands against an upgrade", async () => {
+    test("are checked for obstacles to an upgrade", async () => {
       expect(await check()).toEqual([]);
       await query("CREATE TABLE named (f regproc)", "second");
       await query("CREATE TABLE parent (a int NOT NULL); CREATE TABLE child (b int) INHERITS (parent)");
@@ -97,7 +98,7 @@ describe.skipIf(skipped !== undefined)(
       expect(await check()).toEqual([]);
     });
 
-    /** Rights, roles, settings and triggers, as users see them. */
+    /** Privileges, roles, settings and triggers, as users see them. */
     async function order(): Promise<unknown[]> {
       const shared = await query(
         `SELECT datname, datacl::text, datdba::regrole::text, datlocprovider::text FROM pg_database ORDER BY 1`,
@@ -127,12 +128,12 @@ describe.skipIf(skipped !== undefined)(
     });
 
     test(
-      "are whole though the machine is killed while they are upgraded, and clients are kept out until that is over",
+      "are complete after kills during their upgrade, with no client admitted before its end",
       async () => {
         for (const step of killedAt) {
-          const begunAt = Date.now();
+          const startedAt = Date.now();
           void onTrial("18");
-          await waitUntil(`a new ${step} is there`, () => madeAt(step) > begunAt, { everyMs: 5 });
+          await waitUntil(`a new ${step} is there`, () => createdAt(step) > startedAt, { everyMs: 5 });
           const { hellos } = machine.controller;
           const before = hellos.length;
           await machine.restart();
@@ -151,7 +152,7 @@ describe.skipIf(skipped !== undefined)(
     );
 
     test(
-      "go back to what they were, and forward again",
+      "are rolled back, and upgraded again",
       async () => {
         expect((await onTrial("17")).failure).toBeUndefined();
         expect([names(), versionOf("postgresql")]).toEqual([["postgresql"], "17"]);
@@ -165,7 +166,7 @@ describe.skipIf(skipped !== undefined)(
     );
 
     test(
-      "are all there once clients are admitted, and those of before are gone",
+      "are complete once clients are admitted, and the old ones are removed",
       async () => {
         expect((await admitted("18")).failure).toBeUndefined();
         expect(names()).toEqual(["postgresql"]);
@@ -199,7 +200,7 @@ describe.skipIf(skipped !== undefined)(
       longMs,
     );
 
-    test("do not go back once clients were admitted", async () => {
+    test("are not rolled back once clients were admitted", async () => {
       const { failure } = await onTrial("17");
       expect(failure?.message).toContain("Its data are of postgresql 18, which 17 does not read");
       expect((await admitted("18")).failure).toBeUndefined();

@@ -20,7 +20,7 @@ const {
   log,
 } = await openFixtureMachine();
 
-test("spends the token once and keeps key and certificate to itself", async () => {
+test("uses the token once and stores key and certificate privately", async () => {
   await start();
   expect(controller.enrollments).toEqual(["m-1"]);
   expect(statSync(file("identity.json")).mode & 0o777).toBe(0o600);
@@ -30,7 +30,7 @@ test("spends the token once and keeps key and certificate to itself", async () =
   expect(controller.hellos[0]?.bootId).toBe(controller.hellos[1]?.bootId);
 });
 
-test("goes to another controller when it is told to, and ends the session of before only then", async () => {
+test("moves to another controller on a redirect, and ends the old session only then", async () => {
   await start();
   let fewest = controller.openSessions;
   const watching = setInterval(() => (fewest = Math.min(fewest, controller.openSessions)), 1);
@@ -43,11 +43,11 @@ test("goes to another controller when it is told to, and ends the session of bef
   await expect.poll(() => controller.openSessions).toBe(1);
 });
 
-test("an enrollment whose answer was lost, with the agent itself, is made again for the same key", async () => {
+test("an enrollment whose response was lost with the agent is repeated with the same key", async () => {
   controller.losesEnrollments = true;
   writeEnrollment();
   startKeeper();
-  // It asks again and again, maybe more than once between two looks.
+  // It retries, possibly more than once between two polls.
   await expect.poll(() => controller.enrollments.length).toBeGreaterThan(0);
   for (const pid of agentPids()) process.kill(pid, "SIGKILL");
   controller.losesEnrollments = false;
@@ -56,7 +56,7 @@ test("an enrollment whose answer was lost, with the agent itself, is made again 
   await expect.poll(() => existsSync(file("enrolling.json"))).toBe(false);
 });
 
-test("sends the token to nobody whose authority is not the one of the enrollment", async () => {
+test("sends the token to no controller of another authority", async () => {
   const token = writeEnrollment(undefined, "00".repeat(32));
   startKeeper();
   await expect.poll(() => log()).toContain("has not the authority of the enrollment");
@@ -64,7 +64,7 @@ test("sends the token to nobody whose authority is not the one of the enrollment
   expect(controller.enrollments).toEqual([]);
 });
 
-test("uses a fresh enrollment, and the certificate of before when that is refused", async () => {
+test("uses a new enrollment, and the previous certificate if that is refused", async () => {
   await start();
   writeEnrollment();
   controller.cut();
@@ -77,7 +77,7 @@ test("uses a fresh enrollment, and the certificate of before when that is refuse
   expect(controller.enrollments.length).toBe(2);
 });
 
-test("a machine that was off for longer than its certificates last starts, engine and all", async () => {
+test("a machine that was off longer than its certificates' lifetime starts with its engine", async () => {
   controller.lifetimes = { identityMs: 5_000, serverMs: 5_000 };
   await start();
   await converge();
@@ -94,8 +94,8 @@ test("a machine that was off for longer than its certificates last starts, engin
   expect(controller.enrollments).toEqual(["m-1", "m-1"]);
 });
 
-test("renews its certificate over and over, each session with the next one, while the engine stays", async () => {
-  // A third of a life is left when it is renewed, also to a busy machine.
+test("renews its certificate repeatedly with a new session each, while the engine runs on", async () => {
+  // A third of the lifetime remains at the renewal, also on a busy machine.
   controller.lifetimes = { identityMs: 9_000, serverMs: 9_000 };
   await start();
   await converge();

@@ -19,20 +19,20 @@ const python =
   spawnSync("python3", ["-c", "import cryptography"]).status === 0 && spawnSync("zstd", ["-V"]).status === 0;
 
 /** With `npm run faults -- --backups`. */
-const isWhole = process.env["HOLDFAST_TEST_BACKUPS"] === "all";
+const isFull = process.env["HOLDFAST_TEST_BACKUPS"] === "all";
 const password = "a-password-of-the-test";
 const newPassword = "another-password";
 const user = (secret: string) => ({ username: "app_user", role: "admin", verifier: scramVerifier(secret) });
 
-interface Made {
+interface Taken {
   readonly backupId: string;
   readonly attempt: number;
   readonly key: { readonly id: string; readonly secret: string };
   readonly manifestSha256: string;
-  readonly told: BackupObservation;
+  readonly observation: BackupObservation;
 }
 
-for (const version of isWhole ? ["17", "18"] : ["17"]) {
+for (const version of isFull ? ["17", "18"] : ["17"]) {
   const skipped = whyNoAgentMachine("postgresql", version);
   describe.skipIf(skipped !== undefined)(
     `increments of an agent's machine with PostgreSQL ${version}${skipped === undefined ? "" : ` (skipped: ${skipped})`}`,
@@ -88,7 +88,7 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         return within(source, ...environment, `${programs}/pgbench`, ...where, ...options, "defaultdb");
       }
 
-      function start(backupId: string, base?: Made, attempt = 1, key = keyOf(backupId)): Promise<TaskResult> {
+      function start(backupId: string, base?: Taken, attempt = 1, key = keyOf(backupId)): Promise<TaskResult> {
         const kind = base === undefined ? "full" : "incremental";
         const value = { backupId, attempt, kind, key, pageMap: true, ...(base && { base: sourceOf(base) }) };
         const input = { case: "startBackup" as const, value };
@@ -98,22 +98,22 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
       const keyOf = (id: string) => ({ id: `key-of-${id}`, secret: randomBytes(32).toString("base64") });
       const seen = () => source.controller.observations.at(-1)?.backup;
 
-      async function backup(backupId: string, base?: Made, attempt = 1): Promise<Made> {
+      async function backup(backupId: string, base?: Taken, attempt = 1): Promise<Taken> {
         const key = keyOf(backupId);
         expect((await start(backupId, base, attempt, key)).failure).toBeUndefined();
         const isOver = () =>
           seen()?.backupId === backupId && seen()?.attempt === attempt && seen()?.state !== "running";
         await waitUntil(`backup ${backupId} is over`, isOver, { describe: source.log });
-        const told = seen() as BackupObservation;
-        expect(told).toMatchObject({ state: "stored", error: "", hasPageMap: true });
-        return { backupId, attempt, key, manifestSha256: told.manifestSha256, told };
+        const observation = seen() as BackupObservation;
+        expect(observation).toMatchObject({ state: "stored", error: "", hasPageMap: true });
+        return { backupId, attempt, key, manifestSha256: observation.manifestSha256, observation };
       }
 
-      function sourceOf({ backupId, attempt, key, manifestSha256 }: Made) {
+      function sourceOf({ backupId, attempt, key, manifestSha256 }: Taken) {
         return { backupId, attempt, key, manifestSha256 };
       }
 
-      function restoreOf(restoreId: string, chain: readonly Made[]) {
+      function restoreOf(restoreId: string, chain: readonly Taken[]) {
         const [newest, ...earlier] = chain.toReversed().map(sourceOf);
         if (newest === undefined) throw new Error("a restore is of a backup");
         return create(RestoreSourceSchema, {
@@ -126,13 +126,13 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         });
       }
 
-      /** What any moment of pgbench's load has: all that was moved adds up. */
+      /** Invariant of pgbench's load at any time: the sums are equal. */
       const balance = `SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(delta) FROM pgbench_history)
       AND (SELECT sum(bbalance) FROM pgbench_branches) = (SELECT sum(delta) FROM pgbench_history) AS balanced`;
       const digest = "SELECT count(*)::int AS count, md5(string_agg(t::text, ',' ORDER BY id)) AS sum FROM";
-      let chain: Made[];
+      let chain: Taken[];
 
-      test("a full backup and two increments under load bring back what the last one was taken of", async () => {
+      test("a full backup and two increments under load restore the state of the last one", async () => {
         await pgbench("-i", "-q", "-s", "2");
         await sql("CREATE TABLE grows AS SELECT id, md5(id::text) AS v FROM generate_series(1, 20000) AS id");
         await sql("CREATE TABLE shrinks AS SELECT id, md5(id::text) AS v FROM generate_series(1, 20000) AS id");
@@ -153,7 +153,7 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         await sql("ALTER TABLE turned SET UNLOGGED");
         await sql("DROP DATABASE gone");
         const first = await backup("b-first", full);
-        expect(first.told.storedBytes).toBeLessThan(full.told.storedBytes);
+        expect(first.observation.storedBytes).toBeLessThan(full.observation.storedBytes);
 
         await sql("CREATE TABLE made AS SELECT id, md5(id::text) AS v FROM generate_series(1, 30000) AS id");
         await sql("CREATE DATABASE another");
@@ -183,26 +183,26 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         expect(Number(/Blocks scanned:\s+(\d+)/.exec(judged)?.[1])).toBeGreaterThan(5_000);
       });
 
-      test("a restore that is killed among its increments begins anew", async () => {
+      test("a restore killed between increments starts again", async () => {
         const restoring = restoreOf("r-killed", chain);
-        // Its task has no answer once the machine is killed.
+        // Its task gets no result once the machine is killed.
         void target.converge({ source: restoring }).catch(() => undefined);
-        const told = () => target.controller.observations.at(-1)?.restore;
+        const observation = () => target.controller.observations.at(-1)?.restore;
         await waitUntil("it is at the increments", () => {
-          const now = told();
-          return now?.restoreId === "r-killed" && now.restoredBytes >= (chain[0]?.told.sourceBytes ?? 0n);
+          const now = observation();
+          return now?.restoreId === "r-killed" && now.restoredBytes >= (chain[0]?.observation.sourceBytes ?? 0n);
         });
         const { observations } = target.controller;
         await target.restart();
         observations.splice(0);
-        const isBack = () => observations.at(-1)?.state === "running" && told()?.restoreId === "r-killed";
+        const isBack = () => observations.at(-1)?.state === "running" && observation()?.restoreId === "r-killed";
         await waitUntil("it runs over the data", isBack, { withinMs: 120_000, describe: target.log });
         expect(await restored(`${digest} grows t`)).toEqual(await sql(`${digest} grows t`));
         expect(await restored(balance)).toEqual([{ balanced: true }]);
       });
 
-      test("a chain with a backup too few, in another order, or of another manifest is refused", async () => {
-        const [full, first, second] = chain as [Made, Made, Made];
+      test("a chain with a missing, reordered or different backup is refused", async () => {
+        const [full, first, second] = chain as [Taken, Taken, Taken];
         const stranger = { ...first, manifestSha256: "0".repeat(64) };
         for (const [id, wrong] of Object.entries({
           first: [full, second],
@@ -217,7 +217,7 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         }
       });
 
-      test("an increment that is killed leaves nothing on the disk, and another attempt of it is taken", async () => {
+      test("a killed increment leaves nothing on disk, and a second attempt succeeds", async () => {
         const [, , second] = chain;
         await store.stop();
         expect((await start("b-third", second)).failure).toBeUndefined();
@@ -231,7 +231,7 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         expect(await source.asEngine(["ls", join(source.directory, "data")])).not.toContain("backup.pages");
       });
 
-      test.runIf(isWhole)("a fifth of the pages at random is at most 0.35 of the bytes", async () => {
+      test.runIf(isFull)("a fifth of the pages at random is at most 0.35 of the bytes", async () => {
         await sql("CREATE TABLE pages (id int, v int, filler text) WITH (fillfactor = 85, autovacuum_enabled = off)");
         const filler = "(SELECT string_agg(md5(random()::text || i || id), '') FROM generate_series(1, 30) AS i)";
         await sql(`INSERT INTO pages SELECT id, 0, ${filler} FROM generate_series(1, 45000) AS id`);
@@ -244,14 +244,14 @@ for (const version of isWhole ? ["17", "18"] : ["17"]) {
         ) GROUP BY ${block})`);
         await sql("CHECKPOINT").catch(() => undefined);
         const increment = await backup("b-fifth", full);
-        const ratio = Number(increment.told.storedBytes) / Number(full.told.storedBytes);
+        const ratio = Number(increment.observation.storedBytes) / Number(full.observation.storedBytes);
         console.log(
-          `20% of the pages: ${increment.told.storedBytes} of ${full.told.storedBytes} bytes, ${ratio.toFixed(3)}`,
+          `20% of the pages: ${increment.observation.storedBytes} of ${full.observation.storedBytes} bytes, ${ratio.toFixed(3)}`,
         );
         expect(ratio).toBeLessThanOrEqual(0.35);
       });
 
-      test.skipIf(!python)("a reader that is not ours opens the chain", async () => {
+      test.skipIf(!python)("an independent reader opens the chain", async () => {
         const out = await mkdtemp(join(tmpdir(), "holdfast-read-"));
         try {
           const links: string[] = [];

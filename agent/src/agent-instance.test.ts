@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, expect, test } from "vitest";
 import { ask } from "../../test/support/engines/fixture-driver.ts";
-import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
+import { openFixtureMachine } from "../../test/support/machines/fixture-machine.ts";
 
 const {
   controller,
@@ -19,7 +19,7 @@ const {
 
 beforeEach(start);
 
-test("goes from nothing to running, stopped and running again", async () => {
+test("starts on an empty machine, stops and starts again", async () => {
   expect((await converge()).output.case).toBe("convergeInstance");
   expect(await observed(({ state }) => state === "running")).toMatchObject({ generation: 1n, serviceId: "s-1" });
   await observed(({ checks }) =>
@@ -35,18 +35,13 @@ test("goes from nothing to running, stopped and running again", async () => {
   await observed(({ state, generation }) => state === "running" && generation === 3n);
 });
 
-test("takes new settings without a restart, and restarts when that is asked for", async () => {
+test("applies new settings without a restart, and restarts on request", async () => {
   await converge();
   const [before] = enginePids();
   await converge({ generation: 2n, parameters: { color: "red" } });
   await observed(({ effectiveParameters }) => effectiveParameters["color"] === "red");
   expect(enginePids()).toEqual([before]);
-  const result = await controller.perform({
-    ...taskHeader,
-    generation: 2n,
-    input: { case: "restartInstance", value: { nodeId: "n-1", restartCount: 1n } },
-  });
-  expect(result.output.case).toBe("restartInstance");
+  await converge({ generation: 2n, parameters: { color: "red" }, restartCount: 1n });
   await observed(({ restartCount, state }) => restartCount === 1n && state === "running");
   expect(enginePids()).not.toEqual([before]);
   const [after] = enginePids();
@@ -54,35 +49,38 @@ test("takes new settings without a restart, and restarts when that is asked for"
   expect(enginePids()).toEqual([after]);
 });
 
-test("tells no settings before what the engine says of them, nor what it said before", async () => {
+test("reports settings only with the engine's own response to them", async () => {
   await converge();
   await converge({ generation: 2n, parameters: { slow_answer_ms: "1000" } });
-  // The look that follows has its answer already and comes last.
-  const result = await converge({ generation: 3n, parameters: { at_start: "2" } });
-  expect(result.output.value).toMatchObject({ pendingRestart: ["at_start"] });
+  // The observation that follows already has its response and arrives last.
+  await converge({ generation: 3n, parameters: { at_start: "2" } });
   await observed(({ generation }) => generation === 3n);
   await sleep(1_500);
-  const told = controller.observations.filter(({ generation }) => generation === 3n);
-  for (const { pendingRestart, effectiveParameters } of told) {
+  const reported = controller.observations.filter(({ generation }) => generation === 3n);
+  for (const { pendingRestart, effectiveParameters } of reported) {
     expect([pendingRestart, effectiveParameters]).toEqual([["at_start"], {}]);
   }
 });
 
-test("takes back a parameter that keeps the engine from starting, in the engine's words", async () => {
+test("rolls back a parameter that prevents a start, with the engine's message", async () => {
   await converge({ parameters: { color: "red" } });
   const change = { generation: 2n, parameters: { color: "blue", broken: "yes" }, restartCount: 1n };
-  const result = await converge(change);
-  expect(result.output.value).toMatchObject({ rejected: { broken: expect.stringContaining("cannot be yes") } });
-  const held = await observed(({ state, rejectedParameters }) => state === "running" && "broken" in rejectedParameters);
-  expect(held.generation).toBe(2n);
+  await converge(change);
+  const rolledBack = await observed(
+    ({ state, rejectedParameters }) => state === "running" && "broken" in rejectedParameters,
+  );
+  expect(rolledBack).toMatchObject({
+    generation: 2n,
+    rejectedParameters: { broken: expect.stringContaining("cannot be yes") },
+  });
   const { parameters } = await ask({ spec: specOf() }, "read", AbortSignal.timeout(60_000));
   expect(parameters).toEqual({ color: "blue" });
-  expect((await converge({ ...change, generation: 3n, parameters: { color: "blue" } })).output.value).toMatchObject({
-    rejected: {},
-  });
+  await converge({ ...change, generation: 3n, parameters: { color: "blue" } });
+  const applied = await observed(({ state, generation }) => state === "running" && generation === 3n);
+  expect(applied.rejectedParameters).toEqual({});
 });
 
-test("starts an engine again that crashed, without a controller too", async () => {
+test("restarts a crashed engine, also without a controller", async () => {
   await converge();
   const [before] = enginePids();
   process.kill(before as number, "SIGKILL");
@@ -90,7 +88,7 @@ test("starts an engine again that crashed, without a controller too", async () =
   await observed(({ state, reason }) => state === "starting" && reason.includes("started again"));
 });
 
-test("leaves an engine that takes long to start alone, and a stop in the meantime wins", async () => {
+test("does not interrupt a slow start, except for a stop", async () => {
   const slow = converge({ parameters: { slow_start_ms: "60000" } });
   await observed(({ state }) => state === "starting");
   const stopped = await converge({ generation: 2n, running: false });
@@ -99,13 +97,13 @@ test("leaves an engine that takes long to start alone, and a stop in the meantim
   await observed(({ state }) => state === "stopped");
 });
 
-test("says in words why it cannot be", async () => {
-  const words = "This machine's image has no fixture 9 that runs: Nothing is installed at /fixture/9.";
-  expect((await converge({ version: "9" })).failure?.message).toBe(words);
-  await observed(({ state, reason }) => state === "failed" && reason === words);
+test("reports why it cannot converge", async () => {
+  const message = "This machine's image has no fixture 9 that runs: Nothing is installed at /fixture/9.";
+  expect((await converge({ version: "9" })).failure?.message).toBe(message);
+  await observed(({ state, reason }) => state === "failed" && reason === message);
 });
 
-test("calls no engine running whose upgraded data are not finished, however often it is asked", async () => {
+test("never reports an engine as running before the upgrade of its data is finished", async () => {
   for (const generation of [1n, 2n])
     expect((await converge({ generation, parameters: { unfinished: "yes" } })).failure?.message).toBe(
       "the upgrade is not finished",
@@ -115,7 +113,7 @@ test("calls no engine running whose upgraded data are not finished, however ofte
   await observed(({ state }) => state === "running");
 });
 
-test("tells of an engine that takes no write after two misses", async () => {
+test("reports an engine that accepts no write after two failed probes", async () => {
   await converge();
   await converge({ generation: 2n, parameters: { deaf: "yes" } });
   const unhealthy = await observed(({ checks }) =>
@@ -124,7 +122,7 @@ test("tells of an engine that takes no write after two misses", async () => {
   expect(unhealthy.state).toBe("running");
 });
 
-test("survives kill -9 of the agent: the engine stays, is adopted and not started twice", async () => {
+test("survives kill -9 of the agent: the engine runs on and is adopted, not started twice", async () => {
   await converge();
   const [engine] = enginePids();
   const { sessionId } = controller.hellos.at(-1) ?? {};
@@ -137,7 +135,7 @@ test("survives kill -9 of the agent: the engine stays, is adopted and not starte
   expect(enginePids()).toEqual([engine]);
 });
 
-test("is gone as a whole with its keeper, and comes back from what is on disk", async () => {
+test("ends with its keeper, and recovers from disk", async () => {
   await converge();
   keeper().kill("SIGKILL");
   await expect.poll(() => enginePids().length + agentPids().length).toBe(0);
@@ -148,7 +146,7 @@ test("is gone as a whole with its keeper, and comes back from what is on disk", 
   await observed(({ state }) => state === "running");
 });
 
-test("stops in order when the keeper is told to end", async () => {
+test("shuts down cleanly when the keeper is stopped", async () => {
   await converge();
   keeper().kill("SIGTERM");
   await expect.poll(() => keeper().exitCode).toBe(0);

@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { killQuietly } from "../keeper/kill-quietly.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { occupyPort } from "../../test/support/platform/occupied-port.ts";
@@ -40,14 +40,14 @@ describe.skipIf(skipped !== undefined)(
       }
     }
 
-    /** Processes of this machine that are the first of PostgreSQL. */
+    /** Postmasters of this machine. */
     function postmasters(): number[] {
-      // A backend that was just forked still has the postmaster's words, but is not the first of its namespace.
+      // A backend just forked still has the postmaster's command line, but is not the first process of its namespace.
       return machine.pidsOf("bin/postgres").filter((pid) => {
         try {
           return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, "latin1"));
         } catch {
-          // It ended.
+          // The process has ended.
           return false;
         }
       });
@@ -61,7 +61,7 @@ describe.skipIf(skipped !== undefined)(
 
     const check = (name: string) => machine.controller.observations.at(-1)?.checks.find((each) => each.name === name);
 
-    /** Fingerprint of the certificate that new sessions are shown. */
+    /** Fingerprint of the certificate that new sessions see. */
     async function certificate(): Promise<string> {
       const client = await connectPostgresql(machine.endpoint, { user: "app_user", password });
       const { fingerprint256 } = (client.connection.stream as TLSSocket).getPeerCertificate();
@@ -69,7 +69,7 @@ describe.skipIf(skipped !== undefined)(
       return fingerprint256;
     }
 
-    test("goes from nothing to a query over TLS", async () => {
+    test("starts on an empty machine and answers a query over TLS", async () => {
       const result = await machine.converge();
       expect(result.failure).toBeUndefined();
       expect(await query("SELECT 1")).toEqual([1]);
@@ -80,7 +80,7 @@ describe.skipIf(skipped !== undefined)(
         .toEqual(expect.arrayContaining(["liveness healthy", "storage healthy", "certificate healthy"]));
     });
 
-    test("keeps from its engine what is the agent's", async () => {
+    test("hides the agent's files from its engine", async () => {
       const state = join(machine.directory, "state");
       const secrets = [
         "identity.json",
@@ -101,7 +101,7 @@ describe.skipIf(skipped !== undefined)(
           .map(({ line }) => line)
           .join(" ");
       };
-      // What it needs it can read.
+      // It can read the files that it needs.
       expect(await inEngine(`cat ${state}/instance/config/pg_hba.conf`)).toContain("hostssl");
       for (const name of secrets) {
         expect(existsSync(join(state, name)), name).toBe(true);
@@ -116,7 +116,7 @@ describe.skipIf(skipped !== undefined)(
       expect(await machine.asEngine(["sh", "-c", `test -S ${socket} && ! test -w ${socket} && echo denied`])).toBe(
         "denied\n",
       );
-      // It sees neither in its own namespace, and may signal neither from outside of it.
+      // Neither is visible in its namespace, and it may signal neither from outside of it.
       expect(await inEngine("ls -d /proc/[0-9]*/root; cat /proc/[0-9]*/comm")).not.toMatch(/node/);
       const [agent] = machine.pidsOf("node");
       for (const pid of [agent, machine.keeperPid()]) {
@@ -125,39 +125,41 @@ describe.skipIf(skipped !== undefined)(
       await superuser.end();
     });
 
-    test("keeps the engine while the agent is killed, and starts a killed one again", async () => {
-      // Two thirds of its life are over as far as the next agent can tell.
+    test("keeps the engine running across a kill of the agent, and restarts a killed engine", async () => {
+      // For the next agent, two thirds of the lifetime have passed.
       const facts = join(machine.directory, "state/instance/tls/facts.json");
       const times = { issuedAt: Date.now() - 3_600_000, notAfter: Date.now() + 600_000 };
       writeFileSync(facts, JSON.stringify({ ...JSON.parse(readFileSync(facts, "utf8")), ...times }));
-      const shown = await certificate();
+      const fingerprint = await certificate();
       const [before] = postmasters();
       const { sessionId } = machine.controller.hellos.at(-1) ?? {};
-      killQuietly(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
+      signalIfAlive(machine.pidsOf("node")[0] ?? 0, "SIGKILL");
       await expect.poll(() => machine.controller.hellos.at(-1)?.sessionId !== sessionId).toBe(true);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(postmasters()).toEqual([before]);
-      await expect.poll(certificate).not.toBe(shown);
+      await expect.poll(certificate).not.toBe(fingerprint);
       process.kill(before as number, "SIGKILL");
       await expect.poll(() => postmasters().filter((pid) => pid !== before).length).toBeGreaterThan(0);
       await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
-    test("takes back a parameter that keeps it from starting and says so in its words", async () => {
+    test("rolls back a parameter that prevents a start, and reports the engine's message", async () => {
       const result = await machine.converge({ parameters: { shared_buffers: "900GB" }, restartCount: 1n });
       expect(result.failure).toBeUndefined();
-      expect(result.output.value).toMatchObject({ rejected: { shared_buffers: expect.any(String) } });
+      await expect
+        .poll(() => "shared_buffers" in (machine.controller.observations.at(-1)?.rejectedParameters ?? {}))
+        .toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
-    test("recovers when sessions take more memory than there is, and says so", async (context) => {
+    test("recovers from sessions that exceed the memory, and reports it", async (context) => {
       if (machine.unlimited !== undefined) context.skip(machine.unlimited);
       const before = postmasters();
       const greedy =
         "SELECT count(*) FROM (SELECT DISTINCT repeat(i::text, 50) FROM generate_series(1, 20000000) AS i) AS many";
       const each = () => query(`SET work_mem = '2GB'; SET hash_mem_multiplier = 4; ${greedy}`);
-      // One process is limited to half of the memory, and fails alone.
+      // One process may use half of the memory, and fails alone.
       await expect(each()).rejects.toThrow(/^out of memory$/);
       expect(check("memory")?.status).toBe("healthy");
       const ends = await Promise.allSettled([1, 2, 3, 4].map(each));
@@ -171,14 +173,14 @@ describe.skipIf(skipped !== undefined)(
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
-    test("shuts addresses out that are not allowed any more, at once", async () => {
+    test("excludes addresses that are no longer allowed immediately", async () => {
       await machine.converge({ allowedCidrs: ["10.0.0.0/8"], restartCount: 1n });
       expect(await isUp()).toBe(false);
       await machine.converge({ restartCount: 1n });
       expect(await isUp()).toBe(true);
     });
 
-    test("tells what PostgreSQL logged", async () => {
+    test("returns the log of PostgreSQL", async () => {
       const input = { case: "readLogs" as const, value: { limit: 1_000 } };
       const result = await machine.controller.perform({
         ...machine.header,
@@ -194,7 +196,7 @@ describe.skipIf(skipped !== undefined)(
       expect(lines.every(({ time }) => Number(time?.seconds) > 1_600_000_000)).toBe(true);
     });
 
-    test("says what keeps it from starting in words to act on, and starts once that is gone", async () => {
+    test("reports why it does not start in an actionable message, and starts once that is solved", async () => {
       const control = join(machine.directory, "data/postgresql/global/pg_control");
       const stopped = () => machine.converge({ running: false, restartCount: 1n });
       const failed = async (change = {}) => (await machine.converge({ restartCount: 1n, ...change })).failure?.message;
@@ -205,40 +207,40 @@ describe.skipIf(skipped !== undefined)(
       await busy.release();
       await expect.poll(isUp).toBe(true);
       await stopped();
-      const good = readFileSync(control);
-      writeFileSync(control, Buffer.alloc(good.length, 1));
+      const intact = readFileSync(control);
+      writeFileSync(control, Buffer.alloc(intact.length, 1));
       expect(await failed()).toMatch(/^The engine finds its data damaged and does not start\. .* It said: /);
-      writeFileSync(control, good);
+      writeFileSync(control, intact);
       await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
-    test("is not running while it does not listen at one of its addresses, and starts again for that when it helps", async () => {
+    test("is not running while one address is not bound, and restarts if that helps", async () => {
       const { port } = machine.endpoint.instance.spec;
       const [inside, outside] = ["127.0.0.1", "127.0.0.9"];
       const listeners = [
         { name: "engine", address: inside, port, audience: "private" },
         { name: "engine", address: outside, port, audience: "public" },
       ];
-      const words = `The engine does not listen at ${outside}, port ${port}: another process listens there.`;
+      const message = `The engine does not listen at ${outside}, port ${port}: another process listens there.`;
       const newest = () => machine.controller.observations.at(-1);
       const converge = async (restartCount: bigint) =>
         (await machine.converge({ listeners, restartCount })).failure?.message;
-      // It answers a moment before the agent has found it so.
+      // It responds shortly before the agent observes it.
       await expect.poll(() => newest()?.state).toBe("running");
       const before = postmasters();
       const busy = await occupyPort(port, () => undefined, outside);
-      // One that runs serves on where it can, and is not well.
+      // A running engine keeps serving on the other address, and is unhealthy.
       expect(await converge(1n)).toBeUndefined();
-      await expect.poll(() => check("listener")?.reason).toBe(words);
+      await expect.poll(() => check("listener")?.reason).toBe(message);
       expect([check("listener")?.status, newest()?.state]).toEqual(["unhealthy", "running"]);
       expect([postmasters(), await isUp()]).toEqual([before, true]);
-      expect(await converge(2n)).toBe(words);
-      await expect.poll(() => newest()).toMatchObject({ state: "starting", reason: words });
+      expect(await converge(2n)).toBe(message);
+      await expect.poll(() => newest()).toMatchObject({ state: "starting", reason: message });
       const started = postmasters();
       expect(started).not.toEqual(before);
-      // Whoever comes by the other address is not disturbed for what would not help.
-      expect([await converge(2n), postmasters(), await isUp()]).toEqual([words, started, true]);
+      // Clients on the other address are not interrupted by a restart that would not help.
+      expect([await converge(2n), postmasters(), await isUp()]).toEqual([message, started, true]);
       await busy.release();
       await expect.poll(() => newest()?.state).toBe("running");
       expect(check("listener")?.status).toBe("healthy");
@@ -248,7 +250,7 @@ describe.skipIf(skipped !== undefined)(
       expect(await query("SELECT n FROM kept")).toEqual([7]);
     });
 
-    test("comes back with its data when the machine was killed as a whole", async () => {
+    test("recovers with its data after a kill of the machine", async () => {
       await machine.restart();
       await expect.poll(isUp).toBe(true);
       expect(await query("SELECT n FROM kept")).toEqual([7]);

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { metricOf } from "@holdfast/common/metric-catalog.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from "vitest";
-import { killQuietly } from "../keeper/kill-quietly.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
 import { connectPostgresql, scramVerifier } from "../../test/support/engines/engine-clients.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
@@ -12,7 +12,7 @@ import { waitUntil } from "../../test/support/wait-until.ts";
 const password = "a-password-of-the-test";
 const skipped = whyNoAgentMachine("postgresql", "17");
 const intervalMs = 500;
-/** Half a processor can be used up also where others want the rest. */
+/** Half a CPU can be used up even on a busy host. */
 const vcpu = 0.5;
 const memoryBytes = 700 << 20;
 const diskBytes = 600 << 20;
@@ -62,51 +62,52 @@ describe.skipIf(skipped !== undefined)(
 
     const isLimited = () => machine.unlimited === undefined;
 
-    test("come at the same times everywhere, with all that the machine can tell and why not the rest", async () => {
+    test("are taken at the same times everywhere, with a reason for each missing metric", async () => {
       await expect.poll(() => valuesSince(0, "disk_iops").length).toBeGreaterThan(1);
       const { samples } = machine.controller;
       expect(samples.every(({ timeMs }) => Number(timeMs) % intervalMs === 0)).toBe(true);
       expect(new Set(samples.map(({ timeMs }) => timeMs)).size).toBe(samples.length);
-      // What came since the sample before is not known of the first one.
+      // The first sample has no rate, since the time before it is unknown.
       expect(samples[0] && [valueOf(samples[0], "disk"), valueOf(samples[0], "disk_iops")]).toEqual([
         expect.any(Number),
         undefined,
       ]);
-      const reasons = await waitUntil("the reasons of machine and engine are told", () => {
-        const told = machine.controller.observations.at(-1)?.absentMetrics ?? {};
-        return Object.keys(told).length === (isLimited() ? 5 : 7) ? told : undefined;
+      const reasons = await waitUntil("the reasons of machine and engine are reported", () => {
+        const reported = machine.controller.observations.at(-1)?.absentMetrics ?? {};
+        return Object.keys(reported).length === (isLimited() ? 5 : 7) ? reported : undefined;
       });
       const network = expect.stringMatching(/^The machine shares its host's network/);
       const primary = "The node is the primary, which has no replication lag.";
       expect(reasons).toMatchObject({ network_in: network, network_out: network });
       for (const name of ["replication_lag_seconds", "pg_replication_lag_seconds", "replication_lag_bytes"])
         expect(reasons).toHaveProperty(name, primary);
-      // The engine's figures and the agent's verdict come with those of the machine.
+      // The metrics of engine and health come with those of the machine.
       await expect.poll(() => valuesSince(0, "health")).toContain(0);
       await expect.poll(() => valuesSince(0, "pg_connections")).toContain(0);
     });
 
-    test("show how much of the plan's processor is used: all that the machine used, and hardly any when it rests", async (context) => {
+    test("show the share of the plan's CPU that the machine uses, near zero when idle", async (context) => {
       if (machine.unlimited !== undefined) context.skip(machine.unlimited);
       const burn =
         "DO $$ DECLARE until timestamptz := clock_timestamp() + '2s'; BEGIN WHILE clock_timestamp() < until LOOP END LOOP; END $$";
       const [usedBefore, from, beganAt] = [machine.cpuUsedMs(), machine.controller.samples.length, performance.now()];
       await query(burn);
       const used = machine.cpuUsedMs() - usedBefore;
-      // What others leave of the host is what it could use; the figures are to say how much that was.
-      const most = used / (performance.now() - beganAt) / vcpu;
-      const told = () => valuesSince(from, "cpu").reduce((sum, value) => sum + (value / 100) * intervalMs * vcpu, 0);
-      await waitUntil("samples tell what it used", () => told() > used * 0.8, {
-        describe: () => `${told()} of ${used}`,
+      // Other load on the host limits the CPU that it can use; the metrics must show how much it used.
+      const highest = used / (performance.now() - beganAt) / vcpu;
+      const reported = () =>
+        valuesSince(from, "cpu").reduce((sum, value) => sum + (value / 100) * intervalMs * vcpu, 0);
+      await waitUntil("samples show its use", () => reported() > used * 0.8, {
+        describe: () => `${reported()} of ${used}`,
       });
       const values = valuesSince(from, "cpu");
       expect(Math.max(...values)).toBeLessThanOrEqual(100);
-      expect(Math.max(...values)).toBeGreaterThan(Math.min(most, 1) * 90);
-      expect(told()).toBeLessThan(used * 1.5 + intervalMs);
+      expect(Math.max(...values)).toBeGreaterThan(Math.min(highest, 1) * 90);
+      expect(reported()).toBeLessThan(used * 1.5 + intervalMs);
       await expect.poll(() => valuesSince(from, "cpu").at(-1)).toBeLessThan(50);
     });
 
-    test("show memory that sessions take as a share of the plan's", async (context) => {
+    test("show the memory of sessions as a share of the plan's", async (context) => {
       if (machine.unlimited !== undefined) context.skip(machine.unlimited);
       const before = valuesSince(0, "memory").at(-1) ?? 0;
       const from = machine.controller.samples.length;
@@ -115,13 +116,13 @@ describe.skipIf(skipped !== undefined)(
       const values = () => valuesSince(from, "memory");
       const hungry = await connectPostgresql(machine.endpoint, { user: "app_user", password });
       try {
-        // A sort in memory, which is kept as long as its cursor: until a sample tells of it, however late that comes.
+        // A sort in memory, retained as long as its cursor, until a sample shows it, however late.
         const lines = `SELECT repeat('x', 1000000) || n FROM generate_series(1, ${megabytes}) AS n ORDER BY 1`;
         await hungry.query("SET work_mem = '1GB'");
         await hungry.query("BEGIN");
         await hungry.query(`DECLARE held CURSOR FOR ${lines}`);
         await hungry.query("FETCH 1 FROM held");
-        await waitUntil("a sample tells of it", () => values().some((value) => value > before + share * 0.9), {
+        await waitUntil("a sample shows it", () => values().some((value) => value > before + share * 0.9), {
           describe: () => values().join(" "),
         });
       } finally {
@@ -130,7 +131,7 @@ describe.skipIf(skipped !== undefined)(
       expect(Math.max(...values())).toBeLessThan(before + share * 4);
     });
 
-    test("count what the data disk does, and how full it is", async () => {
+    test("count operations and use of the data disk", async () => {
       const device = basename(
         execFileSync("losetup", [
           "--associated",
@@ -154,33 +155,34 @@ describe.skipIf(skipped !== undefined)(
       await query("CREATE TABLE filled AS SELECT repeat(i::text, 100) AS line FROM generate_series(1, 150000) AS i");
       for (let index = 0; index < 50; index += 1) await query("INSERT INTO filled VALUES ('one')");
       const done = counted() - before;
-      // All of the time since is in samples, so that what they tell together is all that the disk did.
-      const told = () => valuesSince(from, "disk_iops").reduce((sum, value) => sum + (value * intervalMs) / 1_000, 0);
-      await waitUntil("samples tell what the disk did", () => told() > done * 0.7, {
-        describe: () => `${told()} of ${done}`,
+      // The samples cover all of the time since, so their sum is all that the disk did.
+      const reported = () =>
+        valuesSince(from, "disk_iops").reduce((sum, value) => sum + (value * intervalMs) / 1_000, 0);
+      await waitUntil("samples show the disk's operations", () => reported() > done * 0.7, {
+        describe: () => `${reported()} of ${done}`,
       });
       expect(done).toBeGreaterThan(50);
       await expect.poll(() => valuesSince(from, "disk").at(-1) ?? 0).toBeGreaterThan(full + 5);
     });
 
-    test("wait on the disk while nobody takes them, outlive the agent, and come in order", async () => {
+    test("wait on disk during an outage, survive the agent, and arrive in order", async () => {
       const { controller } = machine;
       controller.keepsSamples = false;
-      const held = () => readFileSync(join(machine.directory, "state/samples"), "utf8").trim().split("\n");
-      const kept = controller.samples.length;
-      await waitUntil("samples wait", () => controller.samples.length === kept && held().length > 6);
+      const spooled = () => readFileSync(join(machine.directory, "state/samples"), "utf8").trim().split("\n");
+      const received = controller.samples.length;
+      await waitUntil("samples wait", () => controller.samples.length === received && spooled().length > 6);
       const [agent = 0] = machine.pidsOf("node");
       const { length } = controller.hellos;
-      killQuietly(agent, "SIGKILL");
+      signalIfAlive(agent, "SIGKILL");
       await waitUntil("another agent is there", () => controller.hellos.length > length);
-      // The last line may be half written by the one that is there now.
-      const waiting = await waitUntil("what waits is read in whole", () =>
-        held().map((line) => BigInt(JSON.parse(line.slice(9)).t)),
+      // The last line may be incomplete while the current agent writes it.
+      const waiting = await waitUntil("the waiting samples are read completely", () =>
+        spooled().map((line) => BigInt(JSON.parse(line.slice(9)).t)),
       );
       controller.keepsSamples = true;
       const last = waiting.at(-1) ?? 0n;
       await waitUntil("they came", () => controller.samples.some(({ timeMs }) => timeMs > last));
-      const came = controller.samples.slice(kept).map(({ timeMs }) => timeMs);
+      const came = controller.samples.slice(received).map(({ timeMs }) => timeMs);
       expect(came).toEqual(came.toSorted((a, b) => Number(a - b)));
       expect(came).toEqual(expect.arrayContaining(waiting));
     });

@@ -42,7 +42,7 @@ describe.skipIf(skipped !== undefined)(
     const enter = (machine: AgentMachine, secret: string) =>
       valkeyClient(machine.endpoint, { user: "app_user", password: secret });
 
-    test("one is stored without a copy on the disk, and restored with its data and other passwords, over a restart too", async () => {
+    test("a snapshot is stored without a copy on disk, and restored with other passwords", async () => {
       const writer = await enter(source, password);
       for (let i = 0; i < 200; i += 1) await writer.write(`key-${i}`, randomBytes(2_000).toString("hex"));
       await writer.write("kept", "7");
@@ -73,7 +73,7 @@ describe.skipIf(skipped !== undefined)(
       await again.close();
     });
 
-    test("a backup that was changed in the store is refused, and its machine never runs", async () => {
+    test("a backup changed in the store is refused, and its machine never runs", async () => {
       const parts = await store.objects.list("services/s-1/backups/b-1/1/dump.rdb/", { limit: 10 });
       const [part] = parts.objects;
       if (part === undefined) throw new Error("there is no part");
@@ -98,9 +98,9 @@ describe.skipIf(skipped !== undefined)(
       });
       const result = await target.converge({ source: restore });
       expect(result.failure?.message).toContain("unable to authenticate");
-      await waitUntil("it is told", () => target.controller.observations.at(-1)?.restore?.errorCode === "damaged");
+      await waitUntil("it is reported", () => target.controller.observations.at(-1)?.restore?.errorCode === "damaged");
       expect(target.controller.observations.at(-1)?.state).not.toBe("running");
-      // Neither without a source: what is there is neither the old data nor the new.
+      // Not without a source either: the data are neither the old ones nor the restored ones.
       const without = await target.converge();
       expect(without.failure?.message).toContain("restore that did not end");
     });

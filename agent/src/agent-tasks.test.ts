@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Lane, TaskClass } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { beforeEach, expect, test } from "vitest";
-import { killQuietly } from "../keeper/kill-quietly.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 import { openFixtureMachine, taskHeader } from "../../test/support/machines/fixture-machine.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
 
@@ -11,7 +11,7 @@ const { controller, start, specOf, converge, agentPids } = await openFixtureMach
 
 beforeEach(start);
 
-test("an older term is refused, over a restart of the agent too", async () => {
+test("an older term is refused, across a restart of the agent too", async () => {
   await converge({ term: 5n });
   const stale = () => converge({ term: 4n, generation: 2n });
   expect((await stale()).failure?.code).toBe("stale_term");
@@ -26,7 +26,7 @@ test("an older generation of the same kind is superseded", async () => {
   expect((await converge({ generation: 2n })).failure?.code).toBe("superseded");
 });
 
-test("a durable task that comes again gets the recorded result, and results are sent until they are acknowledged", async () => {
+test("a repeated durable task gets the recorded result, which is sent until acknowledged", async () => {
   await converge();
   controller.acknowledges = false;
   const user = { username: "u", role: "readonly", verifier: "v" };
@@ -43,10 +43,10 @@ test("a durable task that comes again gets the recorded result, and results are 
   const sent = () => controller.results.filter(({ taskId }) => taskId === "task-1").length;
   await expect.poll(sent).toBeGreaterThan(1);
   controller.acknowledges = true;
-  // The engine is not asked: this input would be refused.
+  // The engine is not called: it would refuse this input.
   const changed = { ...task.input, value: { user: { ...user, username: "bad" } } };
   expect((await controller.perform({ ...task, input: changed })).failure).toBeUndefined();
-  // Asked and answered on the same stream: what was acknowledged before has come.
+  // Request and result share the stream, so earlier acknowledgments have arrived.
   await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value: {} } });
   const { length } = controller.hellos;
   controller.cut();
@@ -54,7 +54,7 @@ test("a durable task that comes again gets the recorded result, and results are 
   expect(controller.hellos.at(-1)?.openTasks).toEqual([]);
 });
 
-test("the engine's refusals and what it does not have are told apart", async () => {
+test("refusals of the engine and missing features have different codes", async () => {
   await converge();
   const put = { case: "putEngineUser" as const, value: { user: { username: "bad", role: "admin", verifier: "v" } } };
   expect((await controller.perform({ ...taskHeader, input: put })).failure).toMatchObject({
@@ -65,7 +65,7 @@ test("the engine's refusals and what it does not have are told apart", async () 
   expect((await controller.perform({ ...taskHeader, input: list })).failure?.code).toBe("not_supported");
 });
 
-test("a task ends at its deadline and when it is cancelled, and holds no other lane up", async () => {
+test("a task ends at its deadline or cancellation without blocking another lane", async () => {
   const slow = {
     case: "convergeInstance" as const,
     value: { instance: specOf({ parameters: { slow_start_ms: "60000" } }) },
@@ -79,7 +79,7 @@ test("a task ends at its deadline and when it is cancelled, and holds no other l
   expect(quick.output.case).toBe("readLogs");
 });
 
-test("a task has the time that it was sent with, whatever its controller's clock says", async () => {
+test("a task has its own time limit, whatever the controller's clock", async () => {
   const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
   const aMinute = (sign: 1 | -1) => timestampFromMs(Date.now() + sign * 60_000);
   const back = await controller.perform({ ...readLogs, deadline: aMinute(-1), withinMs: 60_000n });
@@ -92,7 +92,7 @@ test("a task has the time that it was sent with, whatever its controller's clock
   expect(ahead.failure?.code).toBe("deadline_exceeded");
 });
 
-test("tasks that are withdrawn end at once, and never begin when they come later", async () => {
+test("withdrawn tasks end at once, and never start when they arrive later", async () => {
   const durable = { ...taskHeader, class: TaskClass.DURABLE };
   const slow = {
     case: "convergeInstance" as const,
@@ -108,7 +108,7 @@ test("tasks that are withdrawn end at once, and never begin when they come later
       lane: Lane.QUERY,
       input: { case: "settleEngineChange", value: settleEngineChange },
     });
-  // Nothing was brought up: what the engine has is not known yet.
+  // Nothing is started, so the engine's state is unknown yet.
   expect((await settle()).failure?.code).toBe("not_ready");
   const ends = controller.results.filter(({ taskId }) => taskId === "withdrawn-running");
   expect(ends.map(({ failure }) => failure?.code)).toEqual(["cancelled"]);
@@ -118,8 +118,8 @@ test("tasks that are withdrawn end at once, and never begin when they come later
   expect((await settle()).output.value).toMatchObject({ taken: true });
 });
 
-test("what was asked before a pause is done after it only when the stream outlived the pause", async () => {
-  // One that is silent for three heartbeats is taken for gone.
+test("tasks sent before a pause run after it only if the stream survived the pause", async () => {
+  // A controller silent for three heartbeats counts as dead.
   controller.heartbeatIntervalMs = 500;
   controller.cut();
   await expect.poll(() => controller.hellos.length).toBeGreaterThan(1);
@@ -129,10 +129,10 @@ test("what was asked before a pause is done after it only when the stream outliv
   const readLogs = { ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs" as const, value: {} } };
   const paused = async (ask: () => void) => {
     const [agent = 0] = agentPids();
-    killQuietly(agent, "SIGSTOP");
+    signalIfAlive(agent, "SIGSTOP");
     ask();
     await sleep(2_000);
-    killQuietly(agent, "SIGCONT");
+    signalIfAlive(agent, "SIGCONT");
   };
   await paused(() => controller.give({ ...readLogs, id: "quick-outlived" }));
   await expect.poll(() => controller.results.map(({ taskId }) => taskId)).toContain("quick-outlived");
@@ -162,20 +162,20 @@ test("a payload of 30 MB is copied with its checksum, and a wrong one is refused
   expect((await copy({ ...reference, sha256: "00".repeat(32) })).failure?.code).toBe("payload_corrupt");
 });
 
-test("logs are read by position and level", async () => {
+test("logs are read by cursor and level", async () => {
   await converge();
   const read = async (value: { cursor?: string; level?: string; limit?: number }) => {
     const result = await controller.perform({ ...taskHeader, lane: Lane.QUERY, input: { case: "readLogs", value } });
     if (result.output.case !== "readLogs") throw new Error(JSON.stringify(result.failure));
     return result.output.value;
   };
-  // What the engine said is in its log soon after.
+  // The engine's output reaches its log soon after.
   const found = async (from: { cursor?: string }, message: string) => {
-    const look = async () => {
+    const readLog = async () => {
       const answer = await read(from);
       return answer.lines.length > 0 && answer;
     };
-    const answer = await waitUntil(`the log has: ${message}`, look);
+    const answer = await waitUntil(`the log has: ${message}`, readLog);
     expect(answer.lines.map((line) => line.message)).toEqual([message]);
     return answer;
   };

@@ -32,7 +32,7 @@ describe.skipIf(skipped !== undefined)(
     const written = { rows: 0, failed: 0, stop: false };
     let writing: Promise<void>;
     let tasks = 0;
-    /** Of the first process, for the whole of this file. */
+    /** The first process, for this whole file. */
     let engine: number[];
 
     beforeAll(async () => {
@@ -69,7 +69,7 @@ describe.skipIf(skipped !== undefined)(
       }
     }
 
-    /** The first process of its component: one that it has just forked has its words as well. */
+    /** The first process of its component; a process just forked has the same command line. */
     const isFirst = (pid: number) => /^NSpid:.*\t1$/m.test(textOf(pid, "status"));
     const postmaster = () => machine.pidsOf("bin/postgres").filter(isFirst);
     const agents = () => machine.pidsOf("").filter((pid) => mainOfAgent.test(textOf(pid, "cmdline")) && isFirst(pid));
@@ -106,7 +106,7 @@ describe.skipIf(skipped !== undefined)(
       return controller.perform(task);
     }
 
-    /** For how long nobody was in charge; undefined where the machine was too busy for a hand-over within its second. */
+    /** Milliseconds without an agent in charge; undefined if the machine was too busy for a handover within 1 s. */
     function gapOf({ failure, output }: TaskResult): number | undefined {
       if (failure === undefined && output.case === "upgradeAgent") return output.value.gapMs;
       expect(failure?.message).toContain("did not take over in time");
@@ -117,28 +117,28 @@ describe.skipIf(skipped !== undefined)(
       while (gapOf(await upgrade(code)) === undefined);
     }
 
-    /** Asks the machine again and again until it is stopped, which resolves with all answers. */
+    /** Sends requests to the machine until it is stopped, which resolves with all results. */
     function startAsking() {
-      const asked: Promise<TaskResult>[] = [];
-      let going = true;
+      const requests: Promise<TaskResult>[] = [];
+      let isRunning = true;
       const asking = (async () => {
-        while (going) {
+        while (isRunning) {
           const input = { case: "listEngineUsers" as const, value: {} };
           const task = { ...machine.header, lane: Lane.QUERY, class: TaskClass.QUICK, input };
-          asked.push(machine.controller.perform(task));
+          requests.push(machine.controller.perform(task));
           await sleep(50);
         }
       })();
       return {
         async stop(): Promise<TaskResult[]> {
-          going = false;
+          isRunning = false;
           await asking;
-          return Promise.all(asked);
+          return Promise.all(requests);
         },
       };
     }
 
-    test("gives way to the next one while the engine and its users notice nothing", async () => {
+    test("hands over to a new agent without an effect on the engine and its users", async () => {
       const code = codeOf?.("2.0.0") as AgentCode;
       const seen = machine.controller.observations.length;
       let gapMs: number | undefined;
@@ -146,7 +146,7 @@ describe.skipIf(skipped !== undefined)(
         const asking = startAsking();
         gapMs = gapOf(await upgrade(code));
         const answers = asking.stop();
-        // What was asked meanwhile is answered; but one that was late took with it what it was asked.
+        // Requests sent meanwhile get results, except that a late agent took the ones sent to it along.
         if (gapMs !== undefined) for (const { failure } of await answers) expect(failure).toBeUndefined();
       } while (gapMs === undefined);
       expect(gapMs).toBeLessThanOrEqual(1_000);
@@ -156,23 +156,23 @@ describe.skipIf(skipped !== undefined)(
       expect(before.map(({ sessionId }) => sessionId)).toContain(hellos.at(-1)?.succeeds);
       await waitUntil("one agent is there", () => agents().length === 1);
       expect(postmaster()).toEqual(engine);
-      await waitUntil("it told of the engine", () => machine.controller.observations.length > seen);
+      await waitUntil("it reported the engine", () => machine.controller.observations.length > seen);
       expect(new Set(machine.controller.observations.slice(seen).map(({ state }) => state))).toEqual(
         new Set(["running"]),
       );
       expect(written.failed).toBe(0);
     });
 
-    test("takes no code that is not what the task names, and keeps nothing of it", async () => {
+    test("rejects code that differs from the task, and stores nothing of it", async () => {
       const [pid] = agents();
       const code = codeOf?.("2.1.0") as AgentCode;
-      const kept = received();
+      const before = received();
       expect((await upgrade(code, { sha256: "0".repeat(64) })).failure).toMatchObject({ code: "payload_corrupt" });
       expect((await upgrade(code, { digest: "0".repeat(32) })).failure).toMatchObject({ code: "payload_corrupt" });
       expect((await upgrade({ ...code, bytes: code.bytes.subarray(0, 1000) })).failure).toMatchObject({
         code: "payload_corrupt",
       });
-      expect(received()).toEqual(kept);
+      expect(received()).toEqual(before);
       expect(agents()).toEqual([pid]);
     });
 
@@ -187,27 +187,27 @@ describe.skipIf(skipped !== undefined)(
       [
         "does not settle",
         /did not take over in time/,
-        (text) => text.replaceAll("await before.settle()", "await new Promise(() => undefined)"),
+        (text) => text.replaceAll("await old.settle()", "await new Promise(() => undefined)"),
       ],
-    ])("goes on when the next one %s", async (_how, reason, edit) => {
+    ])("stays in charge when the new agent %s", async (_how, reason, edit) => {
       const [pid] = agents();
       const runsBefore = runs();
       const code = codeOf?.("3.0.0", edit) as AgentCode;
-      // It ends with the reason unless the machine is so busy that its second is over before.
+      // It ends with the reason, unless the machine is so busy that its second passes first.
       let failure: TaskResult["failure"];
       do failure = (await upgrade(code)).failure;
       while (!reason.test(failure?.message ?? "") && failure?.message.includes("did not take over in time"));
       expect(failure?.message).toMatch(reason);
       expect(agents()).toEqual([pid]);
       expect(postmaster()).toEqual(engine);
-      // It does what it is asked, and its journal has all of it.
+      // It runs tasks, and its journal has all of them.
       await waitUntil("it is connected", () => machine.controller.openSessions > 0);
       expect((await machine.converge()).failure).toBeUndefined();
       expect(runs()).toBe(runsBefore);
       expect(written.failed).toBe(0);
     });
 
-    test("goes on when no controller is there for a while as the next one proves itself", async () => {
+    test("stays in charge while no controller responds to the new agent", async () => {
       const code = codeOf?.("3.0.1") as AgentCode;
       const { controller } = machine;
       const [pid] = agents();
@@ -223,14 +223,14 @@ describe.skipIf(skipped !== undefined)(
       expect(written.failed).toBe(0);
     });
 
-    test("is not tried while a query takes the memory that another agent needs", async ({ skip }) => {
+    test("is not tried while a query uses the memory of a second agent", async ({ skip }) => {
       skip(machine.unlimited !== undefined, machine.unlimited);
       const [pid] = agents();
-      // One session has half of the machine's memory at most.
+      // One session uses at most half of the machine's memory.
       const hungry = await Promise.all(
         [1, 2].map(() => connectPostgresql(machine.endpoint, { user: "app_user", password })),
       );
-      // Sorts in memory that are kept as long as their cursors; they leave 45 MiB.
+      // Sorts in memory, retained as long as their cursors; 45 MiB remain free.
       const group = createControlGroup(`/proc/${machine.keeperPid()}/root/sys/fs/cgroup`);
       const [limit = 0, needed = 0] = await Promise.all([group.memoryLimitBytes(), group.memoryNeededBytes()]);
       const megabytes = Math.round((limit - needed - (45 << 20)) / 1_000_000 / hungry.length);
@@ -245,11 +245,11 @@ describe.skipIf(skipped !== undefined)(
       const code = codeOf?.("3.1.0") as AgentCode;
       const { failure } = await upgrade(code, { readyWithinMs: 500 });
       expect(failure).toMatchObject({ code: "no_room", retryable: true });
-      expect(failure?.message).toMatch(/needs \d+ MiB of memory, and the machine has \d+ MiB left/);
+      expect(failure?.message).toMatch(/needs \d+ MiB of memory, and the machine has \d+ MiB free/);
       expect(agents()).toEqual([pid]);
       expect(postmaster()).toEqual(engine);
 
-      // It waits for the query's end.
+      // It waits until the query ends.
       const waiting = upgraded(code);
       for (const session of hungry) {
         await session.query("ROLLBACK");
@@ -260,10 +260,10 @@ describe.skipIf(skipped !== undefined)(
       expect(written.failed).toBe(0);
     });
 
-    test("has the agent of before to go back to until the next one is started", async () => {
+    test("retains the previous release until the new agent has started", async () => {
       const codes = ["3.2.0", "3.3.0"].map((release) => codeOf?.(release) as AgentCode);
       for (const code of codes) await upgraded(code);
-      // What it was to run next is not what was promised, and then it ends.
+      // The file of the new agent was changed, and then the old agent ends.
       const wrong = codeOf?.("3.4.0") as AgentCode;
       expect((await upgrade(wrong, { sha256: "0".repeat(64) })).failure).toMatchObject({ code: "payload_corrupt" });
       await waitUntil("one agent is there", () => agents().length === 1);
@@ -275,7 +275,7 @@ describe.skipIf(skipped !== undefined)(
       expect(written.failed).toBe(0);
     });
 
-    test("keeps on disk what runs and what is to run, and no more", async () => {
+    test("retains only the running release and the next one on disk", async () => {
       await upgraded(codeOf?.("4.0.0") as AgentCode);
       await upgraded(codeOf?.("5.0.0") as AgentCode);
       expect(received().length).toBeLessThanOrEqual(2);

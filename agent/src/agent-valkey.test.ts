@@ -9,8 +9,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test }
 import { claimNumber } from "../../test/support/controller/claim.ts";
 import { connectValkey, valkeyClient, valkeyVerifier } from "../../test/support/engines/engine-clients.ts";
 import { type AgentMachine, startAgentMachine, whyNoAgentMachine } from "../../test/support/machines/agent-machine.ts";
-import { killQuietly } from "../keeper/kill-quietly.ts";
 import type { ConformanceClient } from "../../test/support/engines/conformance-subject.ts";
+import { signalIfAlive } from "../keeper/signal-process.ts";
 
 const run = promisify(execFile);
 const password = "a-password-of-the-test";
@@ -52,10 +52,10 @@ describe.skipIf(skipped !== undefined)(
 
     const readable = (key: string) => read(key).catch((error: Error) => error.message);
 
-    async function ask(...words: string[]): Promise<unknown> {
+    async function command(...args: string[]): Promise<unknown> {
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
       try {
-        return await call(...words);
+        return await call(...args);
       } finally {
         await close();
       }
@@ -64,7 +64,7 @@ describe.skipIf(skipped !== undefined)(
     const check = (name: string) => machine.controller.observations.at(-1)?.checks.find((each) => each.name === name);
     const statusOf = (name: string) => check(name)?.status;
 
-    test("goes from nothing to a value over TLS, its listener beside it", async () => {
+    test("starts on an empty machine and stores a value over TLS through its listener", async () => {
       expect((await machine.converge()).failure).toBeUndefined();
       const client = await enter();
       await client.write("kept", "7");
@@ -96,11 +96,11 @@ describe.skipIf(skipped !== undefined)(
       await open.close();
     });
 
-    test("comes back when its listener or itself is killed, and when a restart is asked for", async () => {
+    test("recovers after a kill of its listener or itself, and restarts on request", async () => {
       for (const program of ["haproxy", "valkey-server"]) {
         const before = machine.pidsOf(program);
-        // The others end by themselves when the first one does.
-        for (const pid of before) killQuietly(pid, "SIGKILL");
+        // The others end with the first one.
+        for (const pid of before) signalIfAlive(pid, "SIGKILL");
         const others = () => machine.pidsOf(program).some((pid) => !before.includes(pid));
         await expect.poll(others).toBe(true);
         await expect.poll(() => readable("kept")).toBe("7");
@@ -111,7 +111,7 @@ describe.skipIf(skipped !== undefined)(
       expect(await read("kept")).toBe("7");
     });
 
-    test("is not running before its listener has all of its addresses, and is as soon as the machine has them", async () => {
+    test("is running as soon as its listener has all of its addresses", async () => {
       const { port } = machine.endpoint.instance.spec;
       const address = `198.18.79.${await claimNumber("address", 200)}`;
       const listeners = ["127.0.0.1", address].map((each) => ({
@@ -122,17 +122,17 @@ describe.skipIf(skipped !== undefined)(
       }));
       const ip = (verb: string) => run("ip", ["address", verb, `${address}/32`, "dev", "lo"]);
       const reason = () => {
-        const { state = "", reason: words = "" } = machine.controller.observations.at(-1) ?? {};
-        return `${state}: ${words}`;
+        const { state = "", reason = "" } = machine.controller.observations.at(-1) ?? {};
+        return `${state}: ${reason}`;
       };
       const allowedCidrs = ["127.0.0.0/8", `${address}/32`];
-      const held = machine.converge({ listeners, allowedCidrs, restartCount: 2n });
+      const converging = machine.converge({ listeners, allowedCidrs, restartCount: 2n });
       try {
         const absent = `${address}, port ${port}: the machine does not have this address`;
         await expect.poll(reason).toMatch(/^starting: The engine does not listen at /);
         expect(reason()).toContain(absent);
         await ip("add");
-        expect((await held).failure).toBeUndefined();
+        expect((await converging).failure).toBeUndefined();
         await expect.poll(reason).toBe("running: ");
         const there = { ...machine.endpoint, instance: { spec: { address, port } } };
         await (await valkeyClient(there, { user: "app_user", password })).close();
@@ -143,20 +143,20 @@ describe.skipIf(skipped !== undefined)(
       expect(await read("kept")).toBe("7");
     });
 
-    test("keeps what a transaction wrote over a restart", async () => {
+    test("retains the writes of a transaction across a restart", async () => {
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
-      for (const words of [["MULTI"], ["SET", "one", "1"], ["SET", "two", "2"], ["EXEC"]]) await call(...words);
+      for (const args of [["MULTI"], ["SET", "one", "1"], ["SET", "two", "2"], ["EXEC"]]) await call(...args);
       await close();
       expect((await machine.converge({ restartCount: 3n })).failure).toBeUndefined();
       expect([await read("one"), await read("two")]).toEqual(["1", "2"]);
     });
 
-    test("comes back when the kernel ended it for want of memory, and says so", async (context) => {
+    test("recovers after an out-of-memory kill and reports it", async (context) => {
       if (machine.unlimited !== undefined) context.skip(machine.unlimited);
       const [before] = machine.pidsOf("valkey-server");
       const agents = machine.pidsOf("node");
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
-      // Held in memory and never stored: what it starts with again is small.
+      // In memory and never stored, so its next start is small.
       const hoard = "local all = {} for i = 1, 1e9 do all[i] = string.rep('x', 1000) .. i end";
       await expect(call("EVAL", hoard, "0")).rejects.toThrow(/disconnected|ECONNRESET|EPIPE|closed/);
       await close();
@@ -166,12 +166,12 @@ describe.skipIf(skipped !== undefined)(
       expect(machine.pidsOf("node")).toEqual(agents);
     });
 
-    test("tells how full its disk is, and is no dead engine for that", async () => {
+    test("reports a full disk without counting as dead", async () => {
       const [inside = 0] = machine.pidsOf("valkey-server");
       const fill = join(`/proc/${inside}/root`, machine.directory, "data/fill");
       const filled = async (share: number) => {
         writeFileSync(fill, Buffer.alloc(Math.floor(diskBytes * share)));
-        // New settings make the next look due.
+        // New settings trigger the next check.
         await machine.converge({ restartCount: 3n });
       };
       await filled(0.87);
@@ -190,19 +190,19 @@ describe.skipIf(skipped !== undefined)(
       };
       const refusal = () => write().then(String, String);
       await expect.poll(refusal).toMatch(/OOM/);
-      expect(await ask("DEL", "one")).toBe(1);
+      expect(await command("DEL", "one")).toBe(1);
       await expect.poll(() => statusOf("liveness")).toBe("healthy");
       expect(machine.controller.observations.at(-1)?.writesBlocked).toBe(true);
       await filled(1).catch(() => undefined);
       await machine.converge({ restartCount: 3n });
       await expect.poll(() => check("storage")?.reason).toMatch(/^The disk is full/);
-      // The reserve has room for it, and nothing else is written.
-      await expect.poll(() => ask("DEL", "two").catch(String)).toBe(1);
+      // The reserve has space for it, and nothing else is written.
+      await expect.poll(() => command("DEL", "two").catch(String)).toBe(1);
       expect(await refusal()).toMatch(/OOM/);
       expect(machine.controller.observations.at(-1)?.state).toBe("running");
       expect(machine.pidsOf("valkey-server")).toContain(inside);
       rmSync(fill);
-      // By itself: it is nobody's business to ask.
+      // On its own, without a request.
       await expect.poll(refusal).toBe("undefined");
       await machine.converge({ restartCount: 3n });
       await expect.poll(() => statusOf("storage")).toBe("healthy");
@@ -210,29 +210,29 @@ describe.skipIf(skipped !== undefined)(
       expect(await read("kept")).toBe("7");
     });
 
-    test("works on a command that holds up all others, and is no dead engine for that", async () => {
-      await ask("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
+    test("runs a command that blocks all others without counting as dead", async () => {
+      await command("EVAL", "for i = 1, 100000 do redis.call('SADD', 'numbers', i) end", "0");
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
       const slow = call("SUNION", ...Array.from({ length: 600 }, () => "numbers"));
-      // New settings make the next look due.
-      const looked = async () => {
+      // New settings trigger the next check.
+      const liveness = async () => {
         await machine.converge({ restartCount: 3n });
         return statusOf("liveness");
       };
-      await expect.poll(looked, { timeout: 30_000, interval: 500 }).toBe("degraded");
-      expect(check("commands")?.reason).toMatch(/works on one command/);
+      await expect.poll(liveness, { timeout: 30_000, interval: 500 }).toBe("degraded");
+      expect(check("commands")?.reason).toMatch(/busy with one command/);
       expect(await slow).toHaveLength(100_000);
       await close();
       await machine.converge({ restartCount: 3n });
       await expect.poll(() => statusOf("liveness")).toBe("healthy");
-      await ask("DEL", "numbers");
+      await command("DEL", "numbers");
     });
 
-    test("writes its log anew before a client is refused, however often the same data are written", async () => {
+    test("rewrites its log before a client is refused, however often the same data are written", async () => {
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
       const block = "x".repeat(200_000);
       const before = machine.controller.observations.length;
-      // All in all more than the disk has room for.
+      // More in total than the disk can store.
       for (let round = 0; round < 50; round += 1) {
         for (let n = 0; n < 10; n += 1) expect(await call("SET", `block-${n}`, block)).toBe("OK");
         await sleep(50);
@@ -242,7 +242,7 @@ describe.skipIf(skipped !== undefined)(
       expect(await read("kept")).toBe("7");
     });
 
-    test("takes FLUSHALL when data have filled its disk, and writes soon after that", async () => {
+    test("accepts FLUSHALL on a full disk, and writes soon after", async () => {
       const block = "x".repeat(500_000);
       const { call, close } = await connectValkey(machine.endpoint, { user: "app_user", password });
       let written = 0;
@@ -251,7 +251,7 @@ describe.skipIf(skipped !== undefined)(
       };
       await expect(fill()).rejects.toThrow(/OOM|MISCONF/);
       await expect.poll(() => machine.controller.observations.at(-1)?.writesBlocked).toBe(true);
-      // A disk that is full to the last byte refuses it until the reserve is released.
+      // A completely full disk refuses it until the reserve is released.
       await expect.poll(() => call("FLUSHALL").catch(String), { timeout: 10_000 }).toBe("OK");
       await expect.poll(() => call("SET", "kept", "7").catch(String), { timeout: 10_000 }).toBe("OK");
       await close();

@@ -8,26 +8,25 @@ import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createBackupParts } from "./backup/backup-parts.ts";
 import type { EngineDriver } from "./engines/engine-driver.ts";
-import { bootIdOf } from "./os/boot-id.ts";
 import type { ControlGroup } from "./os/control-group.ts";
 import type { KeeperClient } from "./os/keeper-client.ts";
 import { createDataVersion } from "./instance/data-version.ts";
 import { createEngineProcess, engineComponent } from "./instance/engine-process.ts";
 import { createInstanceFiles, type Directories } from "./instance/instance-files.ts";
-import { createInstanceRound } from "./instance/instance-round.ts";
+import { createInstanceReconciler } from "./instance/instance-reconciler.ts";
 import { createInstanceStatus } from "./instance/instance-status.ts";
 import { createInstanceSupervisor } from "./instance/instance-supervisor.ts";
-import { createNewStarts } from "./instance/new-starts.ts";
+import { createRestartLimit } from "./instance/restart-limit.ts";
 import { createLogReader } from "./instance/log-reader.ts";
 import { createMemberData } from "./instance/member-data.ts";
 import { createMemoryWatch } from "./instance/memory-watch.ts";
-import { createQueueKeeper } from "./instance/queue-keeper.ts";
+import { createQueueMaintenance } from "./instance/queue-maintenance.ts";
 import { createProbes } from "./instance/probes.ts";
-import { createDiskRoom } from "./instance/disk-room.ts";
+import { createDiskGuard } from "./instance/disk-guard.ts";
 import { createWriteBlock } from "./instance/write-block.ts";
-import { bootMs } from "../keeper/boot-clock.ts";
-import { createQuiet } from "./right/quiet.ts";
-import { createRightKeeper } from "./right/right-keeper.ts";
+import { bootId, bootMs } from "../keeper/boot-clock.ts";
+import { createReplicationSilence } from "./primary-lease/replication-silence.ts";
+import { createPrimaryLeaseHolder } from "./primary-lease/primary-lease-holder.ts";
 import { createServerCertificate } from "./instance/server-certificate.ts";
 import { openJournal } from "./journal/journal.ts";
 import { createSampling } from "./samples/sampling.ts";
@@ -37,7 +36,7 @@ import { createUplink, type Uplink } from "./session/uplink.ts";
 import { createAgentUpgrade } from "./upgrade/agent-upgrade.ts";
 import { createHeadroom, ownMemoryBytes } from "./upgrade/headroom.ts";
 import type { ReceivedCode } from "./upgrade/received-code.ts";
-import type { Predecessor } from "./upgrade/take-over.ts";
+import type { Predecessor } from "./upgrade/takeover.ts";
 import { handlers } from "./tasks/index.ts";
 import { TaskFailed } from "./task-failed.ts";
 import { createTaskRunner } from "./tasks/task-runner.ts";
@@ -49,14 +48,14 @@ export interface AgentDeps {
   readonly controllers: readonly string[];
   readonly keeper: KeeperClient;
   readonly controlGroup: ControlGroup;
-  /** The interface that is the machine's alone; empty when it shares the host's network. */
+  /** Network interface of this machine alone; empty if it shares the host's network. */
   readonly networkInterface: string;
   readonly code: ReceivedCode;
-  /** Of components that do jobs: backups, restores and archives. */
+  /** Program of the components for backups, restores and log archives. */
   readonly jobProgram: string;
-  /** The agent whose place this one takes; undefined when nobody is in charge yet but this one. */
+  /** The agent that this one replaces; undefined if this one was started alone. */
   readonly predecessor: Predecessor | undefined;
-  /** Loads an engine's driver when it is first needed; undefined for an engine that there is none for. */
+  /** Loads the driver of an engine on first use; undefined for an unknown engine. */
   readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
   readonly sessionId: string;
   readonly clock: Clock;
@@ -65,23 +64,30 @@ export interface AgentDeps {
 }
 
 export interface Agent {
-  /** Runs until the signal. The engine goes on without it. */
+  /** Runs until the signal. The engine keeps running. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-const mostUnsent = 200;
-/** An engine is found running within this time; only then is told of it, so that nobody sees it "starting". */
+const maxUnsent = 200;
+/**
+ * A new agent adopts the running engine within this time. It reports only then, so that users never see the state
+ * "starting".
+ */
 const adoptedWithinMs = 5_000;
 
-/** Puts the agent together: the instance and its probes on one side, the controllers' stream and tasks on the other. */
+/**
+ * Creates the agent out of its parts. The supervisor applies the newest instance spec through the reconciler; probes
+ * observe the engine, and the primary lease holder keeps a primary's lease. The uplink keeps a session to one of the
+ * controllers, which delivers specs and tasks and receives observations and samples. During an upgrade of the agent
+ * these loops are suspended while the new agent takes over.
+ */
 export async function createAgent(deps: AgentDeps): Promise<Agent> {
   const { machineId, machineStart, directories, controllers, keeper, driverOf, sessionId, clock, random, log } = deps;
   const { code, predecessor } = deps;
   const memory = createMemoryWatch(deps.controlGroup, clock.now);
   const journal = await openJournal(join(directories.stateDir, "journal"), clock.now);
   const files = createInstanceFiles(directories);
-  const bootId = bootIdOf(machineStart);
-  /** Results that came while no session was open; the journal has the durable ones in any case. */
+  /** Results of tasks that ended while no session was open. The journal has those of durable tasks as well. */
   const unsent: TaskResult[] = [];
   let parse: EngineDriver["parseLog"] | undefined;
 
@@ -105,11 +111,11 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   });
   const logs = createLogReader({ component: engineComponent, path: files.log, parse: () => parse });
   const writeBlock = createWriteBlock({ stateDir: directories.stateDir, now: clock.now });
-  const room = createDiskRoom({ writeBlock, now: clock.now, log });
-  const round = createInstanceRound({
-    room,
+  const diskGuard = createDiskGuard({ writeBlock, now: clock.now, log });
+  const reconciler = createInstanceReconciler({
+    diskGuard,
     files,
-    process: createEngineProcess({ keeper, logPath: files.log, beforeStop: archives.release }),
+    process: createEngineProcess({ keeper, logPath: files.log, beforeStop: archives.stop }),
     restores,
     members: createMemberData({ status, log }),
     dataVersion: createDataVersion({ status, log }),
@@ -118,9 +124,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     status,
     logs,
     memory,
-    newStarts: createNewStarts(clock.monotonicMs),
-    right: { held: (spec, signal) => right.held(spec, signal) },
-    isSilent: () => probes.isSilent(),
+    restartLimit: createRestartLimit(clock.monotonicMs),
+    lease: { acquire: (spec, signal) => lease.acquire(spec, signal) },
+    isUnresponsive: () => probes.isUnresponsive(),
     log,
     async driverOf(engine) {
       const driver = await driverOf(engine);
@@ -128,38 +134,37 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       return driver;
     },
   });
-  const quiet = createQuiet(bootMs);
-  const right = createRightKeeper({
+  const replicationSilence = createReplicationSilence(bootMs);
+  const lease = createPrimaryLeaseHolder({
     keeper,
     settings: () => supervisor.settings(),
-    engine: round.engine,
-    isSilent: () => probes.isSilent(),
+    engine: reconciler.engine,
+    isUnresponsive: () => probes.isUnresponsive(),
     send: (frame) => {
       uplink.send(frame);
     },
-    onFenced: status.fenced,
+    onFenced: status.setFencedGeneration,
     bootMs,
     log,
   });
   const probes = createProbes({
     status,
-    target: round.engine,
+    target: reconciler.engine,
     certificate,
     memory,
-    onListenerFree: () => supervisor.look(),
-    room,
-    onBlockChanged: () => supervisor.look(),
+    onListenerFree: () => supervisor.recheck(),
+    diskGuard,
+    onBlockChanged: () => supervisor.recheck(),
     async engineCpuMs() {
-      // A keeper of before says nothing of it.
       await keeper.order({ op: "status" }).catch(() => undefined);
       return keeper.component(engineComponent)?.cpuMs;
     },
     monotonicMs: clock.monotonicMs,
-    quiet,
+    replicationSilence,
   });
-  const queues = createQueueKeeper({ target: round.engine, log });
-  const hurryProbes = probes.hurry;
-  const supervisor = createInstanceSupervisor({ files, keeper, round, certificate, status, hurryProbes, clock, log });
+  const queues = createQueueMaintenance({ target: reconciler.engine, log });
+  const probeNow = probes.probeNow;
+  const supervisor = createInstanceSupervisor({ files, keeper, reconciler, certificate, status, probeNow, clock, log });
 
   const sampling = createSampling({
     path: join(directories.stateDir, "samples"),
@@ -167,7 +172,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     dataDir: directories.dataDir,
     networkInterface: deps.networkInterface,
     status,
-    engine: round.engine,
+    engine: reconciler.engine,
     archive: () => (archives.archiveId() === undefined ? undefined : archives.observation()),
     send: (frame) => uplink.send(frame),
     clock,
@@ -175,25 +180,25 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     log,
   });
 
-  /** Of the loops that hold the machine to its settings; undefined while they rest. */
-  let loops: { readonly halt: AbortController; readonly done: Promise<unknown> } | undefined;
+  /** The loops that keep the machine at its settings; undefined while they are suspended. */
+  let loops: { readonly stop: AbortController; readonly done: Promise<unknown> } | undefined;
   let gapMs = 0;
   const ending = new AbortController();
-  const broken = Promise.withResolvers<never>();
+  const failed = Promise.withResolvers<never>();
 
-  function takeUp(): void {
-    const halt = new AbortController();
-    const until = AbortSignal.any([ending.signal, halt.signal]);
+  function startLoops(): void {
+    const stop = new AbortController();
+    const until = AbortSignal.any([ending.signal, stop.signal]);
     const done = Promise.all([
       supervisor.run(until),
-      right.run(until),
+      lease.run(until),
       probes.run(until),
       sampling.run(until),
       parts.run(until),
       queues.run(until),
     ]);
-    done.catch(broken.reject);
-    loops = { halt, done };
+    done.catch(failed.reject);
+    loops = { stop, done };
   }
 
   const upgrade = createAgentUpgrade({
@@ -208,39 +213,39 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
       get isConnected() {
         return uplink.channel() !== undefined;
       },
-      isIdle: (taskId) => canStay.has(status.state) && runner.running.every((id) => id === taskId),
-      hold: () => runner.hold(),
-      async putDown() {
+      isIdle: (taskId) => idleStates.has(status.state) && runner.running.every((id) => id === taskId),
+      pauseTasks: () => runner.pause(),
+      async suspend() {
         uplink.pause();
-        loops?.halt.abort();
+        loops?.stop.abort();
         await loops?.done;
         loops = undefined;
-        round.engine()?.driver.queues?.letGo();
+        reconciler.engine()?.driver.queues?.letGo();
         await journal.suspend();
       },
-      async takeUp() {
+      async resume() {
         if (loops === undefined) {
           await journal.reopen();
-          takeUp();
-          uplink.goOn();
+          startLoops();
+          uplink.resume();
         }
-        runner.release();
+        runner.resume();
       },
-      leave: () => ending.abort(),
+      exit: () => ending.abort(),
     },
   });
 
   const runner = createTaskRunner({
     journal,
     handlers,
-    surroundings: {
+    shared: {
       supervisor,
       logs,
       upgrade,
       backups,
-      quiet,
+      replicationSilence,
       async engine() {
-        const engine = round.engine();
+        const engine = reconciler.engine();
         if (engine === undefined)
           throw new TaskFailed("not_ready", `The engine is ${status.state}.`, { retryable: true });
         return engine;
@@ -253,7 +258,7 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     },
     sendResult(value) {
       if (!uplink.send({ case: "taskResult", value }))
-        unsent.splice(0, unsent.length, ...unsent.slice(-mostUnsent), value);
+        unsent.splice(0, unsent.length, ...unsent.slice(-maxUnsent), value);
     },
     sendProgress(taskId, step, progressPct) {
       uplink.send({
@@ -265,74 +270,74 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
     log,
   });
 
-  // Until this agent has taken over, nothing is begun.
-  if (predecessor !== undefined) runner.hold();
+  // Tasks start only after this agent has taken over.
+  if (predecessor !== undefined) runner.pause();
 
   const uplink: Uplink = createUplink({
     stateDir: directories.stateDir,
     controllers,
-    ready: predecessor?.channel,
+    initialChannel: predecessor?.channel,
     hello: () =>
       create(HelloSchema, {
         machineId,
         agentVersion: code.own.release,
         agentDigest: code.own.digest,
         keeperProtocol: keeper.protocol,
-        bootId,
+        // Differs after each start of the host or of the machine.
+        bootId: `${bootId()}/${machineStart}`,
         terms: Object.fromEntries(journal.terms),
         openTasks: journal.openTasks(),
         sessionId,
         succeeds: predecessor?.sessionId ?? "",
-        // An older keeper counts a deadline from when it reads it.
-        rights: keeper.protocol >= 4 ? 2 : 0,
+        rights: 2,
       }),
     handlers: {
       onTask: runner.accept,
       onCancel: runner.cancel,
       onResultAck: runner.acknowledged,
       onSamplesAck: sampling.acknowledged,
-      onRightAnswer: right.answered,
+      onPrimaryLeaseResponse: lease.onResponse,
     },
     onOpen(session) {
       sampling.opened(session.welcome);
-      right.ask();
+      lease.requestNow();
       if (loops !== undefined) sendAll(session);
-      else if (predecessor !== undefined) settled ??= settle(predecessor).catch(broken.reject);
+      else if (predecessor !== undefined) handoverDone ??= settle(predecessor).catch(failed.reject);
     },
     clock,
     random,
     log,
   });
 
-  let settled: Promise<void> | undefined;
+  let handoverDone: Promise<void> | undefined;
 
-  async function settle(before: Predecessor): Promise<void> {
-    gapMs = await before.settle();
-    log.info("took over from the agent of before", { gapMs });
-    takeUp();
-    await Promise.race([supervisor.looked(), sleep(adoptedWithinMs, undefined, { ref: false })]);
-    isQuiet = false;
-    runner.release();
+  async function settle(old: Predecessor): Promise<void> {
+    gapMs = await old.settle();
+    log.info("agent took over", { gapMs });
+    startLoops();
+    await Promise.race([supervisor.firstRound(), sleep(adoptedWithinMs, undefined, { ref: false })]);
+    isReportSuppressed = false;
+    runner.resume();
     sendAll(uplink);
   }
 
-  /** What the controller may not know yet. */
+  /** Sends everything that the controller may not have received. */
   function sendAll(session: { send(frame: OutgoingFrame): void }): void {
     for (const value of unsent.splice(0)) session.send({ case: "taskResult", value });
     for (const value of journal.unacknowledged()) session.send({ case: "taskResult", value });
-    report.tell();
-    // The machine's certificate may be one of new authorities: the engine's follows.
-    supervisor.look();
+    report.sendNow();
+    // The machine's certificate may come from new authorities; the engine's certificate then follows.
+    supervisor.recheck();
   }
 
-  let isQuiet = predecessor !== undefined;
+  let isReportSuppressed = predecessor !== undefined;
 
   const report = createObservationReport({
     instance: () => {
       const instance = status.message();
       return instance && observe(instance);
     },
-    isDue: () => !isQuiet && loops !== undefined,
+    isDue: () => !isReportSuppressed && loops !== undefined,
     send: (frame) => {
       uplink.send(frame);
     },
@@ -342,9 +347,9 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   return {
     async run(signal) {
       signal.addEventListener("abort", () => ending.abort(), { once: true });
-      if (predecessor === undefined) takeUp();
-      const endReports = report.repeat();
-      await Promise.race([uplink.run(ending.signal), broken.promise]);
+      if (predecessor === undefined) startLoops();
+      const endReports = report.start();
+      await Promise.race([uplink.run(ending.signal), failed.promise]);
       await loops?.done;
       endReports();
       if (loops !== undefined) await journal.close();
@@ -352,5 +357,5 @@ export async function createAgent(deps: AgentDeps): Promise<Agent> {
   };
 }
 
-/** States in which nothing is under way with the engine. */
-const canStay: ReadonlySet<string> = new Set(["absent", "running", "stopped", "failed"]);
+/** States in which no change of the engine is in progress. */
+const idleStates: ReadonlySet<string> = new Set(["absent", "running", "stopped", "failed"]);

@@ -1,6 +1,6 @@
 import { list, text } from "@holdfast/common/config.ts";
 
-/** All settings of the agent. The keeper sets them; nobody types them. */
+/** Settings of the agent. The keeper sets them; users do not. */
 export const settings = {
   machineId: text("HOLDFAST_MACHINE_ID", "Id of this machine"),
   machineStart: text("HOLDFAST_MACHINE_START", "Differs for each start of the machine", ""),
@@ -10,23 +10,19 @@ export const settings = {
   keeperSocket: text("HOLDFAST_KEEPER_SOCKET", "Unix socket of the keeper", "/run/holdfast/keeper.sock"),
   cgroupDir: text(
     "HOLDFAST_CGROUP_DIR",
-    "Where the machine's own control group shows; empty where it has none",
+    "Directory of the machine's own control group; empty if it has none",
     "/sys/fs/cgroup",
   ),
   networkInterface: text(
     "HOLDFAST_NETWORK_INTERFACE",
-    "Network interface that is the machine's alone; empty where it shares the host's network",
+    "Network interface of this machine alone; empty if it shares the host's network",
     "",
   ),
   softwareRoot: text("HOLDFAST_SOFTWARE_ROOT", "Root below which engines are installed", "/"),
-  engine: text(
-    "HOLDFAST_ENGINE",
-    "Engine that this machine is made for, loaded ahead of its settings; empty for none",
-    "",
-  ),
+  engine: text("HOLDFAST_ENGINE", "Engine of this machine, loaded before its settings arrive; empty for none", ""),
   controllers: list("HOLDFAST_CONTROLLERS", "Controllers to dial besides those of the enrollment, host:port"),
-  run: text("HOLDFAST_AGENT_RUN", "By which the keeper knows this run of the agent", ""),
-  part: text("HOLDFAST_AGENT_PART", "current, or next for one that is to take another one's place", "current"),
-  controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent whose place it is to take", ""),
+  run: text("HOLDFAST_AGENT_RUN", "Id that the keeper gave this run of the agent", ""),
+  part: text("HOLDFAST_AGENT_PART", "current, or next for an agent that takes over from another one", "current"),
+  controller: text("HOLDFAST_AGENT_CONTROLLER", "Controller of the agent that it takes over from", ""),
   logLevel: text("HOLDFAST_LOG_LEVEL", "debug, info, warn or error", "info"),
 };

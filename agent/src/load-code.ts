@@ -1,6 +1,6 @@
 /**
- * Loads all that keeper and agent load, and does nothing with it: with NODE_COMPILE_CACHE set, machines that read that
- * directory have nothing to compile when they start.
+ * Loads all modules of keeper and agent without running them. With NODE_COMPILE_CACHE set, machines that read that
+ * directory compile nothing when they start.
  */
 await Promise.all([
   import("../keeper/containment.ts"),

@@ -7,7 +7,7 @@ import { createLog } from "@holdfast/common/log.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { HelloSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { createAgent } from "./agent.ts";
-import { jobProgramOf } from "./backup/job-program.ts";
+import { jobProgramOf } from "./backup/job-component.ts";
 import { settings } from "./config.ts";
 import type { Engine, EngineDriver } from "./engines/engine-driver.ts";
 import { isEngine, loadDriver } from "./engines/registry.ts";
@@ -15,9 +15,8 @@ import { checkJournal } from "./journal/journal.ts";
 import { createControlGroup } from "./os/control-group.ts";
 import { createEnginePrograms } from "./os/engine-programs.ts";
 import { connectKeeper } from "./os/keeper-client.ts";
-import { proveSelf } from "./upgrade/proof.ts";
 import { openReceivedCode } from "./upgrade/received-code.ts";
-import { awaitCharge, type Predecessor } from "./upgrade/take-over.ts";
+import { awaitTakeover, type Predecessor, connectStandby } from "./upgrade/takeover.ts";
 
 const config = readConfig(settings, process.env);
 const log = createLog("agent", config.logLevel).child({ machine: config.machineId });
@@ -28,8 +27,8 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => en
 const keeper = await connectKeeper(
   config.keeperSocket,
   () => {
-    // Without namespaces an agent can outlive its keeper; the next keeper starts its own.
-    log.error("keeper is gone");
+    // Without namespaces an agent can outlive its keeper. The next keeper starts an agent of its own.
+    log.error("keeper has ended");
     process.exit(1);
   },
   end.signal,
@@ -38,9 +37,9 @@ const { stateDir, runDir, dataDir, softwareRoot } = config;
 const code = await openReceivedCode(stateDir, process.argv[1] ?? "");
 const runAsEngine = createEnginePrograms(keeper, stateDir);
 const sessionId = randomUUID();
-// Loaded ahead: neither the first settings nor the hand-over wait for it.
+// Loaded in advance, so that neither the first settings nor a handover wait for it.
 const drivers = new Map<Engine, Promise<EngineDriver>>();
-/** One of each for the life of the agent: a driver may hold sessions. */
+/** One driver per engine for the life of the agent, since a driver may have open sessions. */
 function driverOf(engine: Engine): Promise<EngineDriver> {
   const driver = drivers.get(engine) ?? loadDriver(engine, runAsEngine);
   drivers.set(engine, driver);
@@ -59,10 +58,10 @@ if (config.part === "next") {
     standby: true,
   });
   const controllers = [config.controller, ...config.controllers].filter((address) => address !== "");
-  const channel = await proveSelf({ stateDir, controllers, hello, monotonicMs: systemClock.monotonicMs });
+  const channel = await connectStandby({ stateDir, controllers, hello, monotonicMs: systemClock.monotonicMs });
   log.info("agent ready to take over", { digest: code.own.digest });
-  predecessor = await awaitCharge(keeper, config.run, channel, end.signal);
-} else if (keeper.protocol > 1) await keeper.order({ op: "claim", run: config.run });
+  predecessor = await awaitTakeover(keeper, config.run, channel, end.signal);
+} else await keeper.order({ op: "claim", run: config.run });
 const agent = await createAgent({
   machineId: config.machineId,
   machineStart: config.machineStart,
@@ -84,5 +83,5 @@ if (predecessor === undefined) await preload();
 log.info("agent ready", { startMs: Math.round(performance.now()) });
 await agent.run(end.signal);
 keeper.close();
-// What it only waits for ends with it.
+// Anything still pending ends with the process.
 process.exit(0);

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type TaskFailure, TaskFailureSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { EngineBusy, EngineRefused, type RefusalCode } from "./engines/engine-errors.ts";
 
-/** Codes that a failure can have; whoever gave the task reads them. */
+/** Codes of a failed task, which the controller reads. */
 export type TaskFailureCode =
   | "stale_term"
   | "superseded"
@@ -13,13 +13,12 @@ export type TaskFailureCode =
   | "deadline_exceeded"
   | "cancelled"
   | "payload_corrupt"
-  /** More is asked of queues than their sessions and the stream have room for. */
-  /** The machine has not enough memory or disk for it. */
+  /** The machine has too little memory or disk space. */
   | "no_room"
   | "invalid_task"
   | "failed";
 
-/** Why a task did not happen. */
+/** The reason why a task failed. */
 export class TaskFailed extends Error {
   override readonly name = "TaskFailed";
   readonly code: TaskFailureCode;

@@ -11,7 +11,7 @@ import type { Instance } from "@holdfast/agent/engines/engine-driver.ts";
 import { runBackup } from "@holdfast/agent/backup/run-backup.ts";
 import type { BackupJob, Report } from "@holdfast/agent/backup/job.ts";
 import { createStoreClient } from "@holdfast/agent/backup/store-client.ts";
-import { createUrlPurse } from "@holdfast/agent/backup/url-purse.ts";
+import { createPresignedUrlCache } from "@holdfast/agent/backup/presigned-url-cache.ts";
 import { openBackup } from "@holdfast/common/backup/backup-reader.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
@@ -198,7 +198,7 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
     serverSideEncryption: false,
     now: Date.now,
   });
-  const purse = createUrlPurse(
+  const urls = createPresignedUrlCache(
     {
       async mint(uses) {
         const urls = await Promise.all(uses.map((use) => signer.sign(use, 3_600)));
@@ -231,11 +231,11 @@ async function backedUp(backup: string, fault: Fault): Promise<Report> {
     return await runBackup(job, {
       instance: { spec: { engine: "fixture", nodeId: "n-1" }, paths: { data } } as unknown as Instance,
       facet,
-      store: createStoreClient(purse, () => undefined),
-      purse,
+      store: createStoreClient(urls, () => undefined),
+      urls,
       link: { report: () => undefined } as never,
       now: Date.now,
-      trouble: () => undefined,
+      storeFailure: () => undefined,
       signal: AbortSignal.timeout(120_000),
     });
   } finally {

@@ -96,11 +96,11 @@ describe.skipIf(!isRoot)("a machine's agent that somebody else has taken", () =>
 
   test("has no name of a component taken for a path, and so many names and no more", () => {
     for (const attempt of Object.keys(answers).filter((each) => each.startsWith("name ")))
-      expect(answers[attempt], attempt).toBe("name is no name of a component");
+      expect(answers[attempt], attempt).toBe("name is not a component name");
     expect(answers["too many names"]).toBe("there are too many components");
-    expect(answers["no command"]).toBe("argv is no command line");
-    expect(answers["signal"]).toBe("signal is no signal");
-    expect(answers["variable"]).toBe("env is no environment");
+    expect(answers["no command"]).toBe("argv is not a command line");
+    expect(answers["signal"]).toBe("signal is not a signal");
+    expect(answers["variable"]).toBe("env is not an environment");
   });
 
   test("has no capability left, nor any to come", () => {

@@ -5,54 +5,54 @@ import { logObject } from "@holdfast/common/backup/object-names.ts";
 import type { LogReader } from "../engines/backup-facet.ts";
 import type { RestoreJob } from "./job.ts";
 import { settingsFrom } from "./log-settings.ts";
-import type { JobSurroundings } from "./surroundings.ts";
+import type { JobContext } from "./job-context.ts";
 
-const kept = 8;
+const maxCached = 8;
 const urlsAhead = 64;
 
 /**
- * The logs of a restore as one row of objects. Each is opened whole and must go on where the one before it ended; one that is
- * missing is damage, never the end.
+ * Reads the log objects of a restore as one sequence. Each must continue where the previous one ended; a missing one is
+ * damage, never the end.
  */
 export function createArchiveReader(
   { place, logs }: Pick<RestoreJob, "place" | "logs">,
-  { facet, store, purse, signal }: Pick<JobSurroundings, "facet" | "store" | "purse" | "signal">,
+  { facet, store, urls, signal }: Pick<JobContext, "facet" | "store" | "urls" | "signal">,
   onObject: () => void,
 ): LogReader | undefined {
   const runs = logs.filter(({ firstSequence, lastSequence }) => lastSequence >= firstSequence);
   const count = runs.reduce((sum, { firstSequence, lastSequence }) => sum + lastSequence - firstSequence + 1, 0);
   if (count === 0) return undefined;
   const opened = new Map<number, Promise<OpenedLog>>();
-  /** Ends of all objects that were opened, also of those that are not in memory any more. */
+  /** Positions of all objects opened so far, including those no longer in memory. */
   const ranges = new Map<number, { readonly from: string; readonly to: string }>();
 
-  function placeOf(index: number) {
-    let left = index;
+  function locate(index: number) {
+    let offset = index;
     for (const run of runs) {
       const length = run.lastSequence - run.firstSequence + 1;
-      if (left < length) return { run, sequence: run.firstSequence + left };
-      left -= length;
+      if (offset < length) return { run, sequence: run.firstSequence + offset };
+      offset -= length;
     }
     throw new Error(`there is no log object ${index}`);
   }
 
   const objectAt = (index: number) => {
-    const { run, sequence } = placeOf(index);
+    const { run, sequence } = locate(index);
     return logObject({ service: place.service, term: run.term }, sequence);
   };
 
-  /** Objects whose URLs were asked for last. */
-  let asked = { from: 0, to: 0 };
-  function askAhead(index: number): void {
-    if (index >= asked.from && index < asked.to) return;
-    asked = { from: index, to: Math.min(index + urlsAhead, count) };
-    const keys = Array.from({ length: asked.to - index }, (_, i) => objectAt(index + i));
-    purse.fetchAhead("GET", keys, signal);
+  /** Indexes of the objects whose URLs were requested last. */
+  let prefetched = { from: 0, to: 0 };
+  function prefetch(index: number): void {
+    if (index >= prefetched.from && index < prefetched.to) return;
+    prefetched = { from: index, to: Math.min(index + urlsAhead, count) };
+    const keys = Array.from({ length: prefetched.to - index }, (_, i) => objectAt(index + i));
+    urls.prefetch("GET", keys, signal);
   }
 
   async function fetch(index: number): Promise<OpenedLog> {
-    const { run, sequence } = placeOf(index);
-    askAhead(index);
+    const { run, sequence } = locate(index);
+    prefetch(index);
     const name = objectAt(index);
     const stored = await store.get(name, signal);
     if (stored === undefined) throw new BackupDamaged(`${name} is not in the store`);
@@ -61,12 +61,12 @@ export function createArchiveReader(
       return key && Buffer.from(key.secret, "base64");
     };
     const log = openLog(await buffer(stored), { service: place.service, term: run.term, sequence }, keyOf);
-    checkNeighbours(index, log);
+    checkAdjacent(index, log);
     onObject();
     return log;
   }
 
-  function checkNeighbours(index: number, { header: { from, to } }: OpenedLog): void {
+  function checkAdjacent(index: number, { header: { from, to } }: OpenedLog): void {
     const before = ranges.get(index - 1);
     const after = ranges.get(index + 1);
     if (before !== undefined && before.to !== from) {
@@ -79,16 +79,19 @@ export function createArchiveReader(
   }
 
   function at(index: number): Promise<OpenedLog> {
-    const known = opened.get(index);
-    if (known !== undefined) return known;
+    const cached = opened.get(index);
+    if (cached !== undefined) return cached;
     const opening = fetch(index);
     opening.catch(() => opened.delete(index));
     opened.set(index, opening);
-    for (const old of [...opened.keys()].slice(0, -kept)) opened.delete(old);
+    for (const old of [...opened.keys()].slice(0, -maxCached)) opened.delete(old);
     return opening;
   }
 
-  /** By the header of each run's last object, which has those of all before it. */
+  /**
+   * Largest values of the settings under which the log was written. The header of a run's last object has those of the
+   * run.
+   */
   async function settings(): Promise<Readonly<Record<string, number>>> {
     const { from } = (await at(0)).header;
     const greatest = new Map<string, number>();

@@ -5,27 +5,27 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { readEngineFile } from "../os/engine-file.ts";
 
-/** How far an archive is: beside the data that its log is of. It may be one object behind the store, never ahead. */
+/** Progress of a log archive; a file beside the data. It may be one object behind the store, never ahead. */
 export interface ArchiveState {
   readonly archiveId: string;
   readonly term: number;
   readonly branch: string;
-  /** Of the term: first and last object. */
+  /** First and last object of the term. */
   readonly firstSequence: number;
   readonly lastSequence: number;
   readonly fromPosition: string;
   readonly durablePosition: string;
   readonly fromTimeMs: number;
-  /** 0 while none is known. */
+  /** Milliseconds since 1970; 0 if unknown. */
   readonly durableTimeMs: number;
   readonly storedBytes: number;
-  /** What it has of earlier terms, in order; absent in what an older version wrote. */
+  /** Runs of earlier terms, in order; absent if there are none. */
   readonly earlier?: readonly ArchiveRun[];
-  /** Settings that the log was written under; absent in what an older version wrote. */
+  /** Engine settings under which the log was written; absent if none are recorded. */
   readonly settings?: readonly LogSettings[];
 }
 
-/** Log of one term, without a hole. */
+/** Contiguous log objects of one term. */
 export interface ArchiveRun {
   readonly term: number;
   readonly firstSequence: number;
@@ -59,7 +59,7 @@ export async function writeArchiveState(data: string, state: ArchiveState): Prom
   await syncPath(data);
 }
 
-/** For data that become another primary's: how far the archive is, those say. */
+/** Removes the state from data that become another primary's, whose own state counts. */
 export async function dropArchiveState(data: string): Promise<void> {
   await rm(join(data, name), { force: true });
   await syncPath(data);

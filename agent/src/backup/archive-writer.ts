@@ -13,66 +13,69 @@ import { type ArchiveState, writeArchiveState } from "./archive-state.ts";
 import type { ArchiveJob, JobKey, Report, ReportFields } from "./job.ts";
 import { settingsWith } from "./log-settings.ts";
 import { ObjectDiffers } from "./store-client.ts";
-import type { JobSurroundings } from "./surroundings.ts";
+import type { JobContext } from "./job-context.ts";
 
-/** Puts log into the store, object by object, and knows how far it is. */
+/** Stores log as objects and tracks the archive's progress. */
 export interface ArchiveWriter {
-  /** From where the log is to be followed; undefined for an archive that begins. */
+  /** Position at which to stream the log; undefined for a new archive. */
   readonly position: LogPosition | undefined;
-  /** Newest moment that is durable, in milliseconds since 1970; 0 while there is none. */
+  /** Newest time that can be restored, in milliseconds since 1970; 0 without one. */
   readonly durableTimeMs: number;
-  /** From the next object on. */
+  /** Sets the key for the next objects. */
   setKey(key: JobKey): void;
-  /** Resolves with the position up to which all is durable. */
+  /** Stores the pieces; resolves with the position up to which the log is durable. */
   store(pieces: readonly LogPiece[], signal: AbortSignal): Promise<string>;
-  /** Has the engine commit, and resolves with a position that what comes now reaches; undefined for an engine that answers nobody. */
-  noteCommit(signal: AbortSignal): Promise<string | undefined>;
-  /** Asks the engine for the settings that what comes now is written under. Resolves with false when it does not answer. */
-  noteSettings(signal: AbortSignal): Promise<boolean>;
+  /**
+   * Makes the engine commit, and resolves with a position that later log reaches; undefined if the engine does not
+   * respond.
+   */
+  recordCommit(signal: AbortSignal): Promise<string | undefined>;
+  /** Reads the engine's settings, which apply to later log. Resolves with false if the engine does not respond. */
+  recordSettings(signal: AbortSignal): Promise<boolean>;
   waitingBytes(end: string): number;
-  /** What the engine keeps at most of what is not durable. */
+  /** Limit of log that the engine retains until it is durable, in bytes. */
   setLimit(bytes: number): void;
-  report(state: string, reason?: string): Report;
-  tell(state: string, reason?: string, waitingBytes?: number): void;
+  reportOf(state: string, reason?: string): Report;
+  sendReport(state: string, reason?: string, waitingBytes?: number): void;
 }
 
 const hourMs = 3_600_000;
-const leastAhead = 75;
-const mostAhead = 3_000;
+const minUrlsAhead = 75;
+const maxUrlsAhead = 3_000;
 const recentMs = 600_000;
 
 export function createArchiveWriter(
   job: ArchiveJob,
-  { instance, store, purse, link, now }: JobSurroundings,
+  { instance, store, urls, link, now }: JobContext,
   log: LogFacet,
-  before: ArchiveState | undefined,
+  adopted: ArchiveState | undefined,
 ): ArchiveWriter {
   const { archiveId, service, term } = job;
   const { data } = instance.paths;
   let key = job.key;
   const keys = new Map([...job.earlierKeys, job.key].map(({ id, secret }) => [id, Buffer.from(secret, "base64")]));
-  let state = continued(before);
-  /** Moments that the log reaches at positions that are not durable yet. */
+  let state = continued(adopted);
+  /** Commit times at positions that are not durable yet. */
   let commits: { readonly time: Date; readonly position: string }[] = [];
-  /** Of the engine that is followed; undefined before it answered. */
-  let running: LogSettings["values"] | undefined;
+  /** Settings of the streamed engine; undefined before its first response. */
+  let engineSettings: LogSettings["values"] | undefined;
   let recent: number[] = [];
   let waitingLimitBytes = 0;
 
-  /** Numbers begin anew with a term; the log goes on. */
-  function continued(kept: ArchiveState | undefined): ArchiveState | undefined {
-    if (kept === undefined || kept.archiveId !== archiveId) return undefined;
-    if (kept.term === term) return kept;
-    const { term: was, firstSequence, lastSequence, durablePosition: fromPosition, earlier = [] } = kept;
-    const { durableTimeMs: toTimeMs } = kept;
-    const run = { term: was, firstSequence, lastSequence, ...(toTimeMs > 0 && { toTimeMs }) };
+  /** Continues a stored state. Object numbers restart with each term; the log continues. */
+  function continued(previous: ArchiveState | undefined): ArchiveState | undefined {
+    if (previous === undefined || previous.archiveId !== archiveId) return undefined;
+    if (previous.term === term) return previous;
+    const { term: previousTerm, firstSequence, lastSequence, durablePosition: fromPosition, earlier = [] } = previous;
+    const { durableTimeMs: toTimeMs } = previous;
+    const run = { term: previousTerm, firstSequence, lastSequence, ...(toTimeMs > 0 && { toTimeMs }) };
     const runs = lastSequence < firstSequence ? earlier : [...earlier, run];
-    return { ...kept, term, firstSequence: 1, lastSequence: 0, fromPosition, fromTimeMs: now(), earlier: runs };
+    return { ...previous, term, firstSequence: 1, lastSequence: 0, fromPosition, fromTimeMs: now(), earlier: runs };
   }
 
-  /** Behind the objects of an archive of before that has the same term. */
-  function begun({ branch, from }: LogPiece): ArchiveState {
-    const lastSequence = before?.term === term ? before.lastSequence : 0;
+  /** Starts after the objects of an earlier archive of the same term. */
+  function firstState({ branch, from }: LogPiece): ArchiveState {
+    const lastSequence = adopted?.term === term ? adopted.lastSequence : 0;
     return {
       archiveId,
       term,
@@ -87,22 +90,22 @@ export function createArchiveWriter(
     };
   }
 
-  /** An hour's worth of URLs, by what the last ten minutes took. */
-  function holdAhead(sequence: number, signal: AbortSignal): void {
+  /** Prefetches URLs for an hour, estimated by the last ten minutes. */
+  function prefetchUrls(sequence: number, signal: AbortSignal): void {
     recent = [...recent.filter((at) => at > now() - recentMs), now()];
-    const count = Math.min(mostAhead, Math.max(leastAhead, Math.ceil((recent.length * hourMs) / recentMs)));
+    const count = Math.min(maxUrlsAhead, Math.max(minUrlsAhead, Math.ceil((recent.length * hourMs) / recentMs)));
     const keys = Array.from({ length: count }, (_, i) => logObject({ service, term }, sequence + 1 + i));
-    purse.fetchAhead("PUT", keys, signal);
+    urls.prefetch("PUT", keys, signal);
   }
 
   /**
-   * What is there in an object's place: of this archive, from a run whose end it did not live to note. Undefined for one that is
-   * not, or does not begin where this one is to.
+   * Returns the end of an existing object of this archive that an interrupted run stored without recording it.
+   * Undefined for an object of another archive, or one that does not start at `from`.
    */
-  async function found(sequence: number, from: string, signal: AbortSignal): Promise<string | undefined> {
-    const there = await store.get(logObject({ service, term }, sequence), signal);
-    if (there === undefined) throw new Error("an object was there and is not");
-    const bytes = await buffer(there);
+  async function storedEnd(sequence: number, from: string, signal: AbortSignal): Promise<string | undefined> {
+    const stored = await store.get(logObject({ service, term }, sequence), signal);
+    if (stored === undefined) throw new Error("an object was there and is not");
+    const bytes = await buffer(stored);
     try {
       const { header } = openLog(bytes, { service, term, sequence }, (id) => keys.get(id));
       return header.from === from ? header.to : undefined;
@@ -112,7 +115,10 @@ export function createArchiveWriter(
     }
   }
 
-  /** With the first number from `next` on that is free, or has it already. `isFirst`: of the archive. */
+  /**
+   * Stores the object under the first number from `next` on that is free or already has it. `isFirst` is true for the
+   * first object of the archive.
+   */
   async function put(
     next: number,
     isFirst: boolean,
@@ -130,9 +136,9 @@ export function createArchiveWriter(
         return { sequence, to: range.to, size };
       } catch (error) {
         if (!(error instanceof ObjectDiffers)) throw error;
-        const to = await found(sequence, range.from, signal);
+        const to = await storedEnd(sequence, range.from, signal);
         if (to !== undefined) return { sequence, to, size };
-        // An archive of the term before this one may have stored more than anybody noted.
+        // An earlier archive may have stored objects that were never recorded.
         if (!isFirst) throw new LogGone(`log ${term}/${sequence} is there, and does not go on from ${range.from}`);
       }
     }
@@ -167,16 +173,18 @@ export function createArchiveWriter(
       const [first] = pieces;
       const last = pieces.at(-1);
       if (first === undefined || last === undefined) throw new Error("there is nothing to store");
-      const current = state ?? begun(first);
+      const current = state ?? firstState(first);
       let { firstSequence, lastSequence, storedBytes, durablePosition } = current;
-      const settings = running ? settingsWith(current.settings ?? [], durablePosition, running) : current.settings;
-      const noted = settings && { settings };
+      const settings = engineSettings
+        ? settingsWith(current.settings ?? [], durablePosition, engineSettings)
+        : current.settings;
+      const withSettings = settings && { settings };
       let bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
-      // One object mostly; another one when the first was there already with less in it.
+      // Mostly one object; several if one already exists with less log.
       while (log.distance(durablePosition, last.to) > 0) {
         const skip = log.distance(first.from, durablePosition);
         bytes = skip > 0 ? Buffer.concat(pieces.map((piece) => piece.bytes)).subarray(skip) : bytes;
-        const range = { branch: first.branch, from: durablePosition, to: last.to, ...noted };
+        const range = { branch: first.branch, from: durablePosition, to: last.to, ...withSettings };
         const isFirst = state === undefined && lastSequence < firstSequence;
         const stored = await put(lastSequence + 1, isFirst, bytes, range, signal);
         if (isFirst) firstSequence = stored.sequence;
@@ -189,28 +197,28 @@ export function createArchiveWriter(
       const durableTimeMs = commit?.time.getTime() ?? current.durableTimeMs;
       const { branch } = first;
       const reached = { branch, firstSequence, lastSequence, durablePosition, storedBytes, durableTimeMs };
-      state = { ...current, ...reached, ...noted };
+      state = { ...current, ...reached, ...withSettings };
       await writeArchiveState(data, state);
-      // An engine that answers nobody has it noted with the next object.
+      // An engine that does not respond saves the state with the next object.
       await log.note(instance, durablePosition, JSON.stringify(state), signal).catch(() => undefined);
-      holdAhead(lastSequence, signal);
+      prefetchUrls(lastSequence, signal);
       return durablePosition;
     },
-    async noteCommit(signal) {
-      // An engine that answers nobody still has a log.
+    async recordCommit(signal) {
+      // An engine that does not respond may still have written log.
       const commit = await log.commit(instance, signal).catch(() => undefined);
       if (commit !== undefined) commits = [...commits.slice(-100), commit];
       return commit?.position;
     },
-    async noteSettings(signal) {
+    async recordSettings(signal) {
       const settings = await log.settings(instance, signal).catch(() => undefined);
-      running = settings ?? running;
+      engineSettings = settings ?? engineSettings;
       return settings !== undefined;
     },
     waitingBytes: (end) =>
       state === undefined || end === "" ? 0 : Math.max(0, log.distance(state.durablePosition, end)),
-    report: (name, reason = "") => ({ ...fields(), state: name, reason }),
-    tell: (name, reason = "", waitingBytes = 0) =>
+    reportOf: (name, reason = "") => ({ ...fields(), state: name, reason }),
+    sendReport: (name, reason = "", waitingBytes = 0) =>
       link.report({ ...fields(), state: name, reason, waitingBytes, waitingLimitBytes }),
   };
 }

@@ -5,20 +5,23 @@ import { InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts
 import type { DrivenInstance, Instance } from "../engines/engine-driver.ts";
 import type { ArchiveJob, JobKey, Report } from "./job.ts";
 import type { JobComponent } from "./job-component.ts";
-import { archiveObservation, type Told } from "./job-observations.ts";
+import { archiveObservation, type TimedReport } from "./job-observations.ts";
 
-/** Has a running engine's log archived as its settings say. */
+/** Archives the log of the running engine, as its settings require, by the `archive` component. */
 export interface Archives {
-  /** The engine runs with these settings. */
-  hold(driven: DrivenInstance): Promise<void>;
-  /** The engine is to stop: it would wait for whoever follows its log. Resolves when nobody does. */
-  release(): Promise<void>;
-  /** A base that the log goes on from is complete. */
+  /** Starts, updates or stops the archive for an engine that runs with these settings. */
+  follow(driven: DrivenInstance): Promise<void>;
+  /**
+   * Stops the archive before the engine stops, since the engine would wait for it. Resolves once its component has
+   * ended.
+   */
+  stop(): Promise<void>;
+  /** A base backup is complete; the archive should soon reach beyond it. */
   baseStored(): void;
   archiveId(): string | undefined;
   observation(): ArchiveObservation | undefined;
   reported(report: Report): void;
-  /** Starts it again when it ended by itself. */
+  /** Restarts the component when it ends by itself, until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -28,76 +31,77 @@ export interface ArchivesDeps {
   readonly onChange: (isNews: boolean) => void;
 }
 
-const usualIdleMs = 55_000;
+const defaultIdleMs = 55_000;
 const restartMs = 2_000;
 
 type ArchiveOrder = Omit<ArchiveJob, "socket" | "outcome">;
 
 export function createArchives({ component, now, onChange }: ArchivesDeps): Archives {
-  let wanted: ArchiveOrder | undefined;
-  /** What runs was started for it, by this agent. */
+  let desired: ArchiveOrder | undefined;
+  /** The job that the running component was started with by this agent. */
   let started: ArchiveOrder | undefined;
-  let told: Told | undefined;
-  let turn: Promise<void> = Promise.resolve();
+  let latest: TimedReport | undefined;
+  let lastSettled: Promise<void> = Promise.resolve();
 
-  /** What a component must be started anew for. */
-  const markOf = ({ archiveId, term, service, idleMs }: ArchiveOrder) =>
+  /** Identity of a job: a component is restarted when it changes. */
+  const identityOf = ({ archiveId, term, service, idleMs }: ArchiveOrder) =>
     JSON.stringify([archiveId, term, service, idleMs]);
 
   async function settle(): Promise<void> {
-    const order = wanted;
+    const order = desired;
     if (order === undefined) {
       started = undefined;
       await component.stop();
       return;
     }
-    // One of an earlier agent may have an older key: it is started again.
-    if (!component.isEmpty && (started === undefined || markOf(started) !== markOf(order))) await component.stop();
+    // The component of an earlier agent may have an older key, so it is restarted.
+    if (!component.isEmpty && (started === undefined || identityOf(started) !== identityOf(order)))
+      await component.stop();
     if (component.isEmpty) {
       await component.start(order);
     } else if (started?.key.id !== order.key.id) component.send({ key: order.key });
     started = order;
   }
 
-  function inTurn(): Promise<void> {
-    const done = turn.then(settle);
-    turn = done.catch(() => undefined);
+  function settleNext(): Promise<void> {
+    const done = lastSettled.then(settle);
+    lastSettled = done.catch(() => undefined);
     return done;
   }
 
   return {
-    async hold({ driver, instance }) {
-      wanted = driver.backup?.log === undefined ? undefined : orderOf(instance);
-      if (wanted === undefined) told = undefined;
-      await inTurn();
+    async follow({ driver, instance }) {
+      desired = driver.backup?.log === undefined ? undefined : orderOf(instance);
+      if (desired === undefined) latest = undefined;
+      await settleNext();
     },
-    async release() {
-      wanted = undefined;
-      await inTurn();
+    async stop() {
+      desired = undefined;
+      await settleNext();
     },
     baseStored: () => component.send({ base: true }),
-    archiveId: () => (wanted ?? started)?.archiveId,
-    observation: () => told && archiveObservation(told),
+    archiveId: () => (desired ?? started)?.archiveId,
+    observation: () => latest && archiveObservation(latest),
     reported(report) {
-      const isNews = told?.report.state !== report.state;
-      const before = told?.report;
+      const isNews = latest?.report.state !== report.state;
+      const before = latest?.report;
       const archiveId = String(report["archiveId"] ?? before?.["archiveId"] ?? "");
-      // Nothing of another archive is true of this one.
-      const known = before?.["archiveId"] === archiveId ? before : {};
-      told = {
-        report: { ...known, ...report, archiveId },
-        sinceMs: isNews || told === undefined ? now() : told.sinceMs,
+      // Fields of another archive's reports do not apply.
+      const previous = before?.["archiveId"] === archiveId ? before : {};
+      latest = {
+        report: { ...previous, ...report, archiveId },
+        sinceMs: isNews || latest === undefined ? now() : latest.sinceMs,
       };
       onChange(isNews);
     },
     async run(signal) {
       while (!signal.aborted) {
-        await component.begun(signal);
+        await component.started(signal);
         await component.ended(signal).catch(() => undefined);
         await sleep(restartMs, undefined, { signal }).catch(() => undefined);
-        // A gap is for the controllers to close: another archive begins anew.
-        if (!signal.aborted && wanted !== undefined && told?.report.state !== "gap")
-          await inTurn().catch(() => undefined);
+        // After a gap the controller starts a new archive.
+        if (!signal.aborted && desired !== undefined && latest?.report.state !== "gap")
+          await settleNext().catch(() => undefined);
       }
     },
   };
@@ -114,7 +118,7 @@ function orderOf({ spec, paths }: Instance): ArchiveOrder | undefined {
     term: Number(term),
     key: keyOf(archive.key),
     earlierKeys: archive.earlierKeys.map(keyOf),
-    idleMs: archive.idleMs === 0 ? usualIdleMs : archive.idleMs,
+    idleMs: archive.idleMs === 0 ? defaultIdleMs : archive.idleMs,
     spec: Buffer.from(
       toBinary(InstanceSpecSchema, { ...spec, users: [], source: undefined, archive: undefined }),
     ).toString("base64"),

@@ -1,36 +1,44 @@
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Log } from "@holdfast/common/log.ts";
-import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
+import {
+  type MintObjectUrlsRequest,
+  MintObjectUrlsRequestSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import { type Archives, createArchives } from "./archives.ts";
 import { type Backups, createBackups } from "./backups.ts";
-import type { Report } from "./job.ts";
 import { createJobComponent } from "./job-component.ts";
-import { mintUrls } from "./mint-urls.ts";
+import type { ObjectUseText, Report, UrlGrant } from "./job.ts";
 import { createRestores, type Restores } from "./restores.ts";
 
-/** All that a machine has to do with backups, each in a component of its own. */
+/**
+ * Backups, restores and log archives of the machine. Each runs in a component of its own beside the engine, so that it
+ * survives the agent; a task starts it, and its progress is observed.
+ */
 export interface BackupParts {
   readonly backups: Backups;
   readonly restores: Restores;
   readonly archives: Archives;
-  /** Adds what they are at. */
+  /** Adds their observations. */
   observe(instance: InstanceObservation): InstanceObservation;
   run(signal: AbortSignal): Promise<void>;
 }
 
 export interface BackupPartsDeps {
   readonly keeper: KeeperClient;
-  /** The components' program. */
+  /** Program of the components. */
   readonly program: string;
   readonly stateDir: string;
-  /** Of the machine: the engine's part of it is shared with the components. */
+  /** Directory for sockets; its subdirectory for the engine is shared with the components. */
   readonly runDir: string;
   readonly channel: () => ControllerChannel | undefined;
   readonly now: () => number;
   readonly log: Log;
-  /** Progress is no news; a state that changed is. */
+  /** `isNews` is true if a state changed, and false for progress only. */
   readonly onChange: (isNews: boolean) => void;
 }
 
@@ -85,10 +93,14 @@ export function createBackupParts({
     restores,
     archives,
     observe(instance) {
-      const told = { backup: backups.observation(), restore: restores.observation(), archive: archives.observation() };
+      const observations = {
+        backup: backups.observation(),
+        restore: restores.observation(),
+        archive: archives.observation(),
+      };
       return Object.assign(
         instance,
-        Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)),
+        Object.fromEntries(Object.entries(observations).filter(([, value]) => value !== undefined)),
       );
     },
     async run(signal) {
@@ -96,5 +108,28 @@ export function createBackupParts({
       const following = [backup, restore, archive].map((component) => component.follow(signal));
       await Promise.all([...following, backups.run(signal), archives.run(signal)]);
     },
+  };
+}
+
+type Scope = Exclude<MintObjectUrlsRequest["scope"], { case: undefined }>;
+
+const mintWithinMs = 15_000;
+
+/** Requests signed URLs for objects of the scope from the controller; throws without a connection, or if it refuses. */
+async function mintUrls(
+  channel: ControllerChannel | undefined,
+  scope: Scope | undefined,
+  uses: readonly ObjectUseText[],
+): Promise<UrlGrant> {
+  if (channel === undefined) throw new Error("no controller is connected");
+  if (scope === undefined) throw new Error("no job with objects is running");
+  const request = create(MintObjectUrlsRequestSchema, { scope, uses: [...uses] });
+  const { urls, expiresAt, endpoint } = await channel.unary(agentMethods.mintObjectUrls, request, mintWithinMs);
+  if (expiresAt === undefined || endpoint === undefined) throw new Error("the controller signed no URLs");
+  const { addresses, port, trustBundle } = endpoint;
+  return {
+    urls: urls.map(({ url, headers }) => ({ url, headers })),
+    expiresAtMs: timestampMs(expiresAt),
+    endpoint: { addresses, port, trustBundle },
   };
 }

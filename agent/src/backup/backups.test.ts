@@ -11,12 +11,12 @@ import type { JobComponent } from "./job-component.ts";
 const directory = mkdtempSync(join(tmpdir(), "holdfast-backups-"));
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Of a backup that an earlier agent began. */
+/** Backups of an agent that finds one of an earlier agent on disk, still running. */
 async function backupsOf(outcome: Report | undefined) {
   await mkdir(join(directory, "instance"), { recursive: true });
   const report: Report = { state: "running", backupId: "b-1", attempt: 1 };
-  const kept = { id: "b-1", attempt: 1, kind: "backup", told: { report, sinceMs: 0 } };
-  await writeFile(join(directory, "instance", "backup.json"), JSON.stringify(kept));
+  const stored = { id: "b-1", attempt: 1, kind: "backup", told: { report, sinceMs: 0 } };
+  await writeFile(join(directory, "instance", "backup.json"), JSON.stringify(stored));
   const component: JobComponent = {
     isEmpty: false,
     start: async () => undefined,
@@ -24,7 +24,7 @@ async function backupsOf(outcome: Report | undefined) {
     send: () => undefined,
     outcome: async () => outcome,
     ended: () => new Promise(() => undefined),
-    begun: () => new Promise(() => undefined),
+    started: () => new Promise(() => undefined),
     follow: async () => undefined,
   };
   const onChange = vi.fn();
@@ -33,13 +33,13 @@ async function backupsOf(outcome: Report | undefined) {
   return { backups, onChange };
 }
 
-describe("backups of a machine whose disk takes nothing more", () => {
-  test("tell what becomes of one that is under way", async () => {
+describe("backups of a machine with a full disk", () => {
+  test("report the outcome of a backup that is in progress", async () => {
     const { backups, onChange } = await backupsOf(undefined);
     await rm(join(directory, "instance"), { recursive: true });
     await writeFile(join(directory, "instance"), "");
     backups.reported({ state: "stored" });
     await vi.waitFor(() => expect(onChange).toHaveBeenCalledWith(true));
-    expect(backups.inspect("b-1")).toMatchObject({ backupId: "b-1" });
+    expect(backups.observation()).toMatchObject({ backupId: "b-1" });
   });
 });

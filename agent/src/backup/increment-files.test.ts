@@ -29,7 +29,7 @@ async function take(tree: Tree, since?: Buffer): Promise<{ content: Buffer; map:
   return { content: contentBytes, map: mapBytes };
 }
 
-async function place(root: string, tree: Tree): Promise<void> {
+async function unpack(root: string, tree: Tree): Promise<void> {
   await mkdir(root);
   for (const [path, content] of tree) {
     if (content === null) await mkdir(join(root, path), { recursive: true });
@@ -52,7 +52,7 @@ async function filesBelow(root: string): Promise<Record<string, string | null>> 
 const hexOf = (tree: Tree) =>
   Object.fromEntries([...tree].map(([path, content]) => [path, content === null ? null : content.toString("hex")]));
 
-/** What happens to data between two backups. */
+/** Changes to data between two backups. */
 type Change =
   | { readonly kind: "write"; readonly file: number; readonly page: number; readonly fill: number }
   | { readonly kind: "size" | "drop" | "new"; readonly file: number; readonly size: number; readonly fill: number };
@@ -83,7 +83,7 @@ function changed(before: Tree, changes: readonly Change[]): Tree {
   }
   const paths = [...files.keys()];
   const directories = new Set(paths.flatMap((path) => ["base", dirname(path)]));
-  // An engine's files come in no order that is the same twice.
+  // An engine's files come in a different order each time.
   const shuffled = paths.toSorted((a, b) => Number(a.at(-1)) * changes.length - Number(b.at(-1)) * changes.length);
   return new Map<string, Buffer | null>([
     ...[...directories].map((path) => [path, null] as const),
@@ -91,7 +91,7 @@ function changed(before: Tree, changes: readonly Change[]): Tree {
   ]);
 }
 
-test("a full backup and any increments since it bring back the files of the last one, whatever happened between", async () => {
+test("a full backup and its increments restore the files of the last one, whatever changed between", async () => {
   const root = join(directory, "data");
   for (let seed = 1; seed <= 60; seed += 1) {
     const random = createRandom(seed);
@@ -101,7 +101,7 @@ test("a full backup and any increments since it bring back the files of the last
       [0, 1, 2, 3, 4].map((at) => ({ kind: "new", file: at, size: at * 70, fill: at })),
     );
     let { map } = await take(tree);
-    await place(root, tree);
+    await unpack(root, tree);
     for (let increments = random.between(1, 5); increments > 0; increments -= 1) {
       tree = changed(
         tree,
@@ -115,12 +115,12 @@ test("a full backup and any increments since it bring back the files of the last
   }
 });
 
-test("an increment does not lie on files that are not those of its base", async () => {
+test("an increment is not applied to files other than its base's", async () => {
   const root = join(directory, "data");
   const before = changed(new Map(), [{ kind: "new", file: 1, size: 300, fill: 1 }]);
   const { map } = await take(before);
   const { content } = await take(before, map);
-  await place(root, changed(new Map(), [{ kind: "new", file: 1, size: 100, fill: 1 }]));
+  await unpack(root, changed(new Map(), [{ kind: "new", file: 1, size: 100, fill: 1 }]));
   const patched = patchFiles(root, readDelta(one(content)));
   await expect(patched).rejects.toThrow(BackupDamaged);
   await expect(patched).rejects.toThrow("has 100 bytes, and 300 are to stay");

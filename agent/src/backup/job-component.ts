@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasCode } from "@holdfast/common/system-error.ts";
@@ -8,21 +8,23 @@ import { readEngineFile } from "../os/engine-file.ts";
 import type { KeeperClient } from "../os/keeper-client.ts";
 import type { Job, ObjectUseText, Report, ToAgent, ToComponent, UrlGrant } from "./job.ts";
 
-/** One component of the keeper that does jobs, as the agent sees it. It may have been started by an agent before this one. */
+/**
+ * A component of the keeper that runs one job at a time, as the agent sees it. An earlier agent may have started it.
+ */
 export interface JobComponent {
   readonly isEmpty: boolean;
-  /** Throws while another job is under way. */
+  /** Throws while another job runs. */
   start(job: JobOf<Job>): Promise<void>;
-  /** Resolves when nothing of it is left. */
+  /** Resolves once none of its processes remains. */
   stop(): Promise<void>;
   send(message: ToComponent): void;
-  /** Of the job that is under way, or was last; undefined when it left none, as one that was killed. */
+  /** Last report of the newest job; undefined if it left none, such as after SIGKILL. */
   outcome(): Promise<Report | undefined>;
-  /** Resolves when no job is under way. */
+  /** Resolves once no job runs. */
   ended(signal: AbortSignal): Promise<void>;
-  /** Resolves when a job is under way, or with the signal. */
-  begun(signal: AbortSignal): Promise<void>;
-  /** Keeps in touch with whatever job is under way until the signal. */
+  /** Resolves once a job runs, or on the signal. */
+  started(signal: AbortSignal): Promise<void>;
+  /** Stays connected to each running job until the signal. */
   follow(signal: AbortSignal): Promise<void>;
 }
 
@@ -31,35 +33,35 @@ type JobOf<J extends Job> = J extends Job ? Omit<J, "socket" | "outcome"> : neve
 export interface JobComponentDeps {
   /** Name of the component: `backup`, `restore` or `archive`. */
   readonly name: string;
-  /** `bulk`: it passes bytes on as fast as it can, and ends; `steady`: it is there all the time, and mostly waits. */
+  /** `bulk` transfers bytes at full speed and ends; `steady` runs all the time and mostly waits. */
   readonly load: keyof typeof heapOptions;
   readonly keeper: KeeperClient;
   /** The component's program. */
   readonly program: string;
-  /** Agent and engine share it; emptied at each start of the machine. */
+  /** Directory shared by agent and engine; emptied at each start of the machine. */
   readonly runDir: string;
   readonly logDir: string;
   readonly onReport: (report: Report) => void;
   readonly mint: (uses: readonly ObjectUseText[], signal: AbortSignal) => Promise<UrlGrant>;
 }
 
-/** None of them is part of the engine. */
+/** Names of the components that are jobs and no part of the engine. */
 export const jobComponents: ReadonlySet<string> = new Set(["backup", "restore", "archive"]);
 
 /**
- * How Node is started. Buffers that are passed on die young: a small young generation is collected often, which frees
- * them. An old one that may grow a little is not searched for them each time, which took half of the CPU time.
+ * Options of Node. Transferred buffers die young, so a small young generation frees them early. An old generation that
+ * may grow is scanned less often, which saves half of the CPU time.
  */
 export const heapOptions = {
   bulk: ["--max-semi-space-size=1", "--initial-old-space-size=64"],
   steady: ["--max-semi-space-size=1"],
 } as const;
 
-/** Each arena of the C library keeps what was freed in it. */
+/** Limits malloc arenas, since each one retains freed memory. */
 export const heapEnvironment = { MALLOC_ARENA_MAX: "2" } as const;
 
 const redialMs = 100;
-/** To end what it does in order: it has its own children. */
+/** Time to end its own child processes cleanly. */
 const graceMs = 5_000;
 
 export function createJobComponent(deps: JobComponentDeps): JobComponent {
@@ -71,11 +73,11 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
 
   const isEmpty = () => (keeper.component(name)?.state ?? "empty") === "empty";
 
-  function say(socket: Socket, message: ToComponent): void {
+  function send(socket: Socket, message: ToComponent): void {
     if (!socket.destroyed) socket.write(`${JSON.stringify(message)}\n`);
   }
 
-  async function hear(socket: Socket, line: string, signal: AbortSignal): Promise<void> {
+  async function receive(socket: Socket, line: string, signal: AbortSignal): Promise<void> {
     const message = JSON.parse(line) as ToAgent;
     if ("report" in message) {
       onReport(message.report);
@@ -83,14 +85,14 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
     }
     const { id, uses } = message.need;
     try {
-      say(socket, { urls: { id, grant: await mint(uses, signal) } });
+      send(socket, { urls: { id, grant: await mint(uses, signal) } });
     } catch (error) {
-      say(socket, { refused: { id, reason: error instanceof Error ? error.message : String(error) } });
+      send(socket, { refused: { id, reason: error instanceof Error ? error.message : String(error) } });
     }
   }
 
-  /** Resolves when the connection is over. */
-  function talk(signal: AbortSignal): Promise<void> {
+  /** Resolves once the connection has ended. */
+  function connectOnce(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const socket = connect(socketPath);
       const abort = () => socket.destroy();
@@ -102,12 +104,12 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
         if (link === socket) link = undefined;
         resolve();
       });
-      // It throws what the socket fails with again.
+      // readline emits the socket's error again.
       createInterface({ input: socket })
         .on("error", () => socket.destroy())
         .on("line", (line) => {
-          // A line that is no message: the component dials again.
-          hear(socket, line, signal).catch(() => socket.destroy());
+          // After an invalid line the component dials again.
+          receive(socket, line, signal).catch(() => socket.destroy());
         });
     });
   }
@@ -131,7 +133,7 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
       if (!isEmpty()) await keeper.order({ op: "stop", name, ...stop });
     },
     send(message) {
-      if (link !== undefined) say(link, message);
+      if (link !== undefined) send(link, message);
     },
     async outcome() {
       try {
@@ -157,28 +159,33 @@ export function createJobComponent(deps: JobComponentDeps): JobComponent {
         subscription.close();
       }
     },
-    begun,
+    started,
     async follow(signal) {
       while (!signal.aborted) {
-        if (isEmpty()) await begun(signal);
+        if (isEmpty()) await started(signal);
         else {
-          await talk(signal);
+          await connectOnce(signal);
           await sleep(redialMs, undefined, { signal }).catch(() => undefined);
         }
       }
     },
   };
 
-  async function begun(signal: AbortSignal): Promise<void> {
-    const there = Promise.withResolvers<void>();
+  async function started(signal: AbortSignal): Promise<void> {
+    const present = Promise.withResolvers<void>();
     const subscription = keeper.subscribe((status) => {
-      if (status.name === name && status.state !== "empty") there.resolve();
+      if (status.name === name && status.state !== "empty") present.resolve();
     });
-    const abort = () => there.resolve();
+    const abort = () => present.resolve();
     signal.addEventListener("abort", abort, { once: true });
-    if (!isEmpty() || signal.aborted) there.resolve();
-    await there.promise;
+    if (!isEmpty() || signal.aborted) present.resolve();
+    await present.promise;
     signal.removeEventListener("abort", abort);
     subscription.close();
   }
+}
+
+/** Program of job components for an agent's main file: beside it in a bundle, in this folder in a checkout. */
+export function jobProgramOf(agentMain: string): string {
+  return extname(agentMain) === ".mjs" ? join(dirname(agentMain), "backup.mjs") : join(import.meta.dirname, "main.ts");
 }

@@ -15,7 +15,7 @@ export type JobFailure =
   | "plan_too_small"
   | "failed";
 
-/** Why a job came to nothing. */
+/** The reason why a job failed. */
 export class JobFailed extends Error {
   override readonly name = "JobFailed";
   readonly code: JobFailure;
@@ -25,7 +25,7 @@ export class JobFailed extends Error {
     this.code = code;
   }
 
-  /** As what it says of itself; else as the given code. */
+  /** Maps a known error to its code, and any other to the given code. */
   static from(code: JobFailure, error: unknown): JobFailed {
     if (error instanceof JobFailed) return error;
     const said = error instanceof Error ? error.message : String(error);

@@ -6,15 +6,15 @@ import { heapEnvironment, heapOptions } from "./job-component.ts";
 
 const writeMuch = join(import.meta.dirname, "../../../test/support/backup/write-much.ts");
 
-test("what writes a backup takes no more memory for much than for little", async () => {
-  const most = async (mebibytes: number) => {
+test("the memory of a backup job does not grow with the data", async () => {
+  const highest = async (mebibytes: number) => {
     const argv = [...heapOptions.bulk, writeMuch, String(mebibytes)];
     const { stdout } = await promisify(execFile)(process.execPath, argv, { env: heapEnvironment });
     return Number(stdout);
   };
-  const [little, much] = [await most(64), await most(512)];
+  const [little, much] = [await highest(64), await highest(512)];
   expect(little).toBeGreaterThan(40);
-  // Memory that grew with what is written would be 448 MiB more; a busy machine collects garbage later.
+  // Memory that grows with the data would be 448 MiB more; a busy machine collects garbage later.
   expect(much).toBeLessThan(little + 64);
   expect(much).toBeLessThan(200);
 });

@@ -12,13 +12,13 @@ import {
 import type { Finding } from "../engines/backup-facet.ts";
 import type { Report } from "./job.ts";
 
-/** A report and when its state began. */
-export interface Told {
+/** A report with the time at which its state began, in milliseconds since 1970. */
+export interface TimedReport {
   readonly report: Report;
   readonly sinceMs: number;
 }
 
-function fieldsOf({ report, sinceMs }: Told) {
+function fieldsOf({ report, sinceMs }: TimedReport) {
   return {
     text: (name: string) => String(report[name] ?? ""),
     number: (name: string) => Number(report[name] ?? 0),
@@ -31,8 +31,8 @@ function fieldsOf({ report, sinceMs }: Told) {
   };
 }
 
-export function backupObservation(told: Told): BackupObservation {
-  const { text, number, big, time, since } = fieldsOf(told);
+export function backupObservation(timed: TimedReport): BackupObservation {
+  const { text, number, big, time, since } = fieldsOf(timed);
   return create(BackupObservationSchema, {
     backupId: text("backupId"),
     attempt: number("attempt"),
@@ -54,11 +54,11 @@ export function backupObservation(told: Told): BackupObservation {
   });
 }
 
-export function restoreObservation(told: Told): RestoreObservation {
-  const { text, big, time, since } = fieldsOf(told);
-  const locked = told.report["lockedUsers"];
-  const findings = told.report["findings"];
-  const warnings = told.report["warnings"];
+export function restoreObservation(timed: TimedReport): RestoreObservation {
+  const { text, big, time, since } = fieldsOf(timed);
+  const locked = timed.report["lockedUsers"];
+  const findings = timed.report["findings"];
+  const warnings = timed.report["warnings"];
   return create(RestoreObservationSchema, {
     restoreId: text("restoreId"),
     state: text("state"),
@@ -76,9 +76,9 @@ export function restoreObservation(told: Told): RestoreObservation {
   });
 }
 
-export function archiveObservation(told: Told): ArchiveObservation {
-  const { text, big, time, since } = fieldsOf(told);
-  const earlier = told.report["earlier"];
+export function archiveObservation(timed: TimedReport): ArchiveObservation {
+  const { text, big, time, since } = fieldsOf(timed);
+  const earlier = timed.report["earlier"];
   return create(ArchiveObservationSchema, {
     archiveId: text("archiveId"),
     state: text("state"),
@@ -99,7 +99,10 @@ export function archiveObservation(told: Told): ArchiveObservation {
   });
 }
 
-/** A run as reports have it: its four numbers, apart by blanks; the fourth one is 0 or absent where no commit was noted. */
+/**
+ * Parses a run in a report: term, first and last sequence, and the time of the last commit in milliseconds since 1970
+ * (0 or absent if none was noted), separated by blanks. Example: `3 1 42 1764316800000`.
+ */
 function runOf(text: unknown) {
   const [term = "0", firstSequence = "0", lastSequence = "0", toTimeMs = "0"] = String(text).split(" ");
   return create(ArchiveRunSchema, {

@@ -1,27 +1,26 @@
 import type { BackupPlace } from "@holdfast/common/backup/object-names.ts";
 import type { InstancePaths } from "../engines/engine-driver.ts";
 
-/** What a component is started for, as JSON on its standard input: keys are in it, so it is nowhere else. */
-export type Job = BackupJob | VerifyJob | RestoreJob | ArchiveJob;
-export type JobKind = Job["kind"];
+/** The input of a component, as JSON on its standard input. It has keys, so it is stored nowhere else. */
+export type Job = BackupJob | RestoreJob | ArchiveJob;
 
 interface AnyJob {
-  /** Where the agent finds the component. */
+  /** Path of the socket on which the component listens for the agent. */
   readonly socket: string;
-  /** Its last report is left there when it ends. */
+  /** Path of the file to which it writes its last report. */
   readonly outcome: string;
-  /** InstanceSpec in base64. */
+  /** InstanceSpec message in base64. */
   readonly spec: string;
   readonly paths: InstancePaths;
 }
 
-/** Of DataKey: the secret in base64. */
+/** A DataKey; its secret is in base64. */
 export interface JobKey {
   readonly id: string;
   readonly secret: string;
 }
 
-/** A backup in the store, with the key that opens it. */
+/** A stored backup with the key that decrypts it. */
 export interface StoredBackup {
   readonly place: BackupPlace;
   readonly key: JobKey;
@@ -32,18 +31,11 @@ export interface BackupJob extends AnyJob {
   readonly kind: "backup";
   readonly place: BackupPlace;
   readonly key: JobKey;
-  /** What it is an increment since; undefined for one that is whole. */
+  /** Base of an incremental backup; undefined for a full one. */
   readonly base?: StoredBackup | undefined;
-  /** Increments may follow it. */
+  /** True if increments may follow, so that page digests are stored. */
   readonly pageMap: boolean;
   readonly background: boolean;
-}
-
-export interface VerifyJob extends AnyJob {
-  readonly kind: "verify";
-  readonly place: BackupPlace;
-  readonly key: JobKey;
-  readonly manifestSha256: string;
 }
 
 export interface RestoreJob extends AnyJob {
@@ -52,11 +44,11 @@ export interface RestoreJob extends AnyJob {
   readonly place: BackupPlace;
   readonly key: JobKey;
   readonly manifestSha256: string;
-  /** What it goes on from, the full one first; empty when it is whole. */
+  /** The backups that an incremental one builds on, the full one first; empty for a full backup. */
   readonly earlier: readonly StoredBackup[];
   readonly logs: readonly JobLog[];
   readonly target: JobTarget;
-  /** What was restored is examined. */
+  /** True if the restored data are examined. */
   readonly examine: boolean;
 }
 
@@ -78,16 +70,16 @@ export interface ArchiveJob extends AnyJob {
   readonly service: string;
   readonly term: number;
   readonly key: JobKey;
-  /** Of what the archive has already. */
+  /** Keys of the objects that the archive has already. */
   readonly earlierKeys: readonly JobKey[];
   readonly idleMs: number;
 }
 
-/** What a job tells of itself: the fields of its observation in session.proto, times in milliseconds. */
+/** Progress of a job: the fields of its observation in session.proto, with times in milliseconds since 1970. */
 export type Report = ReportFields & { readonly state: string };
 export type ReportFields = Readonly<Record<string, string | number | readonly string[]>>;
 
-/** Lines between agent and component, JSON each. */
+/** Messages between agent and component, one JSON object a line. */
 export type ToAgent =
   | { readonly report: Report }
   | { readonly need: { readonly id: number; readonly uses: readonly ObjectUseText[] } };
@@ -96,7 +88,7 @@ export type ToComponent =
   | { readonly urls: { readonly id: number; readonly grant: UrlGrant } }
   | { readonly refused: { readonly id: number; readonly reason: string } }
   | { readonly key: JobKey }
-  /** A base is complete: the log is to reach behind it soon. */
+  /** A base backup is complete: the archive should soon reach beyond it. */
   | { readonly base: true };
 
 export interface ObjectUseText {
@@ -107,7 +99,7 @@ export interface ObjectUseText {
 export type ObjectMethod = "PUT" | "GET" | "HEAD";
 
 export interface UrlGrant {
-  /** In the order of the uses. */
+  /** In the order of the requested uses. */
   readonly urls: readonly { readonly url: string; readonly headers: Readonly<Record<string, string>> }[];
   readonly expiresAtMs: number;
   readonly endpoint: { readonly addresses: readonly string[]; readonly port: number; readonly trustBundle: string };

@@ -11,35 +11,33 @@ import { createAgentLink } from "./agent-link.ts";
 import type { Job, Report } from "./job.ts";
 import { JobFailed } from "./job-failed.ts";
 import { createStoreClient } from "./store-client.ts";
-import type { JobSurroundings } from "./surroundings.ts";
-import { createUrlPurse } from "./url-purse.ts";
+import type { JobContext } from "./job-context.ts";
+import { createPresignedUrlCache } from "./presigned-url-cache.ts";
 
 /**
- * One backup, verification, restore or archive, as a component of the keeper: it goes on while agents come and go. It runs as the
- * engine's user; what it is to do, keys included, comes on its standard input.
+ * Runs one backup, restore or log archive as a component of the keeper, so that it survives the agent. It runs as the
+ * engine's user and receives its job, including keys, on standard input.
  */
 const job = JSON.parse(await text(process.stdin)) as Job;
 watchProcessFaults({
   role: "job",
   note: (msg, { error }) =>
-    process.stderr.write(
-      `${JSON.stringify({ time: Date.now(), name: job.kind, msg, error: error instanceof Error ? error.stack : String(error) })}\n`,
-    ),
+    process.stderr.write(`${JSON.stringify({ time: Date.now(), name: job.kind, msg, error: textOf(error) })}\n`),
   monotonicMs: () => performance.now(),
 });
 const end = new AbortController();
-// The first process of a namespace gets no signal that it does not handle.
+// The first process of a PID namespace receives only signals that it handles.
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.on(signal, () => end.abort(new JobFailed("cancelled", "It was told to end.")));
+  process.on(signal, () => end.abort(new JobFailed("cancelled", "It was canceled.")));
 }
-// Where the whole machine is at a lower priority already, it stays there: only root may raise one. The threads that
-// compress were started when the modules were read.
+// A machine that runs at a lower priority stays there, since only root may raise it. Compression threads were started
+// when the modules were loaded.
 if (job.kind !== "restore")
   setThreadPriorities(Math.max(getPriority(), job.kind === "backup" && job.background ? 19 : 5));
 rmSync(job.outcome, { force: true });
 const link = createAgentLink(job.socket, job.outcome);
-const purse = createUrlPurse(link, Date.now);
-let trouble: string | undefined;
+const urls = createPresignedUrlCache(link, Date.now);
+let storeFailure: string | undefined;
 
 try {
   const report = await perform();
@@ -53,31 +51,33 @@ try {
   link.end({ state, errorCode: code, error: message });
   process.exitCode = 1;
 }
-// What was written to an agent is on its way.
+// Gives data written to an agent time to leave.
 setTimeout(() => process.exit(), 50);
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
 
 async function perform(): Promise<Report> {
   const spec = fromBinary(InstanceSpecSchema, Buffer.from(job.spec, "base64"));
   const driver = isEngine(spec.engine) ? await loadDriver(spec.engine, runProgram) : undefined;
   if (driver?.backup === undefined) throw new JobFailed("source_failed", `${spec.engine} has no backups`);
-  const surroundings: JobSurroundings = {
+  const context: JobContext = {
     instance: { spec, paths: job.paths },
     facet: driver.backup,
-    store: createStoreClient(purse, (reason) => void (trouble = reason)),
-    purse,
+    store: createStoreClient(urls, (reason) => void (storeFailure = reason)),
+    urls,
     link,
     now: Date.now,
-    trouble: () => trouble,
+    storeFailure: () => storeFailure,
     signal: end.signal,
   };
   switch (job.kind) {
     case "backup":
-      return (await import("./run-backup.ts")).runBackup(job, surroundings);
-    case "verify":
-      return (await import("./run-verify.ts")).runVerify(job, surroundings);
+      return (await import("./run-backup.ts")).runBackup(job, context);
     case "restore":
-      return (await import("./run-restore.ts")).runRestore(job, surroundings);
+      return (await import("./run-restore.ts")).runRestore(job, context);
     case "archive":
-      return (await import("./run-archive.ts")).runArchive(job, surroundings);
+      return (await import("./run-archive.ts")).runArchive(job, context);
   }
 }

@@ -7,12 +7,12 @@ export interface PageSpool extends PageLookup {
   close(): Promise<void>;
 }
 
-/** Read at once from the spool: of 32 MiB of pages of 8 KiB. */
+/** Size of one read from the spool: the digests of 32 MiB in pages of 8 KiB. */
 const windowBytes = 4_096 * digestBytes;
 
 /**
- * Keeps an earlier backup's map where its files are found in any order: in a file that has no name, so that no crash leaves it. It
- * takes a 512th of the data that it is of.
+ * Stores the page map of an earlier backup for lookup in any order, in an unlinked file that disappears after a crash.
+ * It takes 1/512 of the size of the data.
  */
 export async function spoolPages(
   directory: string,
@@ -49,7 +49,7 @@ export async function spoolPages(
       if (begin < from || until > to) {
         const { bytesRead } = await file.read(window, 0, window.length, begin);
         [from, to] = [begin, begin + bytesRead];
-        if (to < until) throw new Error("the map of pages was not kept whole");
+        if (to < until) throw new Error("the spooled page map is incomplete");
       }
       return window.subarray(begin - from, until - from);
     },

@@ -15,7 +15,7 @@ import { openPartJournal } from "./part-journal.ts";
 const key = { id: "k1", secret: randomBytes(32) };
 const partBytes = 100_000;
 const plain = randomBytes(1_000_000);
-const placeOf = (attempt: number, backup = "b-1") => ({ service: "s-1", backup, attempt });
+const locationOf = (attempt: number, backup = "b-1") => ({ service: "s-1", backup, attempt });
 
 let directory: string;
 let objects: ObjectStore;
@@ -25,19 +25,19 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** Up to the given byte, where the engine goes. */
+/** Reads up to the given byte, where the engine fails. */
 async function* source(bytes: Buffer, breaksAt = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 10_000) {
-    if (at >= breaksAt) throw new Error("the engine is gone");
+    if (at >= breaksAt) throw new Error("the engine has ended");
     yield bytes.subarray(at, at + 10_000);
   }
 }
 
-async function* whole(bytes: Buffer): AsyncGenerator<Buffer> {
+async function* inOnePiece(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-async function take(place: ReturnType<typeof placeOf>, bytes: AsyncIterable<Buffer>) {
+async function take(place: ReturnType<typeof locationOf>, bytes: AsyncIterable<Buffer>) {
   const put: string[] = [];
   const journal = await openPartJournal(directory, place, async (object) => (await objects.head(object))?.sizeBytes);
   const writer = createBackupWriter({
@@ -47,7 +47,7 @@ async function take(place: ReturnType<typeof placeOf>, bytes: AsyncIterable<Buff
     stored: journal,
     async put(object, sealed) {
       put.push(object);
-      await objects.put(object, whole(sealed), { ifAbsent: true });
+      await objects.put(object, inOnePiece(sealed), { ifAbsent: true });
     },
   });
   const stream = await writer.write({ name: "dump.rdb", member: "n-1", bytes }).catch(() => undefined);
@@ -55,56 +55,56 @@ async function take(place: ReturnType<typeof placeOf>, bytes: AsyncIterable<Buff
   return { put, stream, journal };
 }
 
-async function opened(place: ReturnType<typeof placeOf>, stream: Awaited<ReturnType<typeof take>>["stream"]) {
+async function opened(place: ReturnType<typeof locationOf>, stream: Awaited<ReturnType<typeof take>>["stream"]) {
   if (stream === undefined) throw new Error("the stream broke off");
   const at = new Date(0).toISOString();
   const facts = { kind: "snapshot", engine: "valkey", version: "8", startedAt: at, endedAt: at, dataTime: at };
   const manifest = { format: backupFormat, ...place, ...facts, positions: null, streams: [stream] } as const;
-  await objects.put(manifestObject(place), whole(await sealManifest(manifest, key)));
+  await objects.put(manifestObject(place), inOnePiece(await sealManifest(manifest, key)));
   const reader = await openBackup({ place, key, get: objects.get });
   return { reader, bytes: await buffer(reader.read(stream)) };
 }
 
-test("an attempt after one that broke off stores what is not stored yet, and reads as its own bytes", async () => {
-  const first = await take(placeOf(1), source(plain, 600_000));
+test("a second attempt stores only missing parts, and is read as its own bytes", async () => {
+  const first = await take(locationOf(1), source(plain, 600_000));
   expect(first.stream).toBeUndefined();
   expect(first.put.length).toBeGreaterThanOrEqual(5);
   // One file was changed meanwhile, in the third piece.
   const changed = Buffer.from(plain);
   changed.writeUInt8(changed.readUInt8(250_000) ^ 1, 250_000);
-  const second = await take(placeOf(2), source(changed));
+  const second = await take(locationOf(2), source(changed));
   expect(second.put.length).toBe(10 - first.put.length + 1);
   expect(second.put).toContain("services/s-1/backups/b-1/2/dump.rdb/000003");
-  const { reader, bytes } = await opened(placeOf(2), second.stream);
+  const { reader, bytes } = await opened(locationOf(2), second.stream);
   expect(bytes.equals(changed)).toBe(true);
   expect([...reader.objects].filter((object) => object.includes("/b-1/1/")).length).toBe(first.put.length - 1);
-  await second.journal.forget();
+  await second.journal.remove();
   expect(await readdir(directory)).toEqual(["objects"]);
 });
 
-test("what the store lost meanwhile, or has otherwise, is stored again", async () => {
-  const first = await take(placeOf(1), source(plain));
+test("parts that the store lost or changed are stored again", async () => {
+  const first = await take(locationOf(1), source(plain));
   const [lost = "", other = ""] = first.put;
   await objects.delete(lost);
   await objects.delete(other);
-  await objects.put(other, whole(Buffer.from("something else")));
-  const second = await take(placeOf(2), source(plain));
+  await objects.put(other, inOnePiece(Buffer.from("something else")));
+  const second = await take(locationOf(2), source(plain));
   expect(second.put.toSorted()).toEqual([lost, other].map((object) => object.replace("/1/", "/2/")).toSorted());
-  expect((await opened(placeOf(2), second.stream)).bytes.equals(plain)).toBe(true);
+  expect((await opened(locationOf(2), second.stream)).bytes.equals(plain)).toBe(true);
 });
 
-test("a journal that a crash cut, and one of another backup, do no harm", async () => {
-  await take(placeOf(1), source(plain, 600_000));
+test("a truncated journal and one of another backup are harmless", async () => {
+  await take(locationOf(1), source(plain, 600_000));
   await appendFile(join(directory, "backup.parts"), '{"stream":"dump.rdb","dig');
-  const second = await take(placeOf(2), source(plain));
-  expect((await opened(placeOf(2), second.stream)).bytes.equals(plain)).toBe(true);
-  const other = await take(placeOf(1, "b-2"), source(plain));
+  const second = await take(locationOf(2), source(plain));
+  expect((await opened(locationOf(2), second.stream)).bytes.equals(plain)).toBe(true);
+  const other = await take(locationOf(1, "b-2"), source(plain));
   expect(other.put).toHaveLength(10);
 });
 
 test("the same attempt again stores nothing twice, and nothing over another object", async () => {
-  const first = await take(placeOf(1), source(plain, 600_000));
-  const again = await take(placeOf(1), source(plain));
+  const first = await take(locationOf(1), source(plain, 600_000));
+  const again = await take(locationOf(1), source(plain));
   expect(again.put.filter((object) => first.put.includes(object))).toEqual([]);
   const digests = again.stream?.parts.map(({ sha256 }) => sha256) ?? [];
   for (const [index, { object }] of (again.stream?.parts ?? []).entries()) {

@@ -4,10 +4,13 @@ import type { BackupPart } from "@holdfast/common/backup/backup-manifest.ts";
 import type { StoredParts } from "@holdfast/common/backup/backup-writer.ts";
 import { type BackupPlace, isPartOf } from "@holdfast/common/backup/object-names.ts";
 
-/** Parts of a backup that this machine stored, through all its attempts. It is a file beside the data, and only saves work. */
+/**
+ * Journal of the parts of a backup that this machine stored, across all attempts; a file beside the data. It only saves
+ * repeated work.
+ */
 export interface PartJournal extends StoredParts {
-  /** The backup is complete. */
-  forget(): Promise<void>;
+  /** Removes the journal of a complete backup. */
+  remove(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -17,41 +20,41 @@ interface Entry extends BackupPart {
 }
 
 const name = "backup.parts";
-/** So that its size does not grow with that of the data: behind them parts are stored again. */
-const mostEntries = 250_000;
+/** Limits the file's size; parts beyond it are stored again by a later attempt. */
+const maxEntries = 250_000;
 
-/** `sizeOf` asks the store: what it does not have as it was written is stored again. */
+/** `sizeOf` returns an object's size in the store; a part with another size is stored again. */
 export async function openPartJournal(
   data: string,
   place: BackupPlace,
   sizeOf: (object: string) => Promise<number | undefined>,
 ): Promise<PartJournal> {
   const path = join(data, name);
-  const known = new Map<string, BackupPart>();
+  const stored = new Map<string, BackupPart>();
   const keyOf = (stream: string, digest: string) => `${stream} ${digest}`;
-  for (const { stream, digest, ...part } of await readEntries(path, place)) known.set(keyOf(stream, digest), part);
-  const inherited = new Set(known.values().map(({ object }) => object));
-  // One of another backup is over.
-  const file = await open(path, known.size === 0 ? "w" : "a", 0o640);
+  for (const { stream, digest, ...part } of await readEntries(path, place)) stored.set(keyOf(stream, digest), part);
+  const inherited = new Set(stored.values().map(({ object }) => object));
+  // Truncates the journal of another backup.
+  const file = await open(path, stored.size === 0 ? "w" : "a", 0o640);
 
   return {
     async find(stream, digest) {
-      const part = known.get(keyOf(stream, digest));
+      const part = stored.get(keyOf(stream, digest));
       if (part === undefined || !inherited.has(part.object)) return part;
       return (await sizeOf(part.object)) === part.bytes ? part : undefined;
     },
     async add(stream, digest, part) {
-      if (known.size >= mostEntries) return;
-      known.set(keyOf(stream, digest), part);
-      // On a full disk the backup goes on; an attempt after this one does more than it need.
+      if (stored.size >= maxEntries) return;
+      stored.set(keyOf(stream, digest), part);
+      // On a full disk the backup continues; a later attempt repeats more work.
       await file.appendFile(`${JSON.stringify({ stream, digest, ...part } satisfies Entry)}\n`).catch(() => undefined);
     },
-    forget: () => rm(path, { force: true }),
+    remove: () => rm(path, { force: true }),
     close: () => file.close(),
   };
 }
 
-/** Nothing is lost with a line that a crash cut. */
+/** Ignores a line truncated by a crash. */
 async function readEntries(path: string, place: BackupPlace): Promise<Entry[]> {
   const text = await readFile(path, "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {

@@ -5,23 +5,23 @@ import { hasCode } from "@holdfast/common/system-error.ts";
 import { readEngineFile } from "../os/engine-file.ts";
 import type { JobTarget } from "./job.ts";
 
-/** Whose data is on a data disk, where that was not made by the machine itself. It is on the same disk, beside the data. */
+/** Origin of restored data; a file on the data disk, beside the data. */
 export interface RestoreMarker {
   readonly restoreId: string;
   readonly service: string;
   readonly backup: string;
   readonly target: JobTarget;
-  /** False: what is there is neither the old data nor the new. */
+  /** False while the data are neither the old ones nor the restored ones. */
   readonly finished: boolean;
-  /** What the examination of finished data found, JSON each. */
+  /** Findings of the examination of restored data, one JSON object each. */
   readonly findings?: readonly string[];
-  /** Sentences for users on what is in finished data and was left as it is. */
+  /** Warnings for users about restored data that were left unchanged. */
   readonly warnings?: readonly string[];
 }
 
 export const restoreMarker = "restore.json";
 
-/** Undefined for a disk whose data was made here. */
+/** Undefined for data that were created on this machine. */
 export async function readMarker(data: string): Promise<RestoreMarker | undefined> {
   try {
     return JSON.parse(await readEngineFile(join(data, restoreMarker))) as RestoreMarker;

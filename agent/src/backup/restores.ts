@@ -10,14 +10,17 @@ import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/
 import type { Instance } from "../engines/engine-driver.ts";
 import type { JobKey, JobTarget, Report, RestoreJob, StoredBackup } from "./job.ts";
 import type { JobComponent } from "./job-component.ts";
-import { restoreObservation, type Told } from "./job-observations.ts";
+import { restoreObservation, type TimedReport } from "./job-observations.ts";
 import { readMarker } from "./restore-marker.ts";
 
-/** Has the machine's data be those of its settings' source, before its engine starts. */
+/** Restores the data of a machine from the source in its settings, before the engine starts. */
 export interface Restores {
-  /** Is the data not yet what the settings say? Throws for data of an unfinished restore that the settings do not name. */
+  /**
+   * True if the data are not yet those of the settings' source. Throws for data of an unfinished restore without a
+   * source to continue it.
+   */
   isPending(spec: InstanceSpec, data: string): Promise<boolean>;
-  /** Resolves when the data is there, whole and at its target; throws with words for users. No engine may run. */
+  /** Resolves once the data are restored to the target; throws messages for users. No engine may run. */
   ensure(instance: Instance, signal: AbortSignal): Promise<void>;
   observation(): RestoreObservation | undefined;
   reported(report: Report): void;
@@ -29,18 +32,18 @@ export interface RestoresDeps {
   readonly onChange: (isNews: boolean) => void;
 }
 
-/** A repetition would end the same way. */
+/** True for a failure that a retry would repeat. */
 const isFinal = (code: unknown) =>
   code === "damaged" || code === "absent" || code === "target_not_reached" || code === "plan_too_small";
 
 export function createRestores({ component, now, onChange }: RestoresDeps): Restores {
-  let current: { readonly restoreId: string; readonly told: Told } | undefined;
+  let current: { readonly restoreId: string; readonly latest: TimedReport } | undefined;
 
-  function tell(report: Report): void {
+  function record(report: Report): void {
     if (current === undefined) return;
-    const { restoreId, told } = current;
-    const isNews = told.report.state !== report.state;
-    current = { restoreId, told: { report: { ...report, restoreId }, sinceMs: isNews ? now() : told.sinceMs } };
+    const { restoreId, latest } = current;
+    const isNews = latest.report.state !== report.state;
+    current = { restoreId, latest: { report: { ...report, restoreId }, sinceMs: isNews ? now() : latest.sinceMs } };
     onChange(isNews);
   }
 
@@ -53,10 +56,10 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
   }
 
   async function run(instance: Instance, source: RestoreSource, signal: AbortSignal): Promise<Report> {
-    // One of an earlier agent goes on; one of other settings is no use.
-    const mine = current?.restoreId === source.restoreId && !component.isEmpty;
-    if (!mine) {
-      current = { restoreId: source.restoreId, told: { report: { state: "fetching" }, sinceMs: now() } };
+    // A restore that an earlier agent started continues; one for other settings is stopped.
+    const isRunning = current?.restoreId === source.restoreId && !component.isEmpty;
+    if (!isRunning) {
+      current = { restoreId: source.restoreId, latest: { report: { state: "fetching" }, sinceMs: now() } };
       onChange(true);
       await component.stop();
       await component.start(jobOf(instance, source));
@@ -80,29 +83,29 @@ export function createRestores({ component, now, onChange }: RestoresDeps): Rest
         if (source !== undefined && current?.restoreId !== source.restoreId) {
           const { findings = [], warnings = [] } = (await readMarker(instance.paths.data)) ?? {};
           const report = { state: "finished", findings, warnings };
-          current = { restoreId: source.restoreId, told: { report, sinceMs: now() } };
+          current = { restoreId: source.restoreId, latest: { report, sinceMs: now() } };
           onChange(true);
         }
         return;
       }
-      if (current?.restoreId === source.restoreId && isFinal(current.told.report["errorCode"])) {
-        throw new Error(`The restore failed: ${String(current.told.report["error"])}`);
+      if (current?.restoreId === source.restoreId && isFinal(current.latest.report["errorCode"])) {
+        throw new Error(`The restore failed: ${String(current.latest.report["error"])}`);
       }
       const report = await run(instance, source, signal);
       const code = report["errorCode"];
-      tell(
+      record(
         report.state === "finished" || isFinal(code) ? report : { ...report, state: "failed", errorCode: "retrying" },
       );
       if (report.state !== "finished") throw new Error(`The restore failed: ${String(report["error"])}`);
     },
-    observation: () => current && restoreObservation(current.told),
-    reported: tell,
+    observation: () => current && restoreObservation(current.latest),
+    reported: record,
   };
 }
 
 const keyOf = (key: DataKey | undefined): JobKey => ({ id: key?.id ?? "", secret: key?.secret ?? "" });
 
-/** As a job takes it. */
+/** Converts a source of the settings to a job's input. */
 export function storedBackup(service: string, backup: SourceBackup): StoredBackup {
   const { backupId, attempt, manifestSha256, key } = backup;
   return { place: { service, backup: backupId, attempt }, key: keyOf(key), manifestSha256 };
@@ -124,7 +127,7 @@ function jobOf({ spec, paths }: Instance, source: RestoreSource): Omit<RestoreJo
     })),
     target: targetOf(target?.target),
     examine: source.examine,
-    // It gives the users of the settings their passwords: verifiers go with it.
+    // Includes password verifiers, since the restore sets the users' passwords.
     spec: Buffer.from(toBinary(InstanceSpecSchema, { ...spec, source: undefined, archive: undefined })).toString(
       "base64",
     ),

@@ -1,185 +1,185 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type LogFacet, LogGone, type LogPiece, type LogStream } from "../engines/backup-facet.ts";
 import { createArchiveWriter } from "./archive-writer.ts";
-import { type ArchivePace, createArchivePace } from "./archive-pace.ts";
-import { adoptArchive } from "./adopted-archive.ts";
+import { type ArchiveSchedule, createArchiveSchedule } from "./archive-schedule.ts";
+import { adoptArchive } from "./archive-adoption.ts";
 import type { ArchiveState } from "./archive-state.ts";
 import type { ArchiveJob, Report } from "./job.ts";
 import { JobFailed } from "./job-failed.ts";
-import type { JobSurroundings } from "./surroundings.ts";
+import type { JobContext } from "./job-context.ts";
 
-/** A piece is stored at once when it is so large, */
+/** Log of this size is stored at once. */
 const fullBytes = 8 << 20;
-const lookEveryMs = 500;
-/** What the engine has written it has sent within this time. */
+const pollIntervalMs = 500;
+/** Time in which the engine streams what it has written. */
 const streamingMs = 500;
-const streamLookMs = 10;
-/** Of an engine that sends more than this, the next object follows soon. */
+const streamPollMs = 10;
+/** Above this amount the next object follows soon, so it need not be complete. */
 const steadyBytes = 1 << 20;
-const tellEveryMs = 2_000;
-/** The stream tells no more while what it brought waits: then the engine is asked. */
-const askEveryMs = 10_000;
+const reportIntervalMs = 2_000;
+/** While received log waits, the stream reports no new end, so the engine is queried at this interval. */
+const queryIntervalMs = 10_000;
 const reconnectMs = 1_000;
-/** What is left when it is told to end is stored within this time, or another time. */
-const lastWordsMs = 3_000;
-/** An engine that does not commit within this time may be why it is to stop. */
+/** After a cancellation, the remaining log is stored within this time, or by the next run. */
+const drainWithinMs = 3_000;
+/** Time limit of the last commit: the engine may be unresponsive, which may be the reason for the stop. */
 const lastCommitMs = 500;
-const toldToEnd = "It was told to end.";
+const canceledMessage = "It was canceled.";
 
 /**
- * Follows the engine's log as long as it is wanted, through restarts of the engine and outages of the store. The engine is told
- * of what is durable in the store, and of nothing else: it keeps the rest.
+ * Streams the engine's log into the store until it is stopped, across restarts of the engine and outages of the store.
+ * Only positions durable in the store are confirmed to the engine, which retains the rest.
  */
-export async function runArchive(job: ArchiveJob, deps: JobSurroundings): Promise<Report> {
+export async function runArchive(job: ArchiveJob, deps: JobContext): Promise<Report> {
   const { facet, instance, link, signal } = deps;
   const log = facet.log;
   if (log === undefined) throw new JobFailed("source_failed", `${instance.spec.engine} has no log to archive`);
-  const renewed = { key: job.key };
-  link.onKey((key) => void (renewed.key = key));
-  let before: ArchiveState | undefined;
+  const latest = { key: job.key };
+  link.onKey((key) => void (latest.key = key));
+  let adopted: ArchiveState | undefined;
   try {
-    before = await adoptArchive(job, deps, log);
+    adopted = await adoptArchive(job, deps, log);
   } catch (error) {
     if (!(error instanceof LogGone) && !signal.aborted) throw error;
     const { archiveId, term } = job;
-    const [state, reason] = error instanceof LogGone ? ["gap", error.message] : ["starting", toldToEnd];
+    const [state, reason] = error instanceof LogGone ? ["gap", error.message] : ["starting", canceledMessage];
     return { archiveId, term, state, reason };
   }
-  const pace = createArchivePace(job.idleMs, deps.now);
-  const writer = createArchiveWriter({ ...job, ...renewed }, deps, log, before);
+  const schedule = createArchiveSchedule(job.idleMs, deps.now);
+  const writer = createArchiveWriter({ ...job, ...latest }, deps, log, adopted);
   link.onKey((key) => writer.setKey(key));
-  // A base waits for an archive that begins, and is of use once the log reaches behind it.
-  const haste = { untilMs: deps.now() };
-  link.onBase(() => void (haste.untilMs = deps.now()));
-  writer.tell("starting");
+  // A base backup can be restored only once the archive reaches beyond it.
+  const urgency = { untilMs: deps.now() };
+  link.onBase(() => void (urgency.untilMs = deps.now()));
+  writer.sendReport("starting");
   while (!signal.aborted) {
     try {
-      await followOnce(log, writer.position, { deps, writer, pace, haste });
+      await followOnce(log, writer.position, { deps, writer, schedule, urgency });
     } catch (error) {
-      if (error instanceof LogGone) return writer.report("gap", error.message);
+      if (error instanceof LogGone) return writer.reportOf("gap", error.message);
       if (signal.aborted) break;
       if (error instanceof JobFailed) throw error;
-      writer.tell("starting", error instanceof Error ? error.message : String(error));
+      writer.sendReport("starting", error instanceof Error ? error.message : String(error));
       await sleep(reconnectMs, undefined, { signal }).catch(() => undefined);
     }
   }
-  return writer.report("starting", toldToEnd);
+  return writer.reportOf("starting", canceledMessage);
 }
 
 interface Following {
-  readonly deps: JobSurroundings;
+  readonly deps: JobContext;
   readonly writer: ReturnType<typeof createArchiveWriter>;
-  readonly pace: ArchivePace;
-  /** As long as what is durable is not of this moment, nothing waits for more to come. */
-  readonly haste: { readonly untilMs: number };
+  readonly schedule: ArchiveSchedule;
+  /** Until log up to this time is durable, nothing is buffered longer. */
+  readonly urgency: { readonly untilMs: number };
 }
 
 async function followOnce(log: LogFacet, from: Parameters<LogFacet["follow"]>[1], following: Following): Promise<void> {
-  const { deps, writer, pace, haste } = following;
-  const { instance, signal, now, trouble } = deps;
+  const { deps, writer, schedule, urgency } = following;
+  const { instance, signal, now, storeFailure } = deps;
   const broken = new AbortController();
   const stream: LogStream = log.follow(instance, from, broken.signal);
-  const taken: LogPiece[] = [];
-  let takenBytes = 0;
-  let takenTo = "";
+  const buffered: LogPiece[] = [];
+  let bufferedBytes = 0;
+  let receivedTo = "";
   let oldestMs = 0;
   let failure: unknown;
   let isOver = false;
-  let room = Promise.withResolvers<void>();
+  let capacity = Promise.withResolvers<void>();
 
-  const taking = (async () => {
+  const receiving = (async () => {
     for await (const piece of stream.pieces) {
-      if (takenBytes === 0) oldestMs = now();
-      taken.push(piece);
-      takenBytes += piece.bytes.length;
-      takenTo = piece.to;
-      while (takenBytes >= 2 * fullBytes && !broken.signal.aborted) {
-        room = Promise.withResolvers();
-        await room.promise;
+      if (bufferedBytes === 0) oldestMs = now();
+      buffered.push(piece);
+      bufferedBytes += piece.bytes.length;
+      receivedTo = piece.to;
+      while (bufferedBytes >= 2 * fullBytes && !broken.signal.aborted) {
+        capacity = Promise.withResolvers();
+        await capacity.promise;
       }
     }
   })()
     .catch((error: unknown) => void (failure = error))
     .finally(() => void (isOver = true));
 
-  /** The pieces that make one object, which is of one branch. */
+  /** Takes the pieces of the next object, which all belong to one branch. */
   function cut(): LogPiece[] {
-    const cutOff: LogPiece[] = [];
+    const pieces: LogPiece[] = [];
     let bytes = 0;
-    const branch = taken[0]?.branch;
-    while (taken[0] !== undefined && taken[0].branch === branch && bytes < fullBytes) {
-      const piece = taken.shift() as LogPiece;
-      cutOff.push(piece);
+    const branch = buffered[0]?.branch;
+    while (buffered[0] !== undefined && buffered[0].branch === branch && bytes < fullBytes) {
+      const piece = buffered.shift() as LogPiece;
+      pieces.push(piece);
       bytes += piece.bytes.length;
     }
-    takenBytes -= bytes;
+    bufferedBytes -= bytes;
     oldestMs = now();
-    room.resolve();
-    return cutOff;
+    capacity.resolve();
+    return pieces;
   }
 
-  let known = { end: "", limitBytes: 0 };
-  function ask(): void {
+  let retained = { end: "", limitBytes: 0 };
+  function queryRetained(): void {
     log
       .kept(instance, signal)
-      .then((kept) => {
-        known = kept;
-        writer.setLimit(known.limitBytes);
+      .then((found) => {
+        retained = found;
+        writer.setLimit(retained.limitBytes);
       })
-      // An engine that answers nobody is asked again.
+      // An engine that does not respond is queried again.
       .catch(() => undefined);
   }
-  ask();
-  let askedAt = now();
-  function tell(): void {
-    if (now() - askedAt >= askEveryMs && trouble() !== undefined) {
-      askedAt = now();
-      ask();
+  queryRetained();
+  let queriedAt = now();
+  function report(): void {
+    if (now() - queriedAt >= queryIntervalMs && storeFailure() !== undefined) {
+      queriedAt = now();
+      queryRetained();
     }
-    const waitingBytes = Math.max(writer.waitingBytes(stream.end), writer.waitingBytes(known.end));
-    writer.tell(trouble() === undefined ? "following" : "waiting", trouble() ?? "", waitingBytes);
+    const waitingBytes = Math.max(writer.waitingBytes(stream.end), writer.waitingBytes(retained.end));
+    writer.sendReport(storeFailure() === undefined ? "following" : "waiting", storeFailure() ?? "", waitingBytes);
   }
-  // Also while the store does not answer: then more and more waits.
-  const telling = setInterval(tell, tellEveryMs);
+  // Reports also while the store does not respond and the backlog grows.
+  const reporting = setInterval(report, reportIntervalMs);
 
-  async function untilTaken(position: string | undefined, until: AbortSignal): Promise<void> {
+  async function untilReceived(position: string | undefined, until: AbortSignal): Promise<void> {
     const untilMs = now() + streamingMs;
-    const isTaken = () => position === undefined || (takenTo !== "" && log.distance(position, takenTo) >= 0);
-    while (!isTaken() && !isOver && takenBytes < steadyBytes && now() < untilMs && !until.aborted)
-      await sleep(streamLookMs, undefined, { signal: until }).catch(() => undefined);
+    const isReceived = () => position === undefined || (receivedTo !== "" && log.distance(position, receivedTo) >= 0);
+    while (!isReceived() && !isOver && bufferedBytes < steadyBytes && now() < untilMs && !until.aborted)
+      await sleep(streamPollMs, undefined, { signal: until }).catch(() => undefined);
   }
 
-  const isHasty = () => writer.durableTimeMs < haste.untilMs;
+  const isUrgent = () => writer.durableTimeMs < urgency.untilMs;
   const isDue = () => {
-    const waitsMs = isHasty() ? 0 : pace.waitsMs(takenBytes);
-    return takenBytes >= fullBytes || (takenBytes > 0 && now() - oldestMs >= waitsMs);
+    const waitsMs = isUrgent() ? 0 : schedule.delayMs(bufferedBytes);
+    return bufferedBytes >= fullBytes || (bufferedBytes > 0 && now() - oldestMs >= waitsMs);
   };
 
-  // An engine that was started again ends the stream: all that comes by one is written under the same settings.
+  // A restart of the engine ends the stream, so one stream has one set of settings.
   let hasSettings = false;
   try {
     while (!isOver && !signal.aborted) {
-      tell();
+      report();
       if (!isDue()) {
-        await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
+        await sleep(pollIntervalMs, undefined, { signal }).catch(() => undefined);
         continue;
       }
-      hasSettings ||= await writer.noteSettings(signal);
-      // What is stored now reaches a commit of now: the newest restorable moment is behind all that was written before.
-      await untilTaken(await writer.noteCommit(signal), signal);
-      pace.stores(takenBytes);
+      hasSettings ||= await writer.recordSettings(signal);
+      // The object reaches a commit of this moment, so the newest restorable time covers all earlier writes.
+      await untilReceived(await writer.recordCommit(signal), signal);
+      schedule.stored(bufferedBytes);
       stream.durable(await writer.store(cut(), signal));
     }
     if (signal.aborted) {
-      const last = AbortSignal.timeout(lastWordsMs);
-      if (!isOver) await untilTaken(await writer.noteCommit(AbortSignal.timeout(lastCommitMs)), last);
-      while (takenBytes > 0) await writer.store(cut(), last);
+      const last = AbortSignal.timeout(drainWithinMs);
+      if (!isOver) await untilReceived(await writer.recordCommit(AbortSignal.timeout(lastCommitMs)), last);
+      while (bufferedBytes > 0) await writer.store(cut(), last);
     }
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
     broken.abort();
-    room.resolve();
-    await taking;
+    capacity.resolve();
+    await receiving;
   }
   if (failure !== undefined && !signal.aborted) throw failure;
 }

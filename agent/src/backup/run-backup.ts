@@ -14,53 +14,53 @@ import type { BackupJob, Report, ReportFields, StoredBackup } from "./job.ts";
 import { JobFailed } from "./job-failed.ts";
 import { type PageSpool, spoolPages } from "./page-spool.ts";
 import { openPartJournal } from "./part-journal.ts";
-import { type JobSurroundings, readerOf } from "./surroundings.ts";
+import { type JobContext, readerOf } from "./job-context.ts";
 
 const urlsAhead = 8;
-const checksAtATime = 4;
-/** Checks whose URLs are asked for at a time. */
-const checksAhead = 50 * checksAtATime;
+const concurrentChecks = 4;
+/** Number of checks whose URLs are requested together. */
+const checksAhead = 50 * concurrentChecks;
 
 /**
- * Reads the engine, seals, stores, and looks at what it stored; the manifest comes last. Whatever an earlier attempt stored of the
- * same bytes is taken over.
+ * Reads the engine's data, encrypts and stores them, checks the stored objects, and stores the manifest last. Parts
+ * with the same content that an earlier attempt stored are reused.
  */
-export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<Report> {
+export async function runBackup(job: BackupJob, deps: JobContext): Promise<Report> {
   const { place } = job;
-  const { instance, facet, store, purse, link, now, signal } = deps;
+  const { instance, facet, store, urls, link, now, signal } = deps;
   const { pages } = facet;
   const key = { id: job.key.id, secret: Buffer.from(job.key.secret, "base64") };
   const startedAt = now();
   let report: Report = { state: "running", backupId: place.backup, attempt: place.attempt };
-  const tell = (change: ReportFields) => link.report((report = { ...report, ...change }));
-  tell({});
+  const update = (change: ReportFields) => link.report((report = { ...report, ...change }));
+  update({});
   const journal = await openPartJournal(instance.paths.data, place, (object) => store.size(object, signal));
 
-  const before = job.base && (await openBefore(job.base, deps));
+  const baseMap = job.base && (await openBaseMap(job.base, deps));
   const source = await facet.open(instance, signal).catch(async (error: unknown) => {
-    await before?.close();
+    await baseMap?.close();
     throw JobFailed.from("source_failed", error);
   });
   try {
-    tell({ sourceTotalBytes: source.totalBytes });
+    update({ sourceTotalBytes: source.totalBytes });
     const writer = createBackupWriter({
       place,
       key,
       async put(object, bytes) {
-        purse.fetchAhead("PUT", partsFrom(object, urlsAhead), signal);
+        urls.prefetch("PUT", partsFrom(object, urlsAhead), signal);
         await store.put(object, bytes, signal);
       },
       stored: journal,
-      onProgress: ({ storedBytes, storedObjects }) => tell({ storedBytes, storedObjects }),
+      onProgress: ({ storedBytes, storedObjects }) => update({ storedBytes, storedObjects }),
     });
     const { nodeId: member } = instance.spec;
     let sourceBytes = 0;
-    const onRead = (count: number) => tell({ sourceBytes: (sourceBytes += count) });
+    const onRead = (count: number) => update({ sourceBytes: (sourceBytes += count) });
     const write = async ({ name, bytes: all }: SourceStream) => {
       const bytes = read(all, onRead);
       if (pages?.stream !== name || !(job.pageMap || job.base !== undefined))
         return { stream: await writer.write({ name, member, bytes }) };
-      const split = splitPages(bytes, pages.pageBytes, before);
+      const split = splitPages(bytes, pages.pageBytes, baseMap);
       const [stream, map] = await Promise.all([
         writer.write({ name, member, bytes: split.content }),
         writer.write({ name: mapOf(name), member, bytes: split.map }),
@@ -94,12 +94,12 @@ export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<
     await store.put(manifestObject(place), sealed, signal);
     const manifestSha256 = createHash("sha256").update(sealed).digest("hex");
     const get = (object: string) => store.get(object, signal);
-    // What the store gives back is what counts, not what it said when it took it.
+    // The stored objects are read back, since an accepted write is no proof.
     const reader = await openBackup({ place, key, get, manifestSha256 });
     await reader.verify("sample");
     const parts = [...streams, ...maps].flatMap((stream) => stream.parts);
     const stored = new Map(parts.map(({ object, bytes }) => [object, bytes]));
-    await journal.forget();
+    await journal.remove();
     return {
       ...report,
       state: "stored",
@@ -114,7 +114,7 @@ export async function runBackup(job: BackupJob, deps: JobSurroundings): Promise<
       engineVersion: end.version,
     };
   } finally {
-    await Promise.all([source.close(), journal.close(), before?.close()]);
+    await Promise.all([source.close(), journal.close(), baseMap?.close()]);
   }
 }
 
@@ -124,8 +124,8 @@ function baseOf({ place, manifestSha256 }: StoredBackup): NonNullable<BackupMani
   return { backup: place.backup, attempt: place.attempt, manifestSha256 };
 }
 
-/** The pages that the base had; throws BackupDamaged when its map is not as it was written. */
-async function openBefore(base: StoredBackup, deps: JobSurroundings): Promise<PageSpool> {
+/** Opens the page map of the base; throws BackupDamaged if it was changed. */
+async function openBaseMap(base: StoredBackup, deps: JobContext): Promise<PageSpool> {
   const { pages } = deps.facet;
   const reader = await openBackup(readerOf(base, deps));
   const map = reader.manifest.maps?.find(({ name }) => name === mapOf(pages?.stream ?? ""));
@@ -145,19 +145,16 @@ async function* read(bytes: AsyncIterable<Uint8Array>, onRead: (count: number) =
   }
 }
 
-/** A store that lies, or lost what it took, is found out before anything counts on it. */
-async function checkSizes(
-  { streams, maps = [] }: BackupManifest,
-  { store, purse, signal }: JobSurroundings,
-): Promise<void> {
+/** Detects a store that lost accepted objects before the backup counts as stored. */
+async function checkSizes({ streams, maps = [] }: BackupManifest, { store, urls, signal }: JobContext): Promise<void> {
   const parts = [...streams, ...maps].flatMap((stream) => stream.parts);
-  for (let at = 0; at < parts.length; at += checksAtATime) {
+  for (let at = 0; at < parts.length; at += concurrentChecks) {
     if (at % checksAhead === 0) {
       const next = parts.slice(at, at + checksAhead).map(({ object }) => object);
-      purse.fetchAhead("HEAD", next, signal);
+      urls.prefetch("HEAD", next, signal);
     }
     await Promise.all(
-      parts.slice(at, at + checksAtATime).map(async ({ object, bytes }) => {
+      parts.slice(at, at + concurrentChecks).map(async ({ object, bytes }) => {
         const size = await store.size(object, signal);
         if (size !== bytes)
           throw new JobFailed("store_failed", `${object} has ${size ?? "no"} bytes instead of ${bytes}`);

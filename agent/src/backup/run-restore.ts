@@ -8,25 +8,25 @@ import { patchFiles } from "../os/patch-files.ts";
 import { createArchiveReader } from "./archive-reader.ts";
 import type { Report, ReportFields, RestoreJob } from "./job.ts";
 import { readMarker, restoreMarker, writeMarker } from "./restore-marker.ts";
-import { type JobSurroundings, readerOf } from "./surroundings.ts";
+import { type JobContext, readerOf } from "./job-context.ts";
 
-/** Empties the machine's data, brings the backup's, recovers it to the target; the marker tells how far that is. */
-export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promise<Report> {
+/** Removes the machine's data, unpacks the backup, and recovers it to the target. The marker records the progress. */
+export async function runRestore(job: RestoreJob, deps: JobContext): Promise<Report> {
   const { restoreId, place } = job;
   const { instance, facet, link, signal } = deps;
   const { data } = instance.paths;
   let report: Report = { state: "fetching", restoreId };
-  const tell = (change: ReportFields) => link.report((report = { ...report, ...change }));
+  const update = (change: ReportFields) => link.report((report = { ...report, ...change }));
   const marker = await readMarker(data);
   if (marker?.restoreId === restoreId && marker.finished)
     return { ...report, state: "finished", findings: marker.findings ?? [], warnings: marker.warnings ?? [] };
-  tell({});
+  update({});
   const chain = await openChain([...job.earlier, job].map((stored) => readerOf(stored, deps)));
   const streams = chain.flatMap((reader) => reader.manifest.streams.map((stream) => ({ reader, stream })));
   for (const { manifest } of chain)
     if (manifest.engine !== instance.spec.engine) throw new Error(`the backup is one of ${manifest.engine}`);
   const totalBytes = streams.reduce((sum, { stream }) => sum + stream.bytes, 0);
-  // From here on the machine's own data is gone, and says so.
+  // From here on the old data are being removed, which the marker records.
   await writeMarker(data, {
     restoreId,
     service: place.service,
@@ -40,7 +40,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
     async function* counted() {
       for await (const chunk of reader.read(stream)) {
         restoredBytes += chunk.length;
-        tell({ restoredBytes, totalBytes });
+        update({ restoredBytes, totalBytes });
         yield chunk;
       }
     }
@@ -48,7 +48,7 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
     else await patch(deps, stream, counted());
   }
   let restoredObjects = 0;
-  const log = createArchiveReader(job, deps, () => tell({ restoredObjects: (restoredObjects += 1) }));
+  const log = createArchiveReader(job, deps, () => update({ restoredObjects: (restoredObjects += 1) }));
   const end = await facet.restore.finish(
     instance,
     {
@@ -57,14 +57,14 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
       log,
       scratch: join(data, "restore.scratch"),
       report: ({ step, position, reachedTime }) =>
-        tell({ state: step, position, ...(reachedTime && { reachedTime: reachedTime.getTime() }) }),
+        update({ state: step, position, ...(reachedTime && { reachedTime: reachedTime.getTime() }) }),
     },
     signal,
   );
   const { warnings = [] } = end;
   let findings: readonly string[] = [];
   if (job.examine) {
-    tell({ state: "examining" });
+    update({ state: "examining" });
     const work = { target: targetOf(job), scratch: join(data, "restore.scratch") };
     findings = (await facet.examine(instance, work, signal)).map((finding) => JSON.stringify(finding));
   }
@@ -88,8 +88,8 @@ export async function runRestore(job: RestoreJob, deps: JobSurroundings): Promis
   };
 }
 
-/** An increment's stream changes in their place the files that the backup before it brought. */
-async function patch({ instance, facet }: JobSurroundings, { name }: BackupStream, bytes: AsyncIterable<Uint8Array>) {
+/** Applies an incremental stream in place to the files of the previous backup. */
+async function patch({ instance, facet }: JobContext, { name }: BackupStream, bytes: AsyncIterable<Uint8Array>) {
   if (facet.pages?.stream !== name) throw new Error(`there are no increments of ${name}`);
   await patchFiles(facet.pages.root(instance), readDelta(bytes));
 }

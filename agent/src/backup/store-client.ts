@@ -4,45 +4,56 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ObjectMethod } from "./job.ts";
-import type { SignedUse, UrlPurse } from "./url-purse.ts";
+import type { PresignedUrl, PresignedUrlCache } from "./presigned-url-cache.ts";
 
-/** The object store, by signed URLs. Whatever may pass is tried again until the signal; only what cannot is thrown. */
+/**
+ * Client of the object store, by presigned URLs. Temporary failures are retried until the signal; permanent ones are
+ * thrown.
+ */
 export interface StoreClient {
-  /** Resolves when the object is durable and nothing reads the bytes any more; throws ObjectDiffers for another one. */
+  /**
+   * Resolves once the object is durable and `bytes` is no longer read; throws ObjectDiffers if another object exists
+   * under the key.
+   */
   put(key: string, bytes: Buffer, signal: AbortSignal): Promise<void>;
-  /** Undefined only when the store says that there is none. A stream that the store cuts goes on where it was. */
+  /**
+   * Undefined only if the store reports that the object does not exist. An interrupted body continues where it ended.
+   */
   get(key: string, signal: AbortSignal): Promise<AsyncIterable<Buffer> | undefined>;
-  /** Bytes of the object; undefined when there is none. */
+  /** Size of the object in bytes; undefined if it does not exist. */
   size(key: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
-/** The store does not do it, and would not later. */
+/** The store refuses the request permanently. */
 export class StoreRefused extends Error {
   override readonly name: string = "StoreRefused";
 }
 
-/** It gives back no more of an object, however often it is asked. */
-class StoreCuts extends StoreRefused {}
+/** The store repeatedly truncates an object. */
+class StoreTruncates extends StoreRefused {}
 
-/** Write-once: something else was written there before. */
+/** Another object exists under the key; objects are write-once. */
 export class ObjectDiffers extends StoreRefused {}
 
-const quietMs = 30_000;
+const idleTimeoutMs = 30_000;
 const stepBytes = 256 << 10;
 const firstRetryMs = 200;
-const longestRetryMs = 10_000;
-/** A fresh URL that is refused so often in a row is refused for good. */
-const mostForbidden = 5;
-/** An answer that breaks off so often in a row, without a byte more, breaks off for good. */
-const mostCuts = 5;
+const maxRetryMs = 10_000;
+/** This number of refusals of new URLs in a row is permanent. */
+const maxForbidden = 5;
+/** This number of truncated responses in a row without progress is permanent. */
+const maxCuts = 5;
 
-export function createStoreClient(purse: UrlPurse, onTrouble: (reason: string | undefined) => void): StoreClient {
+export function createStoreClient(
+  urls: PresignedUrlCache,
+  onFailure: (reason: string | undefined) => void,
+): StoreClient {
   const http = new HttpAgent({ keepAlive: true, maxSockets: 8 });
   const https = new HttpsAgent({ keepAlive: true, maxSockets: 8 });
 
   function send(
     method: ObjectMethod,
-    use: SignedUse,
+    use: PresignedUrl,
     body: Buffer | undefined,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
@@ -64,15 +75,17 @@ export function createStoreClient(purse: UrlPurse, onTrouble: (reason: string | 
     };
     return new Promise((resolve, reject) => {
       const call = (secure ? httpsRequest : httpRequest)(url, options, resolve);
-      call.setTimeout(quietMs, () => call.destroy(new Error(`the store said nothing for ${quietMs / 1000} s`)));
+      call.setTimeout(idleTimeoutMs, () =>
+        call.destroy(new Error(`the store did not respond for ${idleTimeoutMs / 1000} s`)),
+      );
       call.once("error", reject);
       if (body === undefined) call.end();
       else feed(call, body);
     });
   }
 
-  /** Until the store answered with one of these statuses. */
-  async function until(
+  /** Retries until the store responds with one of these statuses. */
+  async function request(
     accepted: readonly number[],
     method: ObjectMethod,
     key: string,
@@ -82,115 +95,117 @@ export function createStoreClient(purse: UrlPurse, onTrouble: (reason: string | 
     let forbidden = 0;
     for (let tries = 0; ; tries += 1) {
       signal.throwIfAborted();
-      const use = await purse.take(method, key, signal);
+      const use = await urls.take(method, key, signal);
       let reason: string;
       try {
-        const answer = await send(method, use, body, signal);
-        const status = answer.statusCode ?? 0;
+        const response = await send(method, use, body, signal);
+        const status = response.statusCode ?? 0;
         if (accepted.includes(status)) {
-          onTrouble(undefined);
-          return answer;
+          onFailure(undefined);
+          return response;
         }
-        const words = (await textOf(answer)).slice(0, 300);
-        reason = `the store answered ${status} to ${method} ${key}: ${words}`;
+        const text = (await textOf(response)).slice(0, 300);
+        reason = `the store answered ${status} to ${method} ${key}: ${text}`;
         forbidden = status === 403 || status === 401 ? forbidden + 1 : 0;
         const isFinal = status >= 400 && status < 500 && ![401, 403, 408, 409, 425, 429].includes(status);
-        if (isFinal || forbidden >= mostForbidden) throw new StoreRefused(reason);
+        if (isFinal || forbidden >= maxForbidden) throw new StoreRefused(reason);
       } catch (error) {
         if (error instanceof StoreRefused) throw error;
         signal.throwIfAborted();
         reason = `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
       }
-      await beforeAgain(method, key, reason, tries, signal);
+      await backOff(method, key, reason, tries, signal);
     }
   }
 
-  async function beforeAgain(method: ObjectMethod, key: string, reason: string, tries: number, signal: AbortSignal) {
-    purse.drop(method, key);
-    onTrouble(reason);
-    const longestMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(tries, 10));
-    await sleep(longestMs * (0.5 + Math.random() / 2), undefined, { signal });
+  async function backOff(method: ObjectMethod, key: string, reason: string, tries: number, signal: AbortSignal) {
+    urls.drop(method, key);
+    onFailure(reason);
+    const maxDelayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(tries, 10));
+    await sleep(maxDelayMs * (0.5 + Math.random() / 2), undefined, { signal });
   }
 
-  /** The body of an answer; what was cut is fetched again, and goes on behind what was there. Objects never change. */
-  async function* wholly(answer: IncomingMessage, key: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const expected = Number(answer.headers["content-length"] ?? Number.NaN);
-    let given = 0;
+  /**
+   * Body of a response. A truncated body is fetched again and continues after the bytes received. Objects never change.
+   */
+  async function* completeBody(response: IncomingMessage, key: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+    const expected = Number(response.headers["content-length"] ?? Number.NaN);
+    let received = 0;
     let cuts = 0;
-    for (let body: AsyncIterable<Buffer> = answer; ; ) {
+    for (let body: AsyncIterable<Buffer> = response; ; ) {
       let at = 0;
       let cause: unknown;
       try {
         for await (const chunk of body) {
-          const fresh = chunk.subarray(Math.max(0, given - at));
+          const newBytes = chunk.subarray(Math.max(0, received - at));
           at += chunk.length;
-          if (at <= given) continue;
-          given = at;
+          if (at <= received) continue;
+          received = at;
           cuts = 0;
-          yield fresh;
+          yield newBytes;
         }
         if (Number.isNaN(expected) || at === expected) return;
       } catch (error) {
         signal.throwIfAborted();
         cause = error;
       }
-      const reason = `the store cut ${key} at ${given} of ${expected} bytes`;
-      if ((cuts += 1) > mostCuts) throw new StoreCuts(reason, { cause });
-      await beforeAgain("GET", key, reason, cuts, signal);
-      body = await until([200], "GET", key, undefined, signal);
+      const reason = `the store cut ${key} at ${received} of ${expected} bytes`;
+      if ((cuts += 1) > maxCuts) throw new StoreTruncates(reason, { cause });
+      await backOff("GET", key, reason, cuts, signal);
+      body = await request([200], "GET", key, undefined, signal);
     }
   }
 
   const client: StoreClient = {
     async put(key, bytes, signal) {
-      const answer = await until([200, 201, 204, 412], "PUT", key, bytes, signal);
-      await textOf(answer);
-      if (answer.statusCode !== 412) return;
-      // Perhaps from a try of ours whose answer was lost.
-      const there = await client.get(key, signal);
-      if (there === undefined) return client.put(key, bytes, signal);
+      const response = await request([200, 201, 204, 412], "PUT", key, bytes, signal);
+      await textOf(response);
+      if (response.statusCode !== 412) return;
+      // It may be from an earlier attempt whose response was lost.
+      const stored = await client.get(key, signal);
+      if (stored === undefined) return client.put(key, bytes, signal);
       const hash = createHash("sha256");
-      for await (const chunk of there) hash.update(chunk);
+      for await (const chunk of stored) hash.update(chunk);
       if (!hash.digest().equals(createHash("sha256").update(bytes).digest())) {
-        throw new ObjectDiffers(`another object is in the place of ${key}`);
+        throw new ObjectDiffers(`another object exists under ${key}`);
       }
     },
     async get(key, signal) {
-      const answer = await until([200, 404], "GET", key, undefined, signal);
-      if (answer.statusCode === 200) return wholly(answer, key, signal);
-      await textOf(answer);
+      const response = await request([200, 404], "GET", key, undefined, signal);
+      if (response.statusCode === 200) return completeBody(response, key, signal);
+      await textOf(response);
       return undefined;
     },
     async size(key, signal) {
-      const answer = await until([200, 404], "HEAD", key, undefined, signal);
-      answer.resume();
-      return answer.statusCode === 200 ? Number(answer.headers["content-length"]) : undefined;
+      const response = await request([200, 404], "HEAD", key, undefined, signal);
+      response.resume();
+      return response.statusCode === 200 ? Number(response.headers["content-length"]) : undefined;
     },
   };
   return client;
 }
 
-/** One step after the other, as TLS has a copy of what is under way; no more of them once the store has answered. */
+/** Writes the body in steps, since TLS copies what is in flight, and stops once the store has responded. */
 function feed(call: ClientRequest, body: Buffer): void {
-  let isAnswered = false;
-  call.once("response", (answer) => {
-    isAnswered = true;
-    answer.once("end", () => call.writableEnded || call.destroy());
+  let hasResponse = false;
+  call.once("response", (response) => {
+    hasResponse = true;
+    response.once("end", () => call.writableEnded || call.destroy());
   });
   const step = (at: number): void => {
     if (at >= body.length) call.end();
-    else call.write(body.subarray(at, at + stepBytes), (error) => error != null || isAnswered || step(at + stepBytes));
+    else call.write(body.subarray(at, at + stepBytes), (error) => error != null || hasResponse || step(at + stepBytes));
   };
   step(0);
 }
 
-async function textOf(answer: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage): Promise<string> {
   let text = "";
-  for await (const chunk of answer as AsyncIterable<Buffer>) text = (text + chunk.toString("latin1")).slice(0, 2_000);
+  for await (const chunk of response as AsyncIterable<Buffer>) text = (text + chunk.toString("latin1")).slice(0, 2_000);
   return text;
 }
 
-/** The addresses that came with the URL, in their order: machines ask no foreign name server. */
+/** Resolves to the addresses that came with the URL, since machines use no foreign name server. */
 function lookupIn(addresses: readonly string[]): LookupFunction | undefined {
   if (addresses.length === 0) return undefined;
   const all = addresses.map((address) => ({ address, family: isIP(address) }));

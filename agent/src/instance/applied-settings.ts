@@ -5,51 +5,54 @@ import { currentRejections, effectiveParameters, noHistory, rejectChanges } from
 
 type Parameters = Readonly<Record<string, string>>;
 
-/** What the engine was started with, and which parameters it would not take; on disk before an engine depends on it. */
+/**
+ * The settings that the engine was started with and the parameters that it rejected. Each change is on disk before an
+ * engine depends on it.
+ */
 export interface AppliedSettings {
-  /** Reads what is on disk, once there is something. */
+  /** Reads the stored settings, once there are any. */
   load(): Promise<void>;
-  /** No engine was started here yet. */
+  /** True until an engine was started on this machine. */
   readonly isNew: boolean;
-  /** Restart count of the engine that runs, or of these settings where none was started. */
+  /** Restart count of the running engine, or of these settings if none was started. */
   restartCount(spec: InstanceSpec): bigint;
-  /** The parameters of these settings, but the last good value of each that was rejected. */
+  /** The parameters of these settings, except that a rejected parameter has its last accepted value. */
   parameters(spec: InstanceSpec): Record<string, string>;
-  /** An engine is about to be started for all restarts that these settings ask for. */
-  starts(spec: InstanceSpec): Promise<void>;
-  /** The engine runs with these parameters. */
-  runsWith(spec: InstanceSpec, parameters: Parameters): Promise<void>;
+  /** Records, before a start, that the engine is started for this restart count. */
+  recordStart(spec: InstanceSpec): Promise<void>;
+  /** Records the parameters that the engine runs with. */
+  recordRunning(spec: InstanceSpec, parameters: Parameters): Promise<void>;
   /**
-   * The engine refused what it was given last, so the changes since its last good values are rejected, and told as
-   * such. Resolves with the names of all that are rejected; undefined when nothing had changed.
+   * The engine refused its newest parameters: those changed since the last accepted ones are rejected and reported so.
+   * Resolves with the names of all rejected parameters; undefined if nothing had changed.
    */
   reject(
     spec: InstanceSpec,
     tried: Parameters,
     refusal: { readonly message: string; readonly parameter: string | undefined },
   ): Promise<readonly string[] | undefined>;
-  /** Never ahead of what is: "running" under these settings says that the engine took them. */
-  tell(spec: InstanceSpec): void;
+  /** Reports the settings. It is called only once the engine has them, since "running" with these settings means so. */
+  report(spec: InstanceSpec): void;
 }
 
 export interface AppliedSettingsDeps {
   readonly files: Pick<InstanceFiles, "loadApplied" | "saveApplied">;
-  readonly status: Pick<InstanceStatus, "heldTo">;
+  readonly status: Pick<InstanceStatus, "setSpec">;
 }
 
 export function createAppliedSettings({ files, status }: AppliedSettingsDeps): AppliedSettings {
   let applied: Applied | undefined;
 
-  const under = (spec: InstanceSpec): Applied => applied ?? { restartCount: String(spec.restartCount), ...noHistory };
+  const current = (spec: InstanceSpec): Applied => applied ?? { restartCount: String(spec.restartCount), ...noHistory };
 
   async function save(next: Applied): Promise<void> {
     applied = next;
     await files.saveApplied(next);
   }
 
-  function tell(spec: InstanceSpec): void {
+  function report(spec: InstanceSpec): void {
     const rejections = Object.entries(currentRejections(spec.parameters, applied ?? noHistory));
-    status.heldTo(spec, Object.fromEntries(rejections.map(([name, { reason }]) => [name, reason])));
+    status.setSpec(spec, Object.fromEntries(rejections.map(([name, { reason }]) => [name, reason])));
   }
 
   return {
@@ -59,17 +62,17 @@ export function createAppliedSettings({ files, status }: AppliedSettingsDeps): A
     get isNew() {
       return applied === undefined;
     },
-    restartCount: (spec) => BigInt(under(spec).restartCount),
-    parameters: (spec) => effectiveParameters(spec.parameters, under(spec)),
-    starts: (spec) => save({ ...under(spec), restartCount: String(spec.restartCount) }),
-    runsWith: (spec, parameters) => save({ ...under(spec), lastGood: { ...parameters } }),
+    restartCount: (spec) => BigInt(current(spec).restartCount),
+    parameters: (spec) => effectiveParameters(spec.parameters, current(spec)),
+    recordStart: (spec) => save({ ...current(spec), restartCount: String(spec.restartCount) }),
+    recordRunning: (spec, parameters) => save({ ...current(spec), lastAccepted: { ...parameters } }),
     async reject(spec, tried, refusal) {
-      const history = rejectChanges(tried, under(spec), refusal);
+      const history = rejectChanges(tried, current(spec), refusal);
       if (history === undefined) return undefined;
-      await save({ ...under(spec), ...history });
-      tell(spec);
+      await save({ ...current(spec), ...history });
+      report(spec);
       return Object.keys(history.rejected);
     },
-    tell,
+    report,
   };
 }

@@ -10,12 +10,12 @@ const use = (collation: string, recorded: string, actual: string): CollationUse 
   actual,
 });
 
-it("is well while every library is of the version that the data was made with", () => {
+it("is healthy while every library has the version that the data was created with", () => {
   expect(collationCheck([])).toEqual({ name: "collation", status: "healthy", reason: "" });
   expect(collationCheck([use("en_US", "2.36", "2.36")]).status).toBe("healthy");
 });
 
-it("names what changed, and what to do", () => {
+it("names the changed libraries and the remedy", () => {
   const check = collationCheck([
     use("C.UTF-8", "2.36", "2.36"),
     use("en_US", "2.36", "2.41"),

@@ -2,47 +2,48 @@ import type { EngineCheck, EngineDriver, Instance } from "../engines/engine-driv
 import type { CollationUse } from "../engines/contents-facets.ts";
 
 const withinMs = 5_000;
-const namedMax = 3;
+const maxNamed = 3;
 
-/** What the data has to do with libraries of the image that order texts. */
-export interface CollationLook {
+/** Libraries of the image whose text order the data depends on, and whether they still order text the same way. */
+export interface CollationStatus {
   readonly check: EngineCheck;
-  /** Libraries on which the data depends, in order. */
+  /** Libraries on which the data depends, sorted. */
   readonly libraries: readonly string[];
 }
 
 /**
- * Does the image's library order text as the one did that the indexes were made with? A newer one that does not makes
- * them wrong without a word. Undefined where an engine depends on no library, and when it did not answer in time.
+ * Checks that the image's collation library is the version that the indexes were built with: a library that orders text
+ * differently makes them silently wrong. Undefined for an engine without collation libraries, and if the engine does
+ * not respond in time.
  */
 export async function checkCollations(
   driver: EngineDriver,
   instance: Instance,
   signal: AbortSignal,
-): Promise<CollationLook | undefined> {
+): Promise<CollationStatus | undefined> {
   if (driver.collations === undefined) return undefined;
   try {
     const uses = await driver.collations.uses(instance, AbortSignal.any([signal, AbortSignal.timeout(withinMs)]));
     return { check: collationCheck(uses), libraries: [...new Set(uses.map(({ library }) => library))].sort() };
   } catch {
-    // Whether it answers is for another check to tell.
+    // Another check reports that the engine does not respond.
     return undefined;
   }
 }
 
-/** Pure: the check's verdict. */
+/** Pure: the health check's result. */
 export function collationCheck(uses: readonly CollationUse[]): EngineCheck {
   const changed = uses.filter(({ recorded, actual }) => recorded !== actual);
   if (changed.length === 0) return { name: "collation", status: "healthy", reason: "" };
   const named = changed
-    .slice(0, namedMax)
+    .slice(0, maxNamed)
     .map(
       ({ database, collation, library, recorded, actual }) =>
         `${collation} in database ${database} (${library} ${recorded}, now ${actual || "none"})`,
     );
-  const more = changed.length > namedMax ? ` and ${changed.length - namedMax} more` : "";
+  const more = changed.length > maxNamed ? ` and ${changed.length - maxNamed} more` : "";
   const reason =
     `The order of text has changed with the image: ${named.join(", ")}${more}. Indexes over such text may miss rows: ` +
-    "REINDEX DATABASE each, then ALTER DATABASE ... REFRESH COLLATION VERSION, or go back to the image before.";
+    "REINDEX DATABASE each, then ALTER DATABASE ... REFRESH COLLATION VERSION, or roll back to the previous image.";
   return { name: "collation", status: "degraded", reason };
 }

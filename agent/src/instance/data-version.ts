@@ -6,28 +6,28 @@ import { measureDisk } from "../os/disk-space.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
 /**
- * Keeps the data at the version that the settings name, for an engine whose files differ between versions. Data are
- * upgraded, and rolled back, only while the settings admit no client. Settings that admit one remove the data of
- * before, and with them the way back.
+ * Upgrades the data to the engine version of the settings, for an engine whose file format differs between versions.
+ * Data are upgraded or rolled back only while the settings admit no client. Settings that admit clients discard the
+ * retained old data, after which the upgrade cannot be rolled back.
  */
 export interface DataVersion {
-  /** Must the engine that runs end first, because its data are of another version? */
+  /** True if the running engine must stop first because its data are of another version. */
   mustStop(driver: EngineDriver, instance: Instance): Promise<boolean>;
-  /** Resolves when the data are of the version. No engine may run. Throws with words for users. */
+  /** Resolves once the data are of the version of the settings. No engine may run. Throws messages for users. */
   ensure(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<void>;
-  /** The engine runs over data that may just have been upgraded, and nobody is admitted yet. */
+  /** Finishes an upgrade with the engine running, before clients are admitted. */
   finish(driven: DrivenInstance, signal: AbortSignal): Promise<void>;
-  /** Before settings are in force that may admit clients. */
+  /** Discards retained old data, before settings that admit clients take effect. */
   beforeClients(driver: EngineDriver, instance: Instance, signal: AbortSignal): Promise<void>;
 }
 
-/** Are the data files of a version that the engine does not read? False where files do not differ between versions. */
+/** True if the data files are of a version that the engine cannot read; false if its format does not change. */
 export async function isOfOtherVersion({ upgrade }: EngineDriver, instance: Instance): Promise<boolean> {
   const has = await upgrade?.versionOf(instance);
   return has !== undefined && has !== instance.spec.version;
 }
 
-const tellEveryMs = 5_000;
+const reportIntervalMs = 5_000;
 
 export function createDataVersion({ status, log }: { status: Pick<InstanceStatus, "become">; log: Log }): DataVersion {
   async function upgrade(driver: EngineDriver, instance: Instance, from: string, signal: AbortSignal): Promise<void> {
@@ -36,19 +36,19 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
     const used = () => measureDisk(paths.data, Number(spec.storageBytes), signal).then(({ usedBytes }) => usedBytes);
     const before = await used();
     const startedAt = performance.now();
-    const telling = (async () => {
+    const reporting = (async () => {
       while (!over.signal.aborted) {
         const mib = Math.max(0, Math.round(((await used()) - before) / 1_048_576));
         if (!over.signal.aborted)
           status.become("preparing", `Its data are upgraded from ${from} to ${spec.version}: ${mib} MiB are written.`);
-        await sleep(tellEveryMs, undefined, { signal: over.signal });
+        await sleep(reportIntervalMs, undefined, { signal: over.signal });
       }
     })().catch(() => undefined);
     try {
       await driver.upgrade?.upgrade(instance, from, signal);
     } finally {
       over.abort();
-      await telling;
+      await reporting;
     }
     const ms = Math.round(performance.now() - startedAt);
     log.info("data upgraded", { service: spec.serviceId, from, to: spec.version, ms });
@@ -62,14 +62,14 @@ export function createDataVersion({ status, log }: { status: Pick<InstanceStatus
       if (facet === undefined) return;
       const has = await facet.versionOf(instance);
       if (has === undefined || has === spec.version) return;
-      const kept = await facet.keptVersionOf(instance);
-      if (kept === spec.version) {
+      const retained = await facet.keptVersionOf(instance);
+      if (retained === spec.version) {
         await facet.goBack(instance, signal);
-        log.info("data of before put back", { service: spec.serviceId, from: has, to: kept });
+        log.info("data rolled back", { service: spec.serviceId, from: has, to: retained });
         return;
       }
       const isOlder = compareVersions(has, spec.version) < 0;
-      if (!isOlder || kept !== undefined)
+      if (!isOlder || retained !== undefined)
         throw new Error(`Its data are of ${spec.engine} ${has}, which ${spec.version} does not read.`);
       if (!spec.onTrial)
         throw new Error(`Its data are of ${spec.engine} ${has}, and are upgraded only while no client is admitted.`);

@@ -4,21 +4,21 @@ import type { KeeperClient } from "../os/keeper-client.ts";
 import { createEngineProcess } from "./engine-process.ts";
 
 test.each([
-  ["let go before the engine is told to stop", false, ["letGo", "beforeStop", "stop 1"]],
-  ["nothing that one waits for which is ended at once", true, ["letGo", "stop 0", "beforeStop", "stop 1"]],
-])("sessions that work on queues are %s", async (_, atOnce, orders) => {
-  const told: string[] = [];
+  ["closed before the engine is stopped", false, ["letGo", "beforeStop", "stop 1"]],
+  ["not waited for by an engine that is killed", true, ["letGo", "stop 0", "beforeStop", "stop 1"]],
+])("sessions that work on queues are %s", async (_, force, expected) => {
+  const orders: string[] = [];
   const keeper = {
     component: () => ({ name: "engine", state: "running", starts: 1 }),
-    order: async ({ op, graceMs }: { op: string; graceMs: number }) => void told.push(`${op} ${graceMs}`),
+    order: async ({ op, graceMs }: { op: string; graceMs: number }) => void orders.push(`${op} ${graceMs}`),
     subscribe: () => ({ close: () => undefined }),
   } as unknown as KeeperClient;
   const driver = {
     stop: { signal: "SIGINT", graceMs: 1 },
-    queues: { letGo: () => void told.push("letGo") },
+    queues: { letGo: () => void orders.push("letGo") },
   } as unknown as EngineDriver;
-  const beforeStop = async () => void told.push("beforeStop");
+  const beforeStop = async () => void orders.push("beforeStop");
   const engine = createEngineProcess({ keeper, logPath: "/nowhere", beforeStop });
-  await engine.stop(driver, {} as Instance, { atOnce });
-  expect(told).toEqual(orders);
+  await engine.stop(driver, {} as Instance, { force });
+  expect(orders).toEqual(expected);
 });

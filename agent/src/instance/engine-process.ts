@@ -1,37 +1,44 @@
 import type { Companion, DrivenInstance, EngineCommand, EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { ComponentStatus, KeeperClient } from "../os/keeper-client.ts";
 
-/** The engine as the keeper runs it. */
+/** The engine and its companions (such as a pooler) as components of the keeper. */
 export interface EngineProcess {
   readonly status: ComponentStatus | undefined;
   readonly isEmpty: boolean;
-  /** `untilMs`: by the host's clock, when the keeper ends it unless it is told otherwise before. */
-  start(driver: EngineDriver, instance: Instance, untilMs?: number): Promise<void>;
-  /** Starts those of its companions that do not run, and stops those that are not wanted. */
-  accompany(driver: EngineDriver, instance: Instance): Promise<void>;
   /**
-   * What the work comes to, which is given up when a needed companion ends meanwhile, and not begun when one does not
-   * run.
+   * `untilMs` is the end of the primary lease in milliseconds since the start of the host, at which the keeper kills
+   * the engine.
    */
-  accompanied<T>(driven: DrivenInstance, signal: AbortSignal, work: (until: AbortSignal) => Promise<T>): Promise<T>;
-  /** Do all of its companions run that it needs? */
-  isAccompanied(driven: DrivenInstance): boolean;
-  /** In order, companions first, by the driver's signal and grace, or by force; resolves when nothing of it is left. */
-  stop(driver: EngineDriver, instance: Instance, options?: { readonly atOnce: boolean }): Promise<void>;
-  /** Aborts when the run that is on now is over; aborted already when there is none. */
+  start(driver: EngineDriver, instance: Instance, untilMs?: number): Promise<void>;
+  /** Starts enabled companions that do not run, and stops disabled ones. */
+  ensureCompanions(driver: EngineDriver, instance: Instance): Promise<void>;
+  /** Runs the work, which is aborted if a required companion ends meanwhile; throws if one does not run. */
+  whileCompanionsRun<T>(
+    driven: DrivenInstance,
+    signal: AbortSignal,
+    work: (until: AbortSignal) => Promise<T>,
+  ): Promise<T>;
+  /** True if all required companions run. */
+  companionsRun(driven: DrivenInstance): boolean;
+  /**
+   * Stops companions first, then the engine, with the driver's signal and grace period, or by SIGKILL with `force`.
+   * Resolves once none of its processes remains.
+   */
+  stop(driver: EngineDriver, instance: Instance, options?: { readonly force: boolean }): Promise<void>;
+  /** Aborts when the current run of the engine ends; already aborted without one. */
   lifetime(): AbortSignal;
 }
 
 export const engineComponent = "engine";
 
 const segmentBytes = 8 << 20;
-const keptSegments = 4;
+const retainedSegments = 4;
 const endCommandsMs = 5_000;
 
 export interface EngineProcessDeps {
   readonly keeper: KeeperClient;
   readonly logPath: string;
-  /** Before the engine stops: what holds it up ends first. */
+  /** Called before the engine stops, to end what would delay it. */
   readonly beforeStop: () => Promise<void>;
 }
 
@@ -53,9 +60,9 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
     const log = {
       path: name === engineComponent ? logPath : `${logPath}-${name}`,
       maxBytes: segmentBytes,
-      keep: keptSegments,
+      keep: retainedSegments,
     };
-    // A service of one member needs no right from anybody.
+    // Without `untilMs` there is no deadline: a service of one member needs no primary lease.
     const component = { name, argv, env, cwd, log, stop, deadlineMs: null, ...(untilMs !== undefined && { untilMs }) };
     await keeper.order({ op: "start", component });
   }
@@ -72,34 +79,34 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
       return isEmpty(engineComponent);
     },
     start: (driver, instance, untilMs) => start(engineComponent, driver.command(instance), driver.stop, untilMs),
-    async accompany(driver, instance) {
+    async ensureCompanions(driver, instance) {
       for (const { name, command, stop, isWanted = true } of driver.companions?.(instance) ?? []) {
         if (isWanted && isEmpty(name)) await start(name, command, stop);
         else if (!isWanted && !isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
     },
-    async accompanied({ driver, instance }, signal, work) {
+    async whileCompanionsRun({ driver, instance }, signal, work) {
       const names = neededBy(driver, instance).map(({ name }) => name);
-      const alone = new AbortController();
-      const look = () => {
-        const gone = names.find(isEmpty);
-        if (gone !== undefined) alone.abort(new Error(`The engine's ${gone} ended while it was started.`));
+      const companionLost = new AbortController();
+      const check = () => {
+        const ended = names.find(isEmpty);
+        if (ended !== undefined) companionLost.abort(new Error(`The engine's ${ended} ended while it was started.`));
       };
-      const subscription = keeper.subscribe(look);
+      const subscription = keeper.subscribe(check);
       try {
-        look();
-        alone.signal.throwIfAborted();
-        return await work(AbortSignal.any([signal, alone.signal]));
+        check();
+        companionLost.signal.throwIfAborted();
+        return await work(AbortSignal.any([signal, companionLost.signal]));
       } catch (error) {
-        throw alone.signal.aborted ? alone.signal.reason : error;
+        throw companionLost.signal.aborted ? companionLost.signal.reason : error;
       } finally {
         subscription.close();
       }
     },
-    isAccompanied: ({ driver, instance }) => neededBy(driver, instance).every(({ name }) => !isEmpty(name)),
-    async stop(driver, instance, { atOnce } = { atOnce: false }) {
+    companionsRun: ({ driver, instance }) => neededBy(driver, instance).every(({ name }) => !isEmpty(name)),
+    async stop(driver, instance, { force } = { force: false }) {
       driver.queues?.letGo();
-      if (atOnce && !isEmpty(engineComponent)) {
+      if (force && !isEmpty(engineComponent)) {
         await keeper.order({ op: "stop", name: engineComponent, ...driver.stop, graceMs: 0 });
       }
       await beforeStop();
@@ -107,7 +114,7 @@ export function createEngineProcess({ keeper, logPath, beforeStop }: EngineProce
         if (!isEmpty(name)) await keeper.order({ op: "stop", name, ...stop });
       }
       if (isEmpty(engineComponent)) return;
-      // With the companions, clients that could send more are gone.
+      // With the companions stopped, no client can send further commands.
       await driver.endCommands?.(instance, AbortSignal.timeout(endCommandsMs));
       await keeper.order({ op: "stop", name: engineComponent, ...driver.stop });
     },

@@ -1,29 +1,36 @@
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { readIfThere, writeDurably, writeWhole } from "@holdfast/common/durable-file.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import { type InstanceSpec, InstanceSpecSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { InstancePaths } from "../engines/engine-driver.ts";
-import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
+import type { ConfigFile, InstancePaths } from "../engines/engine-driver.ts";
 import type { ParameterHistory } from "./parameter-history.ts";
 
-/** What the agent knows of the engine that runs, whoever started it. */
+/** Facts about the running engine, whichever agent started it. */
 export interface Applied extends ParameterHistory {
-  /** Restart count that the running engine was started for, as decimal text. */
+  /** Restart count that the running engine was started for, in decimal. */
   readonly restartCount: string;
 }
 
-/** The instance on disk: what was asked for last, and what the engine runs with. */
+const appliedFormat = storedFormat<Applied>({ lastAccepted: "lastGood" });
+
+/** Files of the instance: its newest settings, and the facts about the running engine. */
 export interface InstanceFiles {
   loadSpec(): Promise<InstanceSpec | undefined>;
   saveSpec(spec: InstanceSpec): Promise<void>;
   loadApplied(): Promise<Applied | undefined>;
   saveApplied(applied: Applied): Promise<void>;
-  /** `software` is the driver's, as seen in a machine. */
+  /** `software` is the driver's path as seen inside a machine. */
   pathsOf(software: string): InstancePaths;
   /** Base path of the engine's log. */
   readonly log: string;
 }
 
-/** An agent of before rights that comes back to this disk starts no engine that nobody could end. */
+/**
+ * The stored spec has the primary in a separate field, so that an agent without primary leases that takes over this
+ * disk starts no engine that cannot be fenced.
+ */
 function withoutPrimary(spec: InstanceSpec): InstanceSpec {
   if (spec.replication?.underRight !== true) return spec;
   const { primaryNodeId } = spec.replication;
@@ -55,9 +62,9 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
     saveSpec: (spec) => writeDurably(specFile, toBinary(InstanceSpecSchema, withoutPrimary(spec))),
     async loadApplied() {
       const bytes = await readIfThere(appliedFile);
-      return bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as Applied);
+      return bytes === undefined ? undefined : appliedFormat.parse(bytes.toString("utf8"));
     },
-    saveApplied: (applied) => writeDurably(appliedFile, JSON.stringify(applied)),
+    saveApplied: (applied) => writeDurably(appliedFile, appliedFormat.format(applied)),
     pathsOf: (software) => ({
       data: dataDir,
       config: join(directory, "config"),
@@ -67,4 +74,27 @@ export function createInstanceFiles({ stateDir, runDir, dataDir, softwareRoot }:
     }),
     log: join(stateDir, "log", "engine.log"),
   };
+}
+
+/**
+ * Writes exactly these files into the directory and returns the names of those that changed. Each file is replaced
+ * atomically. They are not synced: after a power failure they are compared again before the engine starts.
+ */
+export async function syncConfigFiles(directory: string, files: readonly ConfigFile[]): Promise<string[]> {
+  await mkdir(directory, { recursive: true, mode: 0o750 });
+  const changedFiles = await Promise.all(
+    files.map(async ({ name, content, mode }) => {
+      const path = join(directory, name);
+      if ((await readIfThere(path))?.toString("utf8") === content) return [];
+      await writeWhole(path, content, mode);
+      return [name];
+    }),
+  );
+  const changed = changedFiles.flat();
+  for (const name of await readdir(directory)) {
+    if (files.some((file) => file.name.split("/")[0] === name)) continue;
+    await rm(join(directory, name), { recursive: true });
+    changed.push(name);
+  }
+  return changed;
 }

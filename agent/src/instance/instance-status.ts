@@ -10,72 +10,72 @@ import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts"
 import type { EngineCheck, EngineObservation } from "../engines/engine-driver.ts";
 import type { DiscardedLog, FollowingState, LogicalSlot, StoppedAt } from "../engines/replication-facet.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
-import type { CollationLook } from "./collation-check.ts";
+import type { CollationStatus } from "./collation-check.ts";
 
 export type InstanceState = "absent" | "preparing" | "starting" | "running" | "stopping" | "stopped" | "failed";
 
-/** What a member of a service with several is, as far as is known. */
-export interface Following {
+/** Replication state of a member, as far as it is known. */
+export interface ReplicationState {
   readonly role: "primary" | "replica";
   readonly state?: FollowingState;
   readonly copiedBytes?: number;
-  /** Of a replica: what it has received. */
+  /** Position up to which a replica has received log. */
   readonly position?: string;
-  /** Of a primary that was stopped in order. */
+  /** Position of a primary that was shut down cleanly. */
   readonly stoppedAt?: StoppedAt | undefined;
-  /** Of a primary that was looked at. */
+  /** Logical replication slots of an observed primary. */
   readonly logicalSlots?: readonly LogicalSlot[];
-  /** Of a stopped engine: whether its data were a primary's, or follow and took no write of its own. */
+  /** Role of a stopped engine's data: a primary's, or a replica's without writes of its own. */
   readonly dataRole?: "primary" | "replica";
 }
 
-/** The worst first. */
+/** Most severe first. */
 const levels: readonly EngineCheck["status"][] = ["unhealthy", "degraded", "healthy"];
 
 /**
- * What is told of the instance, put together from what its parts report. Calls back when something material changed.
+ * State of the instance as it is reported to the controller. Each part of the agent sets its own facts; `onChange` is
+ * called when a relevant one changes.
  */
 export interface InstanceStatus {
   readonly state: InstanceState;
   become(state: InstanceState, reason?: string): void;
-  /** The settings that the machine is held to now. */
-  heldTo(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
-  /** The newest settings that are on the disk. */
-  kept(generation: bigint): void;
-  /** One check; each has its own source. */
-  checked(check: EngineCheck): void;
-  /** Which libraries of the image the data depends on for the order of texts, and whether they are those of then. */
-  ordersTexts(look: CollationLook): void;
-  /** An engine that does not run has nothing to check. Without names: all of them. */
-  dropChecks(...names: string[]): void;
-  /** A look at the engine begins now; the number orders it among all others. */
-  looks(): number;
+  /** Sets the settings that the machine converges to, and the parameters that the engine rejected. */
+  setSpec(spec: InstanceSpec, rejected: Readonly<Record<string, string>>): void;
+  /** The newest generation on disk. */
+  specSaved(generation: bigint): void;
+  /** Sets the result of one health check; each has its own source. */
+  setCheck(check: EngineCheck): void;
+  /** Sets the collation libraries that the data depends on, with their health check. */
+  setCollations(number: CollationStatus): void;
+  /** Removes the named checks, or all without a name: an engine that does not run has none. */
+  removeChecks(...names: string[]): void;
+  /** Starts an observation of the engine. Its number orders it among all others. */
+  startObservation(): number;
   /**
-   * What a look found. A look that began before one that is told already is dropped; one without an answer changes no
+   * Sets the result of an observation. It is dropped if a later one was set already; one without a response changes no
    * settings.
    */
-  observed(observation: EngineObservation, look: number): void;
+  setObservation(observation: EngineObservation, number: number): void;
   measured(disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes">): void;
-  /** What a member is by its data, while its engine cannot say it. */
-  follows(following: Following): void;
-  /** What its data had that its primary's have not. */
+  /** Sets the replication state from the data, while the engine cannot report it. */
+  follows(replication: ReplicationState): void;
+  /** Log that the data had and the primary's data lack. */
   discarded(log: DiscardedLog | undefined): void;
-  /** From these settings on an engine that takes writes ends with its right; 0n: it does not. */
-  fenced(generation: bigint): void;
-  /** How full the disk is, and whether writes are blocked for that. */
-  fills(level: number, writesBlocked: boolean): void;
-  /** The machine's image has a pooler for the engine. */
-  offersPooler(offers: boolean): void;
-  /** Metrics that cannot be told here, each with the reason. */
-  cannotTell(metrics: Readonly<Record<string, string>>): void;
-  /** The engine shows a certificate that was issued by authorities of this generation. */
-  showsCertificate(authorityGeneration: number): void;
-  readonly pendingRestart: readonly string[];
-  /** Storage that was asked for; undefined until an instance was. */
+  /** Generation of the settings from which on a writable engine ends with its primary lease; 0n if it does not. */
+  setFencedGeneration(generation: bigint): void;
+  /** Sets how full the disk is, in percent of `storageLevels`, and whether writes are blocked. */
+  setStorageLevel(level: number, writesBlocked: boolean): void;
+  /** True if the machine's image has a pooler for the engine. */
+  setPoolerAvailable(available: boolean): void;
+  /** Metrics that this machine cannot measure, each with the reason. */
+  setAbsentMetrics(metrics: Readonly<Record<string, string>>): void;
+  /** Generation of the authorities that issued the certificate that the engine uses. */
+  setCertificateGeneration(authorityGeneration: number): void;
+  /** Requested storage in bytes; undefined before the first settings. */
   readonly storageBytes: number | undefined;
-  /** By all checks; undefined while the engine is off, on its way up or down, or never was. */
+  /** Overall health; undefined while the engine is stopped, starting or stopping. */
   readonly level: EngineCheck["status"] | undefined;
-  /** Undefined until an instance was asked for. */
+  /** The observation to report; undefined before the first settings. */
   message(): InstanceObservation | undefined;
 }
 
@@ -83,27 +83,27 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
   let state: InstanceState = "absent";
   let reason = "";
   let since = now();
-  /** Attempts in between do not make an engine that fails again and again a freshly failed one. */
+  /** Start of the first of consecutive failures: retries do not reset the time since which the engine fails. */
   let failingSince: number | undefined;
   let spec: InstanceSpec | undefined;
   let rejected: Readonly<Record<string, string>> = {};
   let keptGeneration = 0n;
   let engine: EngineObservation | undefined;
-  let looks = 0;
-  let newestLook = 0;
+  let observations = 0;
+  let newestObservation = 0;
   let disk: Pick<DiskSpace, "usedBytes" | "freeBytes" | "totalBytes"> = { usedBytes: 0, freeBytes: 0, totalBytes: 0 };
   let storage = { storageLevel: 0, writesBlocked: false };
   let certificateGeneration = 0;
   let offersPooler = false;
   let absentMetrics: Readonly<Record<string, string>> = {};
   let textLibraries: readonly string[] = [];
-  let told = "";
-  let following: Following | undefined;
+  let reported = "";
+  let replication: ReplicationState | undefined;
   let fencedGeneration = 0n;
   let discardedLog: DiscardedLog | undefined;
   const checks = new Map<string, EngineCheck & { readonly since: number }>();
 
-  /** Sizes move all the time and wait for their turn; everything else is told at once. */
+  /** Reports relevant changes at once. Sizes change all the time and wait for the next periodic report. */
   function settle(): void {
     const material = JSON.stringify([
       state,
@@ -119,7 +119,7 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       certificateGeneration,
       absentMetrics,
       textLibraries,
-      [following?.role, following?.state, following?.stoppedAt?.position, following?.dataRole],
+      [replication?.role, replication?.state, replication?.stoppedAt?.position, replication?.dataRole],
       String(fencedGeneration),
       discardedLog,
       disk.totalBytes,
@@ -127,8 +127,8 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       offersPooler,
       [...checks.values()],
     ]);
-    if (material === told) return;
-    told = material;
+    if (material === reported) return;
+    reported = material;
     onChange();
   }
 
@@ -141,44 +141,44 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     get state() {
       return state;
     },
-    become(next, because = "") {
+    become(next, why = "") {
       if (next !== state) since = now();
       if (next === "running" || next === "stopped") failingSince = undefined;
       if (next === "failed") since = failingSince ??= since;
       state = next;
-      reason = because;
+      reason = why;
       settle();
     },
-    heldTo(next, refusals) {
+    setSpec(next, refusals) {
       spec = next;
       rejected = refusals;
       settle();
     },
-    kept(generation) {
+    specSaved(generation) {
       if (generation <= keptGeneration) return;
       keptGeneration = generation;
       settle();
     },
-    checked(check) {
+    setCheck(check) {
       note(check);
       settle();
     },
-    ordersTexts({ check, libraries }) {
+    setCollations({ check, libraries }) {
       textLibraries = libraries;
       note(check);
       settle();
     },
-    dropChecks(...names) {
+    removeChecks(...names) {
       for (const name of names.length === 0 ? [...checks.keys()] : names) checks.delete(name);
       settle();
     },
-    looks: () => (looks += 1),
-    observed(observation, look) {
-      if (look < newestLook || observation.version === "") return;
-      newestLook = look;
+    startObservation: () => (observations += 1),
+    setObservation(observation, number) {
+      if (number < newestObservation || observation.version === "") return;
+      newestObservation = number;
       engine = observation;
-      // A look that began before the end of the engine knows nothing of its data.
-      if (state !== "stopped") following = observation.replication;
+      // An observation that started before the engine ended says nothing about its data.
+      if (state !== "stopped") replication = observation.replication;
       settle();
     },
     measured(space) {
@@ -186,35 +186,32 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
       settle();
     },
     follows(next) {
-      following = next;
+      replication = next;
       settle();
     },
     discarded(log) {
       discardedLog = log;
       settle();
     },
-    fenced(generation) {
+    setFencedGeneration(generation) {
       fencedGeneration = generation;
       settle();
     },
-    fills(level, isBlocked) {
+    setStorageLevel(level, isBlocked) {
       storage = { storageLevel: level, writesBlocked: isBlocked };
       settle();
     },
-    offersPooler(offers) {
-      offersPooler = offers;
+    setPoolerAvailable(available) {
+      offersPooler = available;
       settle();
     },
-    cannotTell(metrics) {
+    setAbsentMetrics(metrics) {
       absentMetrics = metrics;
       settle();
     },
-    showsCertificate(authorityGeneration) {
+    setCertificateGeneration(authorityGeneration) {
       certificateGeneration = authorityGeneration;
       settle();
-    },
-    get pendingRestart() {
-      return engine?.pendingRestart ?? [];
     },
     get storageBytes() {
       return spec === undefined ? undefined : Number(spec.storageBytes);
@@ -222,8 +219,8 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
     get level() {
       if (state === "failed") return "unhealthy";
       if (state !== "running" || checks.size === 0) return undefined;
-      const told = new Set([...checks.values()].map((check) => check.status));
-      return levels.find((level) => told.has(level));
+      const reported = new Set([...checks.values()].map((check) => check.status));
+      return levels.find((level) => reported.has(level));
     },
     message() {
       if (spec === undefined) return undefined;
@@ -254,8 +251,8 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
         keptGeneration,
         offersPooler,
         ...(spec.replication &&
-          (following !== undefined || fencedGeneration > 0n) && {
-            replication: replicationMessage(following, fencedGeneration, discardedLog),
+          (replication !== undefined || fencedGeneration > 0n) && {
+            replication: replicationMessage(replication, fencedGeneration, discardedLog),
           }),
       });
     },
@@ -263,11 +260,11 @@ export function createInstanceStatus(now: () => number, onChange: () => void): I
 }
 
 function replicationMessage(
-  following: Following | undefined,
+  replication: ReplicationState | undefined,
   fencedGeneration: bigint,
   discarded: DiscardedLog | undefined,
 ) {
-  const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = following ?? {};
+  const { role, state, copiedBytes = 0, stoppedAt, dataRole, logicalSlots: slots } = replication ?? {};
   return create(ReplicationObservationSchema, {
     fencedGeneration,
     ...(discarded && {

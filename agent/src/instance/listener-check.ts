@@ -4,44 +4,47 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DrivenInstance, EngineCheck, Listener } from "../engines/engine-driver.ts";
 import { canonical, isBindable, type ListeningSocket, listeningSockets } from "../os/listening-sockets.ts";
 
-/** Where the engine does not listen though it is to, and why: `free` says that one which starts now would. */
+/** An address on which the engine should listen and does not. `free`: an engine started now could bind it. */
 export interface MissingListener extends Listener {
   readonly why: "absent" | "taken" | "free";
 }
 
-/** An address that the engine is about to bind is not missing yet. */
+/** Time that an engine has to bind its addresses. */
 const settleMs = 1_000;
-const lookEveryMs = 100;
+const pollIntervalMs = 100;
 
-/** What is still missing after a moment; empty as soon as nothing is, and where the kernel does not tell. */
+/**
+ * The addresses still missing after a moment. Empty as soon as none is missing, and if the kernel has no list of
+ * sockets.
+ */
 export async function missingListeners(
   { driver, instance }: DrivenInstance,
   signal: AbortSignal,
 ): Promise<MissingListener[]> {
-  const wanted = driver.listeners(instance);
-  // All that the engine runs is its user's, and so is the directory of its sockets.
+  const expected = driver.listeners(instance);
+  // The engine's processes and the directory of its sockets have the same owner.
   const { uid } = await stat(instance.paths.run);
-  for (let leftMs = settleMs; ; leftMs -= lookEveryMs) {
-    const sockets = await listeningSockets(wanted.some(({ address }) => isIPv6(address)) ? undefined : ["ipv4"]);
+  for (let remainingMs = settleMs; ; remainingMs -= pollIntervalMs) {
+    const sockets = await listeningSockets(expected.some(({ address }) => isIPv6(address)) ? undefined : ["ipv4"]);
     if (sockets === undefined) return [];
-    const missing = wanted.filter((listener) => !at(sockets, listener).some((socket) => socket.uid === uid));
+    const missing = expected.filter((listener) => !listenersAt(sockets, listener).some((socket) => socket.uid === uid));
     if (missing.length === 0) return [];
-    if (leftMs <= 0) {
-      // A socket for every address of either family is in the way, too.
+    if (remainingMs <= 0) {
+      // A socket on the wildcard address of either family blocks the address, too.
       const all = (await listeningSockets()) ?? sockets;
-      return Promise.all(missing.map((listener) => explained(listener, all)));
+      return Promise.all(missing.map((listener) => withReason(listener, all)));
     }
-    await sleep(lookEveryMs, undefined, { signal });
+    await sleep(pollIntervalMs, undefined, { signal });
   }
 }
 
-function at(sockets: readonly ListeningSocket[], { address, port }: Listener): ListeningSocket[] {
-  const places = [canonical(address), "0.0.0.0", "::"];
-  return sockets.filter((socket) => socket.port === port && places.includes(socket.address));
+function listenersAt(sockets: readonly ListeningSocket[], { address, port }: Listener): ListeningSocket[] {
+  const addresses = [canonical(address), "0.0.0.0", "::"];
+  return sockets.filter((socket) => socket.port === port && addresses.includes(socket.address));
 }
 
-async function explained(listener: Listener, sockets: readonly ListeningSocket[]): Promise<MissingListener> {
-  if (at(sockets, listener).length > 0) return { ...listener, why: "taken" };
+async function withReason(listener: Listener, sockets: readonly ListeningSocket[]): Promise<MissingListener> {
+  if (listenersAt(sockets, listener).length > 0) return { ...listener, why: "taken" };
   return { ...listener, why: (await isBindable(listener.address)) ? "free" : "absent" };
 }
 
@@ -51,14 +54,14 @@ const reasons: Record<MissingListener["why"], string> = {
   free: "it has to be started again for that",
 };
 
-/** Pure: where the engine does not listen and why, in words for users. */
-export function listenerWords(missing: readonly MissingListener[]): string {
-  const places = missing.map(({ address, port, why }) => `${address}, port ${port}: ${reasons[why]}`);
-  return `The engine does not listen at ${places.join("; at ")}.`;
+/** Pure: a message for users about the missing addresses. */
+export function listenerMessage(missing: readonly MissingListener[]): string {
+  const addresses = missing.map(({ address, port, why }) => `${address}, port ${port}: ${reasons[why]}`);
+  return `The engine does not listen at ${addresses.join("; at ")}.`;
 }
 
-/** Pure: whether the engine listens at each address where its service's names lead. */
+/** Pure: health check of the engine's listeners. */
 export function listenerCheck(missing: readonly MissingListener[]): EngineCheck {
   if (missing.length === 0) return { name: "listener", status: "healthy", reason: "" };
-  return { name: "listener", status: "unhealthy", reason: listenerWords(missing) };
+  return { name: "listener", status: "unhealthy", reason: listenerMessage(missing) };
 }

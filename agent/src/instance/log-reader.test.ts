@@ -32,12 +32,12 @@ async function read(request: { cursor?: string; level?: string; limit?: number }
   return { ...answer, messages: answer.lines.map(({ message }) => message) };
 }
 
-test("nothing is read before anything was logged", async () => {
+test("nothing is read from an empty log", async () => {
   expect(await read({})).toMatchObject({ messages: [], hasMore: false });
   expect(await logs.end()).toBe("");
 });
 
-test("a position goes on over segments, and over those that are gone", async () => {
+test("a cursor continues across segments, including deleted ones", async () => {
   await writeFile(`${path}.1`, "1 info a\n2 info b\n");
   const first = await read({ limit: 1 });
   expect(first).toMatchObject({ messages: ["a"], hasMore: true });
@@ -50,7 +50,7 @@ test("a position goes on over segments, and over those that are gone", async () 
   expect((await read({ cursor: first.nextCursor })).messages).toEqual(["c", "d"]);
 });
 
-test("a line that is not whole yet waits", async () => {
+test("an incomplete line waits", async () => {
   await writeFile(`${path}.1`, "1 info a\n2 info hal");
   const first = await read({});
   expect(first.messages).toEqual(["a"]);
@@ -58,14 +58,14 @@ test("a line that is not whole yet waits", async () => {
   expect((await read({ cursor: first.nextCursor })).messages).toEqual(["half"]);
 });
 
-test("a line without a head has level and time of the one before", async () => {
+test("a line without a head has the level and time of the previous one", async () => {
   await writeFile(`${path}.1`, "1 info a\n2 error b\n\tmore of b\n3 info c\n");
   const errors = await read({ level: "error" });
   expect(errors.messages).toEqual(["b", "\tmore of b"]);
   expect(errors.lines.map(({ time }) => time?.seconds)).toEqual([2n, 2n]);
 });
 
-test("a page that begins within a line of several has level and time of its head, over segments too", async () => {
+test("a page that starts within an entry has the level and time of its head, across segments", async () => {
   await writeFile(`${path}.1`, "7 error a\n  b\n  c\n");
   const first = await read({ limit: 1 });
   const second = await read({ cursor: first.nextCursor, limit: 1 });
@@ -80,7 +80,7 @@ test("a page that begins within a line of several has level and time of its head
   expect(Number(oldest.lines[0]?.time?.seconds)).toBeGreaterThan(1_600_000_000);
 });
 
-test("a line far behind its head has the time of it, to the millisecond, page after page and also once the head is gone", async () => {
+test("a line far after its head has its time to the millisecond, even once the head was deleted", async () => {
   const parsed = (line: string) => {
     const match = /^@(\d+) (.*)$/.exec(line);
     return match === null
@@ -88,97 +88,97 @@ test("a line far behind its head has the time of it, to the millisecond, page af
       : { time: new Date(Number(match[1])), level: "error" as const, message: match[2] ?? "" };
   };
   const exact = createLogReader({ component: "engine", path, parse: () => parsed });
-  const ask = (cursor: string, limit: number, wholeEntries: boolean) =>
+  const readPage = (cursor: string, limit: number, wholeEntries: boolean) =>
     exact.read(create(ReadLogsSchema, { cursor, limit, wholeEntries }), AbortSignal.timeout(60_000));
-  const times = ({ lines }: Awaited<ReturnType<typeof ask>>) => [
+  const times = ({ lines }: Awaited<ReturnType<typeof readPage>>) => [
     ...new Set(lines.map(({ time }) => (time === undefined ? 0 : timestampMs(time)))),
   ];
   await writeFile(`${path}.1`, `@1700000000123 a\n${`${"x".repeat(1_000)}\n`.repeat(700)}`);
-  const whole = await ask("", 10, true);
-  expect(times(whole)).toEqual([1_700_000_000_123]);
+  const complete = await readPage("", 10, true);
+  expect(times(complete)).toEqual([1_700_000_000_123]);
   await appendFile(`${path}.1`, "  late\n");
-  expect(times(await ask(whole.nextCursor, 10, true))).toEqual([1_700_000_000_123]);
-  let { nextCursor: cursor } = await ask("", 600, false);
-  // Where the head stood is not read again.
+  expect(times(await readPage(complete.nextCursor, 10, true))).toEqual([1_700_000_000_123]);
+  let { nextCursor: cursor } = await readPage("", 600, false);
+  // The head's own line is not read again.
   await writeFile(`${path}.1`, (await readFile(`${path}.1`, "utf8")).replace("@1700000000123 a", "an_overwritten_h"));
   for (let page = 0; page < 3; page += 1) {
-    const more = await ask(cursor, 30, false);
+    const more = await readPage(cursor, 30, false);
     expect(times(more)).toEqual([1_700_000_000_123]);
     cursor = more.nextCursor;
   }
 });
 
-test("a segment that was read to its end is not lost when it goes, and what continues it has its head", async () => {
+test("the deletion of a fully read segment loses nothing, and continuation lines have its head", async () => {
   await writeFile(`${path}.1`, "5 error a\n");
   await writeFile(`${path}.2`, "  of a\n");
-  const ask = (cursor: string) =>
+  const readPage = (cursor: string) =>
     logs.read(create(ReadLogsSchema, { cursor, limit: 1, wholeEntries: false }), AbortSignal.timeout(60_000));
-  const first = await ask("");
+  const first = await readPage("");
   await rm(`${path}.1`);
-  const second = await ask(first.nextCursor);
+  const second = await readPage(first.nextCursor);
   expect(second).toMatchObject({
     lostSegments: 0,
     lines: [{ message: "  of a", level: "error", time: { seconds: 5n } }],
   });
 });
 
-test("control characters are made harmless", async () => {
+test("control characters are replaced", async () => {
   await writeFile(`${path}.1`, "1 info \u001b[31mred\u0007 \u0085next\ttab\n");
   expect((await read({})).messages).toEqual(["\ufffd[31mred\ufffd \ufffdnext\ttab"]);
 });
 
-test("a cursor that nobody gave means the oldest that is kept", async () => {
+test("an unknown cursor stands for the oldest segment", async () => {
   await writeFile(`${path}.1`, "1 info a\n");
   expect((await read({ cursor: "../../etc/passwd" })).messages).toEqual(["a"]);
 });
 
-describe("whole entries", () => {
-  const readWhole = (cursor: string, limit = 0) =>
+describe("complete entries", () => {
+  const readComplete = (cursor: string, limit = 0) =>
     logs.read(create(ReadLogsSchema, { cursor, limit, wholeEntries: true }), AbortSignal.timeout(60_000));
   const messagesOf = ({ lines }: { lines: readonly { message: string }[] }) => lines.map(({ message }) => message);
 
-  test("have the lines that continue them, and positions are between them", async () => {
+  test("include their continuation lines, and cursors are between entries", async () => {
     await writeFile(`${path}.1`, "1 error a\n\tmore of a\n  last of a\n2 info b\n");
-    const first = await readWhole("", 1);
+    const first = await readComplete("", 1);
     expect(messagesOf(first)).toEqual(["a\n\tmore of a\n  last of a"]);
     expect(first.hasMore).toBe(true);
-    const second = await readWhole(first.nextCursor, 1);
+    const second = await readComplete(first.nextCursor, 1);
     expect(messagesOf(second)).toEqual(["b"]);
     expect(second.lines[0]?.time?.seconds).toBe(2n);
-    expect(messagesOf(await readWhole(second.nextCursor))).toEqual([]);
+    expect(messagesOf(await readComplete(second.nextCursor))).toEqual([]);
   });
 
-  test("go on over segments, and their time is their own", async () => {
+  test("continue across segments with their own time", async () => {
     await writeFile(`${path}.1`, "7 error a\n");
     await writeFile(`${path}.2`, "  b\n8 info c\n");
-    const { lines } = await readWhole("");
+    const { lines } = await readComplete("");
     expect(lines.map(({ message, time }) => [message, time?.seconds])).toEqual([
       ["a\n  b", 7n],
       ["c", 8n],
     ]);
   });
 
-  test("the newest one waits for lines that may continue it", async () => {
+  test("the newest one waits for continuation lines", async () => {
     const now = Date.now();
     const young = createLogReader({ component: "engine", path, parse: () => parse, now: () => 1_700_000_000_500 });
     await writeFile(`${path}.1`, "1 info a\n1700000000 error b\n");
-    const ask = (cursor: string) =>
+    const readPage = (cursor: string) =>
       young.read(create(ReadLogsSchema, { cursor, wholeEntries: true }), AbortSignal.timeout(60_000));
-    const first = await ask("");
+    const first = await readPage("");
     expect(messagesOf(first)).toEqual(["a"]);
     await appendFile(`${path}.1`, "  more of b\n");
     expect(now).toBeGreaterThan(1_700_000_002_000);
-    expect(messagesOf(await readWhole(first.nextCursor))).toEqual(["b\n  more of b"]);
+    expect(messagesOf(await readComplete(first.nextCursor))).toEqual(["b\n  more of b"]);
   });
 
-  test("are cut at 64 KiB, and the rest of the entry is not an entry", async () => {
+  test("are truncated at 64 KiB, and the remainder is not another entry", async () => {
     await writeFile(`${path}.1`, `1 info a\n${`${"x".repeat(1_000)}\n`.repeat(100)}2 info b\n`);
-    const { lines } = await readWhole("");
+    const { lines } = await readComplete("");
     expect(lines.map(({ message }) => message.length)).toEqual([64 << 10, 1]);
   });
 });
 
-test("tells how many segments are gone that were not read", async () => {
+test("reports the number of deleted unread segments", async () => {
   await writeFile(`${path}.1`, "1 info a\n2 info b\n");
   const first = await read({ limit: 1 });
   await rm(`${path}.1`);

@@ -12,40 +12,40 @@ import { segmentsOf } from "../../keeper/segment-log.ts";
 import type { LogLevel, ParsedLogLine } from "../engines/engine-driver.ts";
 
 /**
- * The engine's log as the keeper keeps it, bounded. A position survives rotation; one that is gone means the oldest
- * kept.
+ * Reads the engine's log, which the keeper stores in a bounded number of segments. A cursor survives rotation; one
+ * whose segment was deleted stands for the oldest segment.
  */
 export interface LogReader {
   read(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult>;
-  /** Position behind everything that is logged now. */
+  /** Cursor at the end of the log. */
   end(): Promise<string>;
-  /** The last lines since a position, as they were printed. */
+  /** The last lines since a cursor, as they were printed. */
   printedSince(cursor: string): Promise<string[]>;
 }
 
 export interface LogReaderDeps {
   readonly component: string;
-  /** Segments are `<path>.<n>`. */
+  /** Base path: segments are `<path>.<n>`. */
   readonly path: string;
   readonly parse: () => ((line: string) => ParsedLogLine | undefined) | undefined;
-  /** Milliseconds since 1970; the clock of the machine unless given. */
+  /** Milliseconds since 1970; defaults to the machine's clock. */
   readonly now?: () => number;
 }
 
 const levels: readonly LogLevel[] = ["debug", "info", "warning", "error"];
-const usualLimit = 100;
-const largestLimit = 1_000;
-const largestAnswerBytes = 1 << 20;
-const keptLines = 100;
-const longestMessage = 8_192;
-const longestEntry = 64 << 10;
-/** Lines that continue an entry are written with it: after so long it is whole. */
-const wholeAfterMs = 1_000;
+const defaultLimit = 100;
+const maxLimit = 1_000;
+const maxResponseBytes = 1 << 20;
+const maxPrintedLines = 100;
+const maxMessageLength = 8_192;
+const maxEntryLength = 64 << 10;
+/** The lines of one entry are written together, so after this time it is complete. */
+const completeAfterMs = 1_000;
 
-/** So far before a position that does not tell its head, as those of earlier agents, it is looked for. */
-const lookBackBytes = 256 << 10;
+/** Bytes before a cursor without a head in which the head is searched for. */
+const searchBackBytes = 256 << 10;
 
-/** What a line without a head takes from the one that it belongs to. */
+/** Level and time of an entry's first line, which its continuation lines share. */
 interface Head {
   readonly level: LogLevel;
   readonly timeMs: number;
@@ -54,40 +54,44 @@ interface Head {
 interface Position {
   readonly segment: number;
   readonly offset: number;
-  /** What the lines behind it continue, if they begin without a head of their own. */
+  /** Head of the entry that the following lines continue, if they have none of their own. */
   readonly head?: Head;
 }
 
-/** An entry with what continues it so far. */
+/** An entry with the continuation lines read so far. */
 interface OpenEntry extends Head {
   message: string;
-  /** Behind its last line. */
+  /** Position after its last line. */
   end: Position;
 }
 
 export function createLogReader({ component, path, parse, now = Date.now }: LogReaderDeps): LogReader {
   /**
-   * The head that lines from there on belong to: the one that the position tells, or the last one shortly before. Where the
-   * segment is gone, so is the head, and the time at which the oldest segment began stands for it.
+   * The head of the lines at a position: the cursor's own, or the last one shortly before it. If the segment was
+   * deleted, the creation time of the oldest segment stands for it.
    */
   async function headBefore({ segment, offset, head }: Position): Promise<Head> {
-    const there = segmentsIn(path);
-    if (head !== undefined && there.includes(segment)) return head;
-    const places = there.includes(segment) ? [segment, segment - 1].filter((each) => there.includes(each)) : [];
-    for (const place of places) {
+    const available = segmentsIn(path);
+    if (head !== undefined && available.includes(segment)) return head;
+    const candidates = available.includes(segment)
+      ? [segment, segment - 1].filter((each) => available.includes(each))
+      : [];
+    for (const place of candidates) {
       const end = place === segment ? offset : (await stat(`${path}.${place}`)).size;
-      const found = await lastHead(`${path}.${place}`, Math.max(0, end - lookBackBytes), end);
+      const found = await lastHead(`${path}.${place}`, Math.max(0, end - searchBackBytes), end);
       if (found !== undefined) return found;
     }
-    const oldest = there[0];
+    const oldest = available[0];
     return { level: "info", timeMs: oldest === undefined ? 0 : (await stat(`${path}.${oldest}`)).birthtimeMs };
   }
 
-  /** The same position, in the next segment where nothing is left of its own: it may go without anything being lost. */
-  async function settled(position: Position): Promise<Position> {
-    const there = segmentsIn(path);
-    const following = there.find((each) => each > position.segment);
-    if (following === undefined || !there.includes(position.segment)) return position;
+  /**
+   * Moves a position at the end of its segment to the next segment, so that the deletion of the segment loses nothing.
+   */
+  async function skipped(position: Position): Promise<Position> {
+    const available = segmentsIn(path);
+    const following = available.find((each) => each > position.segment);
+    if (following === undefined || !available.includes(position.segment)) return position;
     const { size } = await stat(`${path}.${position.segment}`);
     return position.offset < size ? position : { ...position, segment: following, offset: 0 };
   }
@@ -115,7 +119,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
         const from = segment === start.segment ? start.offset : 0;
         for await (const { text } of linesOf(`${path}.${segment}`, from)) {
           printed.push(text);
-          if (printed.length > keptLines) printed.shift();
+          if (printed.length > maxPrintedLines) printed.shift();
         }
       }
       return printed;
@@ -124,7 +128,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
   };
 
   async function readLines(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
+    const limit = Math.min(Math.max(request.limit, 0) || defaultLimit, maxLimit);
     const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
     const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
     const parseLine = parse() ?? (() => undefined);
@@ -133,14 +137,14 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     let next = start;
     let bytes = 0;
     let hasMore = false;
-    // A line without a head of its own belongs to the one before it.
+    // A line without a head belongs to the entry before it.
     let before = await headBefore(next);
 
     for (const segment of segmentsIn(path).filter((number) => number >= next.segment)) {
       if (segment > next.segment) next = { segment, offset: 0, head: before };
       for await (const { text, end } of linesOf(`${path}.${segment}`, next.offset)) {
         signal.throwIfAborted();
-        if (lines.length >= limit || bytes >= largestAnswerBytes) {
+        if (lines.length >= limit || bytes >= maxResponseBytes) {
           hasMore = true;
           break;
         }
@@ -150,7 +154,7 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
         before = { level, timeMs };
         next = { segment, offset: end, head: before };
         if (levels.indexOf(level) < lowest || timeMs < sinceMs) continue;
-        const message = harmless(parsed?.message ?? text).slice(0, longestMessage);
+        const message = sanitized(parsed?.message ?? text).slice(0, maxMessageLength);
         bytes += message.length;
         lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
       }
@@ -158,14 +162,14 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     }
     return create(ReadLogsResultSchema, {
       lines,
-      nextCursor: textOf(await settled(next)),
+      nextCursor: textOf(await skipped(next)),
       hasMore,
-      lostSegments: lostBehind(start, segmentsIn(path)),
+      lostSegments: lostSegmentsAfter(start, segmentsIn(path)),
     });
   }
 
   async function readEntries(request: ReadLogs, signal: AbortSignal): Promise<ReadLogsResult> {
-    const limit = Math.min(Math.max(request.limit, 0) || usualLimit, largestLimit);
+    const limit = Math.min(Math.max(request.limit, 0) || defaultLimit, maxLimit);
     const sinceMs = request.since === undefined ? 0 : timestampMs(request.since);
     const lowest = Math.max(0, levels.indexOf(request.level as LogLevel));
     const parseLine = parse() ?? (() => undefined);
@@ -177,19 +181,19 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
     let bytes = 0;
     let entry: OpenEntry | undefined;
 
-    function close(whole: OpenEntry): void {
-      const { timeMs, level, message } = whole;
-      next = { ...whole.end, head: { timeMs, level } };
-      if (levels.indexOf(whole.level) < lowest || whole.timeMs < sinceMs) return;
-      bytes += whole.message.length;
+    function close(complete: OpenEntry): void {
+      const { timeMs, level, message } = complete;
+      next = { ...complete.end, head: { timeMs, level } };
+      if (levels.indexOf(complete.level) < lowest || complete.timeMs < sinceMs) return;
+      bytes += complete.message.length;
       lines.push(create(EngineLogLineSchema, { time: timestampFromMs(timeMs), component, level, message }));
     }
-    const answer = async (hasMore: boolean) =>
+    const resultOf = async (hasMore: boolean) =>
       create(ReadLogsResultSchema, {
         lines,
-        nextCursor: textOf(await settled(next)),
+        nextCursor: textOf(await skipped(next)),
         hasMore,
-        lostSegments: lostBehind(start, segments),
+        lostSegments: lostSegmentsAfter(start, segments),
       });
 
     for (const segment of segments.filter((number) => number >= start.segment)) {
@@ -199,13 +203,13 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
         const parsed = parseLine(text);
         const position = { segment, offset: end };
         if (entry !== undefined && parsed === undefined) {
-          entry.message = `${entry.message}\n${harmless(text)}`.slice(0, longestEntry);
+          entry.message = `${entry.message}\n${sanitized(text)}`.slice(0, maxEntryLength);
           entry.end = position;
           continue;
         }
         if (entry !== undefined) close(entry);
-        if (lines.length >= limit || bytes >= largestAnswerBytes) return answer(true);
-        const message = harmless(parsed?.message ?? text).slice(0, longestEntry);
+        if (lines.length >= limit || bytes >= maxResponseBytes) return resultOf(true);
+        const message = sanitized(parsed?.message ?? text).slice(0, maxEntryLength);
         entry = {
           level: parsed?.level ?? before.level,
           timeMs: parsed?.time.getTime() ?? before.timeMs,
@@ -214,20 +218,23 @@ export function createLogReader({ component, path, parse, now = Date.now }: LogR
         };
       }
     }
-    if (entry !== undefined && now() - entry.timeMs >= wholeAfterMs) close(entry);
-    return answer(false);
+    if (entry !== undefined && now() - entry.timeMs >= completeAfterMs) close(entry);
+    return resultOf(false);
   }
 }
 
-/** `<segment>:<offset>`, and `:<level>:<milliseconds since 1970>` of the head. */
+/**
+ * Cursor text: `<segment>:<offset>`, followed by `:<level>:<milliseconds since 1970>` of the head if there is one.
+ * Example: `3:1048:info:1760000000000`.
+ */
 function textOf({ segment, offset, head }: Position): string {
   const place = `${segment}:${offset}`;
   return head === undefined ? place : `${place}:${head.level}:${Math.trunc(head.timeMs)}`;
 }
 
-/** Segments from the position on that are not there any more; a position without a segment lost nothing. */
-function lostBehind({ segment }: Position, there: readonly number[]): number {
-  const oldest = there[0];
+/** Number of deleted segments since the position; 0 for a position without a segment. */
+function lostSegmentsAfter({ segment }: Position, available: readonly number[]): number {
+  const oldest = available[0];
   if (segment === 0 || oldest === undefined || oldest <= segment) return 0;
   return oldest - segment;
 }
@@ -244,38 +251,38 @@ function segmentsIn(path: string): number[] {
   try {
     return segmentsOf(path);
   } catch {
-    // Nothing was ever logged: the directory is not there.
+    // The directory is missing: nothing was logged yet.
     return [];
   }
 }
 
-/** Whole lines only: the last one may still be written. */
+/** Yields complete lines only; the last one may still be written. */
 async function* linesOf(path: string, from: number): AsyncIterable<{ text: string; end: number }> {
   const file = await open(path, "r");
   try {
     let end = from;
-    let rest: Buffer = Buffer.alloc(0);
+    let partial: Buffer = Buffer.alloc(0);
     const block = Buffer.alloc(64 << 10);
     let position = from;
     for (;;) {
       const { bytesRead } = await file.read(block, 0, block.byteLength, position);
       if (bytesRead === 0) return;
       position += bytesRead;
-      const all = Buffer.concat([rest, block.subarray(0, bytesRead)]);
+      const all = Buffer.concat([partial, block.subarray(0, bytesRead)]);
       let start = 0;
       for (let newline = all.indexOf(0x0a); newline >= 0; newline = all.indexOf(0x0a, start)) {
         end += newline + 1 - start;
         yield { text: all.subarray(start, newline).toString("utf8"), end };
         start = newline + 1;
       }
-      rest = all.subarray(start);
+      partial = all.subarray(start);
     }
   } finally {
     await file.close();
   }
 }
 
-/** Control characters would speak to a terminal; tabs stay. */
-function harmless(text: string): string {
+/** Replaces control characters, which a terminal would interpret. Tabs stay. */
+function sanitized(text: string): string {
   return text.replace(/[^\P{Cc}\t]|[\u2028\u2029]/gu, "\ufffd");
 }

@@ -22,8 +22,8 @@ const members = createMemberData({
 });
 
 /**
- * An engine whose data follow from its first copy on. `files`: of the version that the data are of, where they differ
- * between versions.
+ * An engine whose data follow the primary from the first copy on. `files` is the version of the data files, where they
+ * differ between versions.
  */
 function driver(files?: { version: string }): EngineDriver {
   let has: "absent" | "follower" = "absent";
@@ -48,7 +48,7 @@ function replica(version: string): Instance {
 
 const signal = new AbortController().signal;
 
-test("a follower goes on with its data under a newer version, and has them copied anew under an older one", async () => {
+test("a replica uses its data under a newer version, and copies them again under an older one", async () => {
   const engine = driver();
   await members.ensure(engine, replica("8.1"), { isNew: true }, signal);
   expect(done).toEqual(["copy"]);
@@ -56,14 +56,14 @@ test("a follower goes on with its data under a newer version, and has them copie
   await members.ensure(engine, replica("9"), { isNew: false }, signal);
   expect(await members.mustStop(engine, replica("9"))).toBe(false);
   expect(done).toEqual(["copy"]);
-  // The upgrade is rolled back: the older version does not read what the newer one wrote.
+  // The upgrade is rolled back: the older version cannot read the newer version's files.
   expect(await members.mustStop(engine, replica("8.1"))).toBe(true);
   await members.ensure(engine, replica("8.1"), { isNew: false }, signal);
   expect(done).toEqual(["copy", "copy"]);
   expect(await members.mustStop(engine, replica("8.1"))).toBe(false);
 });
 
-test("a follower has its data copied anew once those of its primary are files of another version", async () => {
+test("a replica copies its data again once its primary's files have another version", async () => {
   const files = { version: "17" };
   const engine = driver(files);
   await members.ensure(engine, replica("17"), { isNew: true }, signal);

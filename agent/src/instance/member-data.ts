@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import { compareVersions } from "@holdfast/common/engine-catalog/compare-versions.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { dropArchiveState } from "../backup/archive-state.ts";
+import { effectiveParameters } from "../engines/effective-parameters.ts";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import { roleOf } from "../engines/members.ts";
 import type { DiscardedLog, ReplicationFacet } from "../engines/replication-facet.ts";
@@ -11,25 +12,25 @@ import { measureDisk } from "../os/disk-space.ts";
 import { isOfOtherVersion } from "./data-version.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 
-/** Whose data a member has, where they came from another member. It is on the data disk, beside the data. */
+/** Origin of a member's data that were copied from another member; a file beside the data. */
 interface MemberMarker {
   readonly serviceId: string;
-  /** False: what is there is fit for nothing but to be copied anew. */
+  /** False while the data are incomplete; they must be copied again. */
   readonly finished: boolean;
-  /** What the data of before had that the primary's had not. */
+  /** Log that the previous data had and the primary's lacked. */
   readonly discarded?: DiscardedLog;
-  /** Of the engine that had the data last as a follower's; absent in those of older agents. */
-  readonly version?: string;
+  /** Version of the engine that last ran on the data as a replica. */
+  readonly version: string;
 }
 
-/** Has a member's data be what its role asks for, before its engine starts. */
+/** Prepares a member's data for its role before the engine starts: a replica's data follow the primary. */
 export interface MemberData {
-  /** Must the engine that runs end first, because its data are to become a follower's? */
+  /** True if the running engine must stop first because its data have to become a replica's. */
   mustStop(driver: EngineDriver, instance: Instance): Promise<boolean>;
   /**
-   * Resolves when a replica's data follow the primary: copied, or rewound where they were a primary's. `isNew`: nothing
-   * ever ran on the data that are there. No engine may run. Throws for a primary without data of the service, or with a
-   * copy that did not end.
+   * Resolves once a replica's data follow the primary: copied, or rewound if they were a primary's. With `isNew` no
+   * engine has ever run on the existing data. No engine may run. Throws for a primary without data of the service or
+   * with an incomplete copy.
    */
   ensure(driver: EngineDriver, instance: Instance, options: { isNew: boolean }, signal: AbortSignal): Promise<void>;
 }
@@ -41,10 +42,10 @@ export interface MemberDataDeps {
 
 const markerName = "member.json";
 const discardedName = "discarded";
-/** Of the disk, for what only this machine has, and at least so much. */
+/** Discarded log may take a twentieth of the disk, and at least 64 MiB. */
 const discardedShare = 20;
-const leastDiscardedBytes = 64 << 20;
-const measureEveryMs = 2_000;
+const minDiscardedBytes = 64 << 20;
+const reportIntervalMs = 2_000;
 
 export function createMemberData({ status, log }: MemberDataDeps): MemberData {
   return {
@@ -61,15 +62,15 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
         const marker = await readMarker(paths.data);
         if (marker?.finished === false)
           throw new Error("The data is a copy that did not end: another member has to be the primary.");
-        // A service has more than one member only after its first has data: these are nobody's, and all would follow
-        // them.
-        const hasNone = (isNew && marker === undefined) || (await facet.dataOf(instance)) === "absent";
-        if (hasNone && spec.source === undefined)
+        // A service gets further members only after the first one has data, so these data belong to no service and all
+        // members would follow them.
+        const hasNoData = (isNew && marker === undefined) || (await facet.dataOf(instance)) === "absent";
+        if (hasNoData && spec.source === undefined)
           throw new Error("This machine has none of the service's data: another member has to be the primary.");
         return;
       }
       if (await isFollower(driver, instance)) {
-        // Before the engine may write what an older version does not read.
+        // Recorded before the engine writes a format that an older version cannot read.
         const own = await readMarker(paths.data);
         if (own !== undefined && own.version !== spec.version)
           await writeMarker(paths.data, { ...own, version: spec.version });
@@ -78,15 +79,16 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
       }
       const before = await readMarker(paths.data);
       const mayRewind = !isNew && before?.finished !== false && !(await isOfOtherVersion(driver, instance));
-      const had = await facet.dataOf(instance);
-      const discarded = mayRewind && had === "primary" ? await keep(facet, instance, signal) : before?.discarded;
+      const previousRole = await facet.dataOf(instance);
+      const discarded =
+        mayRewind && previousRole === "primary" ? await saveDiscarded(facet, instance, signal) : before?.discarded;
       const { serviceId, version } = spec;
       const marker = { serviceId, version, ...(discarded && { discarded }) };
       status.discarded(discarded);
       await writeMarker(paths.data, { ...marker, finished: false });
       await dropArchiveState(paths.data);
-      if (mayRewind && had === "primary") {
-        status.become("preparing", "Its data is made to follow the primary.");
+      if (mayRewind && previousRole === "primary") {
+        status.become("preparing", "Its data are rewound to follow the primary.");
         status.follows({ role: "replica", state: "starting" });
         try {
           await facet.rewind(instance, signal);
@@ -99,58 +101,61 @@ export function createMemberData({ status, log }: MemberDataDeps): MemberData {
         }
       }
       status.become("preparing", "The primary's data is copied.");
-      await measured(instance, () => facet.copy(instance, signal));
+      await withProgress(instance, () => facet.copy(instance, signal));
       await writeMarker(paths.data, { ...marker, finished: true });
       log.info("data copied from the primary", { service: spec.serviceId });
     },
   };
 
-  /** What could not be kept is told all the same: a machine whose disk is full follows again. */
-  async function keep(facet: ReplicationFacet, instance: Instance, signal: AbortSignal) {
+  /**
+   * Saves the log that only this machine has. A failure is logged and does not stop the member from following, since
+   * its disk may be full.
+   */
+  async function saveDiscarded(facet: ReplicationFacet, instance: Instance, signal: AbortSignal) {
     const { spec, paths } = instance;
-    const limitBytes = Math.max(leastDiscardedBytes, Number(spec.storageBytes) / discardedShare);
+    const limitBytes = Math.max(minDiscardedBytes, Number(spec.storageBytes) / discardedShare);
     try {
       return await facet.keepDiscarded?.(instance, { directory: join(paths.data, discardedName), limitBytes }, signal);
     } catch (error) {
       signal.throwIfAborted();
-      log.warn("discarded log not kept", { service: spec.serviceId, reason: (error as Error).message });
+      log.warn("discarded log not saved", { service: spec.serviceId, reason: (error as Error).message });
       return undefined;
     }
   }
 
-  /** Tells while the work goes on how much has come. */
-  async function measured(instance: Instance, work: () => Promise<void>): Promise<void> {
+  /** Reports the copied bytes while the work runs. */
+  async function withProgress(instance: Instance, work: () => Promise<void>): Promise<void> {
     const over = new AbortController();
     const { spec, paths } = instance;
-    const telling = (async () => {
+    const reporting = (async () => {
       while (!over.signal.aborted) {
         const space = await measureDisk(paths.data, Number(spec.storageBytes), over.signal).catch(() => undefined);
         const copiedBytes = space?.usedBytes ?? 0;
         if (space !== undefined) status.measured(space);
         status.follows({ role: "replica", state: "copying", copiedBytes });
-        await sleep(measureEveryMs, undefined, { signal: over.signal }).catch(() => undefined);
+        await sleep(reportIntervalMs, undefined, { signal: over.signal }).catch(() => undefined);
       }
     })();
     try {
       await work();
     } finally {
       over.abort();
-      await telling;
+      await reporting;
       status.follows({ role: "replica", state: "starting" });
     }
   }
 }
 
 /**
- * A follower's data of a newer version are fit for nothing but to be copied anew: its upgrade was rolled back. Where
- * files differ between versions, so are those of an older one: its primary's were upgraded, and are others from then
- * on.
+ * True if the data are a complete replica of this service. Data of a newer version must be copied again, since the
+ * upgrade was rolled back. Where file formats differ between versions, so must older data, since the primary's were
+ * upgraded.
  */
 async function isFollower(driver: EngineDriver, instance: Instance): Promise<boolean> {
   const { spec } = instance;
   const marker = await readMarker(instance.paths.data);
   if (marker?.finished !== true || marker.serviceId !== spec.serviceId) return false;
-  if (compareVersions(marker.version ?? spec.version, spec.version) > 0) return false;
+  if (compareVersions(marker.version, spec.version) > 0) return false;
   if (await isOfOtherVersion(driver, instance)) return false;
   return (await driver.replication?.dataOf(instance)) === "follower";
 }
@@ -162,4 +167,42 @@ async function readMarker(data: string): Promise<MemberMarker | undefined> {
 
 function writeMarker(data: string, marker: MemberMarker): Promise<void> {
   return writeDurably(join(data, markerName), JSON.stringify(marker), 0o640);
+}
+
+const maxPolls = 25;
+const pollIntervalMs = 200;
+
+/** Adds the minimum values of parameters that the data require: an engine with less does not start. */
+export async function withRequiredParameters(
+  driver: EngineDriver,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<Instance> {
+  const atLeast = await driver.replication?.needs?.(instance, signal);
+  return atLeast === undefined ? instance : { ...instance, atLeast };
+}
+
+/** True if the data now require more of a parameter than the engine was started with. */
+export function requiresMore({ atLeast = {} }: Instance, started: Instance): boolean {
+  const previousRole = effectiveParameters(started);
+  return Object.entries(atLeast).some(([name, least]) => Number(previousRole.get(name)) < least);
+}
+
+/**
+ * Waits up to 5 s until the data require no more than the configured parameters. A value is lowered on the primary
+ * first; a replica must replay that before it restarts, or it would keep the old minimum. Other values may never be
+ * lowered, so it does not wait longer.
+ */
+export async function untilParametersSuffice(
+  driver: EngineDriver,
+  instance: Instance,
+  signal: AbortSignal,
+): Promise<void> {
+  if (roleOf(instance.spec) !== "replica") return;
+  const configured = effectiveParameters(instance);
+  for (let poll = 0; poll < maxPolls; poll += 1) {
+    const { atLeast = {} } = await withRequiredParameters(driver, instance, signal);
+    if (Object.entries(atLeast).every(([name, least]) => Number(configured.get(name)) >= least)) return;
+    await sleep(pollIntervalMs, undefined, { signal });
+  }
 }

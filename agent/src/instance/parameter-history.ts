@@ -1,55 +1,56 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
+
 type Parameters = Readonly<Record<string, string>>;
 
-/** Which values the engine started with last, and which it would not start with. */
+/** The parameter values of the last successful start, and those that the engine rejected. */
 export interface ParameterHistory {
-  readonly lastGood: Parameters;
-  /** By name; `value` null when taking the parameter away was what failed. */
+  readonly lastAccepted: Parameters;
+  /** By name; `value` is null if the removal of the parameter was rejected. */
   readonly rejected: Readonly<Record<string, { readonly value: string | null; readonly reason: string }>>;
 }
 
-export const noHistory: ParameterHistory = { lastGood: {}, rejected: {} };
+export const noHistory: ParameterHistory = { lastAccepted: {}, rejected: {} };
 
-/** What to run with: what is wanted, but the last good value of each parameter whose wanted one was rejected. */
+/** The requested parameters, except that a rejected one has its last accepted value. */
 export function effectiveParameters(
-  wanted: Parameters,
-  { lastGood, rejected }: ParameterHistory,
+  requested: Parameters,
+  { lastAccepted, rejected }: ParameterHistory,
 ): Record<string, string> {
-  const effective: Record<string, string> = { ...wanted };
+  const effective: Record<string, string> = { ...requested };
   for (const [name, { value }] of Object.entries(rejected)) {
-    if ((lookUp(wanted, name) ?? null) !== value) continue;
-    const good = lookUp(lastGood, name);
-    if (good === undefined) delete effective[name];
-    else effective[name] = good;
+    if ((lookUp(requested, name) ?? null) !== value) continue;
+    const accepted = lookUp(lastAccepted, name);
+    if (accepted === undefined) delete effective[name];
+    else effective[name] = accepted;
   }
   return effective;
 }
 
-/** Rejections that still say something about what is wanted: a new value gets a new chance. */
-export function currentRejections(wanted: Parameters, history: ParameterHistory): ParameterHistory["rejected"] {
+/** The rejections of values that are still requested; another value is tried again. */
+export function currentRejections(requested: Parameters, history: ParameterHistory): ParameterHistory["rejected"] {
   return Object.fromEntries(
-    Object.entries(history.rejected).filter(([name, { value }]) => (lookUp(wanted, name) ?? null) === value),
+    Object.entries(history.rejected).filter(([name, { value }]) => (lookUp(requested, name) ?? null) === value),
   );
 }
 
 /**
- * After a start with `tried` failed in these words: the changes since the last good start are to blame, or those among
- * them that the words name. Undefined when nothing changed: then it is something else.
+ * Rejects the parameters at fault for a failed start: those changed since the last successful start, or the ones among
+ * them that the message names. Undefined if nothing changed, so that no parameter is at fault.
  */
 export function rejectChanges(
   tried: Parameters,
   history: ParameterHistory,
   { message, parameter }: { readonly message: string; readonly parameter: string | undefined },
 ): ParameterHistory | undefined {
-  const names = new Set([...Object.keys(tried), ...Object.keys(history.lastGood)]);
-  const changed = [...names].filter((name) => lookUp(tried, name) !== lookUp(history.lastGood, name));
+  const names = new Set([...Object.keys(tried), ...Object.keys(history.lastAccepted)]);
+  const changed = [...names].filter((name) => lookUp(tried, name) !== lookUp(history.lastAccepted, name));
   if (changed.length === 0) return undefined;
-  // work_mem is no word of a refusal of maintenance_work_mem.
-  const words = new Set(message.split(/[^\w.-]+/).map((word) => word.replace(/[.-]+$/, "")));
-  const named = changed.filter((name) => name === parameter || words.has(name));
-  const blamed = named.length > 0 ? named : changed;
+  // Whole names: a refusal of maintenance_work_mem does not name work_mem.
+  const namesInMessage = new Set(message.split(/[^\w.-]+/).map((word) => word.replace(/[.-]+$/, "")));
+  const named = changed.filter((name) => name === parameter || namesInMessage.has(name));
+  const suspects = named.length > 0 ? named : changed;
   const rejected = Object.fromEntries(
-    blamed.map((name) => [name, { value: lookUp(tried, name) ?? null, reason: message }]),
+    suspects.map((name) => [name, { value: lookUp(tried, name) ?? null, reason: message }]),
   );
-  return { lastGood: history.lastGood, rejected: { ...history.rejected, ...rejected } };
+  return { lastAccepted: history.lastAccepted, rejected: { ...history.rejected, ...rejected } };
 }

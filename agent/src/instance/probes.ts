@@ -1,170 +1,179 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DrivenInstance, EngineDriver, RoomOnDisk } from "../engines/engine-driver.ts";
 import { roleOf } from "../engines/members.ts";
-import type { Quiet } from "../right/quiet.ts";
+import type { ReplicationSilence } from "../primary-lease/replication-silence.ts";
 import { checkCollations } from "./collation-check.ts";
-import type { DiskRoom } from "./disk-room.ts";
+import type { DiskGuard } from "./disk-guard.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import { listenerCheck, missingListeners } from "./listener-check.ts";
 import type { MemoryWatch } from "./memory-watch.ts";
 import type { ServerCertificate } from "./server-certificate.ts";
 import { storageCheck } from "./storage-check.ts";
-import { verdictOf } from "./verdict.ts";
+import { explain } from "./engine-messages.ts";
 
 export interface ProbesDeps {
   readonly status: InstanceStatus;
-  /** What runs and takes connections, as far as is known; undefined when nothing does. */
+  /** The running engine that accepts connections; undefined without one. */
   readonly target: () => DrivenInstance | undefined;
   readonly certificate: ServerCertificate;
   readonly memory: MemoryWatch;
-  /** The engine does not listen somewhere, and could by now. */
+  /** Called if the engine could bind an address that it does not listen on. */
   readonly onListenerFree: () => void;
-  readonly room: Pick<DiskRoom, "look" | "blocked" | "level">;
-  /** CPU time in milliseconds of the engine's first thread; undefined where nothing says it. */
+  readonly diskGuard: Pick<DiskGuard, "check" | "blocked" | "level">;
+  /** CPU time of the engine's first thread in milliseconds; undefined if the keeper reports none. */
   readonly engineCpuMs: () => Promise<number | undefined>;
-  /** Something else is kept from clients than before. */
+  /** Called if the block of writes or clients has changed. */
   readonly onBlockChanged: () => void;
   readonly monotonicMs: () => number;
-  readonly quiet: Pick<Quiet, "note">;
+  readonly replicationSilence: Pick<ReplicationSilence, "record">;
 }
 
 /**
- * Looks at the engine, its disk, its memory and its certificate, each in a loop of its own: one that hangs hides none
- * of the others.
+ * Runs the health checks of the engine, its disk, memory, listeners, collations and certificate, each in a loop of its
+ * own, so that one that hangs delays no other.
  */
 export interface Probes {
   run(signal: AbortSignal): Promise<void>;
-  /** The next look at the engine is due now. */
-  hurry(): void;
-  /** Has the engine answered nobody for some seconds, or does it not start? A full disk does not count. */
-  isSilent(): boolean;
+  /** Runs all checks now. */
+  probeNow(): void;
+  /** True if the engine has not responded for some seconds or does not start. A full disk does not count. */
+  isUnresponsive(): boolean;
 }
 
-const livenessEveryMs = 5_000;
-/** Others wait for a verdict on a member's engine. */
-const memberEveryMs = 1_000;
-/** Longer than a pause that is nothing, with the look that comes upon it. */
-const silentAfterMs = 5_000;
-/** From here on a start that fails is the disk's. */
+const livenessIntervalMs = 5_000;
+/** A failover waits for this check of a member. */
+const memberIntervalMs = 1_000;
+/** Longer than a harmless pause plus one check. */
+const unresponsiveAfterMs = 5_000;
+/** From this level on, a failing start is attributed to the disk. */
 const fullLevel = 95;
 const livenessTimeoutMs = 3_000;
-const missesUntilUnhealthy = 2;
-/** With the look itself, and what it takes to tell, below the 15 s that users are promised. */
-const sharedStorageEveryMs = 10_000;
-/** One call tells how full it is. */
-const ownStorageEveryMs = 1_000;
-/** A fast writer has the last twentieth of a small disk within a second. */
-const lowStorageEveryMs = 100;
-/** The log of a fast writer grows by some hundred megabytes a second. */
-const roomEveryMs = 200;
-const memoryEveryMs = 5_000;
-/** A look that ends before says nothing of what the engine does. */
-const leastLookMs = 500;
-/** Of a CPU: an idle engine takes a hundredth, and one that others crowd out still more than this. */
-const workingShare = 0.05;
-const busyWords =
-  "The engine works on one command and answers nobody else until it is done: KEYS, SORT, a script or another that goes over much data. It ends by itself, or with a stop of the service.";
-const listenersEveryMs = 10_000;
-const certificateEveryMs = 5_000;
-/** Libraries change with the image only; users may come to depend on one at any time. */
-const collationsEveryMs = 300_000;
+const failureThreshold = 2;
+/** Together with the check and the report, below the 15 s that the documentation promises. */
+const sharedStorageIntervalMs = 10_000;
+/** One system call measures it. */
+const ownStorageIntervalMs = 1_000;
+/** A fast writer can fill the last 5% of a small disk within a second. */
+const lowStorageIntervalMs = 100;
+/** A fast writer produces hundreds of megabytes of log a second. */
+const reclaimIntervalMs = 200;
+const memoryIntervalMs = 5_000;
+/** A shorter check does not show whether the engine is busy. */
+const minProbeMs = 500;
+/** Share of a CPU. An idle engine takes a hundredth, and a busy one on an overcommitted host still more than this. */
+const busyCpuShare = 0.05;
+const busyMessage =
+  "The engine is busy with one command (such as KEYS, SORT or a script over much data) and responds to no other until " +
+  "that ends. It ends by itself, or when the service is stopped.";
+const listenersIntervalMs = 10_000;
+const certificateIntervalMs = 5_000;
+/** Libraries change only with the image, but users may use another one at any time. */
+const collationsIntervalMs = 300_000;
 
-interface Work {
+interface CpuSample {
   readonly cpuMs: number;
   readonly atMs: number;
 }
 
 export function createProbes(deps: ProbesDeps): Probes {
-  const { status, target, certificate, memory, onListenerFree, room, onBlockChanged } = deps;
+  const { status, target, certificate, memory, onListenerFree, diskGuard, onBlockChanged } = deps;
   let misses = 0;
-  let answeredMs = deps.monotonicMs();
+  let respondedMs = deps.monotonicMs();
   let wake = new AbortController();
-  let storageEveryMs = sharedStorageEveryMs;
+  let storageIntervalMs = sharedStorageIntervalMs;
   let space: RoomOnDisk | undefined;
 
-  async function lookAtEngine(signal: AbortSignal): Promise<void> {
+  async function checkEngine(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) {
       misses = 0;
-      answeredMs = deps.monotonicMs();
+      respondedMs = deps.monotonicMs();
       return;
     }
-    const look = status.looks();
-    const work = await startedWork(engine.driver);
+    const number = status.startObservation();
+    const sample = await sampleCpu(engine.driver);
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(livenessTimeoutMs)]);
-      const observation = await inTime(engine.driver.observe(engine.instance, limit), limit);
+      const observation = await withinLimit(engine.driver.observe(engine.instance, limit), limit);
       if (target() === undefined) return;
       misses = 0;
-      if (observation.answered) answeredMs = deps.monotonicMs();
-      else if (await isAtWork(work)) return works();
-      for (const check of observation.checks) status.checked({ ...check, reason: verdictOf(check.reason).reason });
+      if (observation.answered) respondedMs = deps.monotonicMs();
+      else if (await isBusy(sample)) return reportBusy();
+      for (const check of observation.checks) status.setCheck({ ...check, reason: explain(check.reason).reason });
       if (!observation.checks.some(({ name }) => name === "liveness")) {
-        status.checked({ name: "liveness", status: "healthy", reason: "" });
+        status.setCheck({ name: "liveness", status: "healthy", reason: "" });
       }
-      // What it was found to be as a replica is over.
-      if (observation.replication?.role === "primary") status.dropChecks("replication");
-      const { replication: told } = observation;
-      if (told?.role === "replica" && told.received !== undefined) deps.quiet.note(told.received);
-      status.observed(observation, look);
+      // The replica's check does not apply to a primary.
+      if (observation.replication?.role === "primary") status.removeChecks("replication");
+      const { replication: replica } = observation;
+      if (replica?.role === "replica" && replica.received !== undefined)
+        deps.replicationSilence.record(replica.received);
+      status.setObservation(observation, number);
     } catch (error) {
       if (target() === undefined || signal.aborted) return;
-      if (await isAtWork(work)) return works();
+      if (await isBusy(sample)) return reportBusy();
       misses += 1;
-      const { kind, reason } = verdictOf((error as Error).message);
-      // A verdict of its own needs no second look; a single miss may be chance.
-      if (kind === "other" && misses < missesUntilUnhealthy) return;
-      const words = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
-      status.checked({ name: "liveness", status: "unhealthy", reason: words });
+      const { kind, reason } = explain((error as Error).message);
+      // A known cause is reported at once; a single unexplained failure may be chance.
+      if (kind === "other" && misses < failureThreshold) return;
+      const message = kind === "other" ? `The engine did not take a write: ${reason}` : reason;
+      status.setCheck({ name: "liveness", status: "unhealthy", reason: message });
     }
   }
 
-  /** CPU time of an engine that answers in turn, as its look begins. */
-  async function startedWork({ answersInTurn }: EngineDriver): Promise<Work | undefined> {
+  /** CPU time of a single-threaded engine at the start of a check. */
+  async function sampleCpu({ answersInTurn }: EngineDriver): Promise<CpuSample | undefined> {
     const cpuMs = answersInTurn === true ? await deps.engineCpuMs() : undefined;
     return cpuMs === undefined ? undefined : { cpuMs, atMs: deps.monotonicMs() };
   }
 
-  /** Has the engine worked all through a look that it did not answer? One that stands still, or waits for its disk, has not. */
-  async function isAtWork(since: Work | undefined): Promise<boolean> {
+  /**
+   * True if the engine was busy during a check that it did not answer. A stopped engine, or one that waits for its
+   * disk, uses no CPU.
+   */
+  async function isBusy(since: CpuSample | undefined): Promise<boolean> {
     if (since === undefined || target() === undefined) return false;
     const cpuMs = await deps.engineCpuMs();
     const passedMs = deps.monotonicMs() - since.atMs;
-    return cpuMs !== undefined && passedMs >= leastLookMs && (cpuMs - since.cpuMs) / passedMs >= workingShare;
+    return cpuMs !== undefined && passedMs >= minProbeMs && (cpuMs - since.cpuMs) / passedMs >= busyCpuShare;
   }
 
-  function works(): void {
+  function reportBusy(): void {
     misses = 0;
-    answeredMs = deps.monotonicMs();
-    for (const name of ["liveness", "commands"]) status.checked({ name, status: "degraded", reason: busyWords });
+    respondedMs = deps.monotonicMs();
+    for (const name of ["liveness", "commands"]) status.setCheck({ name, status: "degraded", reason: busyMessage });
   }
 
-  async function lookAtListeners(signal: AbortSignal): Promise<void> {
+  async function checkListeners(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) return;
     const missing = await missingListeners(engine, signal).catch(() => undefined);
     if (missing === undefined || target() === undefined) return;
-    status.checked(listenerCheck(missing));
+    status.setCheck(listenerCheck(missing));
     if (missing.some(({ why }) => why === "free")) onListenerFree();
   }
 
-  async function lookAtDisk(signal: AbortSignal): Promise<void> {
+  async function checkDisk(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) return;
     const { spec, paths } = engine.instance;
     try {
-      const frees = engine.driver.freesWhenBlocked ?? false;
-      const { space: measured, isOther } = await room.look(paths.data, spec, { frees }, signal);
+      const acceptsDeletes = engine.driver.freesWhenBlocked ?? false;
+      const { space: measured, blockChanged } = await diskGuard.check(paths.data, spec, { acceptsDeletes }, signal);
       space = measured;
-      // Before the size: a disk that is told to have grown is not as full any more.
-      status.fills(room.level, room.blocked.writes);
+      // Set before the size: an enlarged disk is no longer as full.
+      status.setStorageLevel(diskGuard.level, diskGuard.blocked.writes);
       status.measured({ ...measured, totalBytes: measured.diskBytes });
-      if (isOther) onBlockChanged();
-      status.checked(storageCheck(measured, { blocked: room.blocked, role: roleOf(spec), frees }));
-      storageEveryMs = !measured.own ? sharedStorageEveryMs : room.level === 0 ? ownStorageEveryMs : lowStorageEveryMs;
+      if (blockChanged) onBlockChanged();
+      status.setCheck(storageCheck(measured, { blocked: diskGuard.blocked, role: roleOf(spec), acceptsDeletes }));
+      storageIntervalMs = !measured.own
+        ? sharedStorageIntervalMs
+        : diskGuard.level === 0
+          ? ownStorageIntervalMs
+          : lowStorageIntervalMs;
     } catch (error) {
       if (signal.aborted) return;
-      status.checked({
+      status.setCheck({
         name: "storage",
         status: "unhealthy",
         reason: `The disk does not answer: ${(error as Error).message}`,
@@ -172,69 +181,69 @@ export function createProbes(deps: ProbesDeps): Probes {
     }
   }
 
-  async function freeRoom(signal: AbortSignal): Promise<void> {
+  async function reclaimSpace(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine?.driver.freeRoom === undefined || space === undefined) return;
-    // One that does not answer is the look's to tell.
+    // The liveness check reports an engine that does not respond.
     await engine.driver.freeRoom(engine.instance, space, signal).catch(() => undefined);
   }
 
-  /** Every time, so that no end is missed; told while there is an engine. */
-  async function lookAtMemory(): Promise<void> {
+  /** Runs without an engine as well, so that no kill is missed; reported only with one. */
+  async function checkMemory(): Promise<void> {
     const check = await memory.check();
-    if (target() !== undefined) status.checked(check);
+    if (target() !== undefined) status.setCheck(check);
   }
 
-  async function lookAtCertificate(): Promise<void> {
-    if (target() !== undefined) status.checked(certificate.check());
+  async function checkCertificate(): Promise<void> {
+    if (target() !== undefined) status.setCheck(certificate.check());
   }
 
-  async function lookAtCollations(signal: AbortSignal): Promise<void> {
+  async function updateCollations(signal: AbortSignal): Promise<void> {
     const engine = target();
     if (engine === undefined) return;
-    const look = await checkCollations(engine.driver, engine.instance, signal);
-    if (look !== undefined && target() !== undefined) status.ordersTexts(look);
+    const number = await checkCollations(engine.driver, engine.instance, signal);
+    if (number !== undefined && target() !== undefined) status.setCollations(number);
   }
 
   async function every(
     ms: number | (() => number),
-    look: (signal: AbortSignal) => Promise<void>,
+    number: (signal: AbortSignal) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
     while (!signal.aborted) {
-      await look(signal);
-      const hurried = AbortSignal.any([signal, wake.signal]);
-      await sleep(typeof ms === "number" ? ms : ms(), undefined, { signal: hurried }).catch(() => undefined);
+      await number(signal);
+      const woken = AbortSignal.any([signal, wake.signal]);
+      await sleep(typeof ms === "number" ? ms : ms(), undefined, { signal: woken }).catch(() => undefined);
     }
   }
 
   const isMember = () => target()?.instance.spec.replication !== undefined;
 
   return {
-    isSilent() {
-      if (status.state === "failed") return room.level < fullLevel;
-      return target() !== undefined && deps.monotonicMs() - answeredMs > silentAfterMs;
+    isUnresponsive() {
+      if (status.state === "failed") return diskGuard.level < fullLevel;
+      return target() !== undefined && deps.monotonicMs() - respondedMs > unresponsiveAfterMs;
     },
     async run(signal) {
       await Promise.all([
-        every(() => (isMember() ? memberEveryMs : livenessEveryMs), lookAtEngine, signal),
-        every(listenersEveryMs, lookAtListeners, signal),
-        every(() => storageEveryMs, lookAtDisk, signal),
-        every(roomEveryMs, freeRoom, signal),
-        every(memoryEveryMs, lookAtMemory, signal),
-        every(certificateEveryMs, lookAtCertificate, signal),
-        every(collationsEveryMs, lookAtCollations, signal),
+        every(() => (isMember() ? memberIntervalMs : livenessIntervalMs), checkEngine, signal),
+        every(listenersIntervalMs, checkListeners, signal),
+        every(() => storageIntervalMs, checkDisk, signal),
+        every(reclaimIntervalMs, reclaimSpace, signal),
+        every(memoryIntervalMs, checkMemory, signal),
+        every(certificateIntervalMs, checkCertificate, signal),
+        every(collationsIntervalMs, updateCollations, signal),
       ]);
     },
-    hurry() {
+    probeNow() {
       wake.abort();
       wake = new AbortController();
     },
   };
 }
 
-/** A driver that does not listen to its signal must not hold the probe up. */
-function inTime<T>(work: Promise<T>, limit: AbortSignal): Promise<T> {
+/** Rejects at the limit even if a driver ignores its signal. */
+function withinLimit<T>(work: Promise<T>, limit: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     limit.addEventListener("abort", () => reject(new Error("no answer in time")), { once: true });
     work.then(resolve, reject);

@@ -3,21 +3,21 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
 import type { EngineProcess } from "./engine-process.ts";
 import type { InstanceStatus } from "./instance-status.ts";
-import { listenerCheck, listenerWords, missingListeners } from "./listener-check.ts";
-import { verdictOf } from "./verdict.ts";
+import { listenerCheck, listenerMessage, missingListeners } from "./listener-check.ts";
+import { explain } from "./engine-messages.ts";
 
-/** An engine's way from its start to what may be called running. */
+/** Waits until a started engine may be reported as running. */
 export interface Readiness {
-  /** Waits as long as the signal lets it: an engine that recovers is never hurried. */
+  /** Waits until the signal: an engine that recovers is never interrupted. */
   untilReady(driven: DrivenInstance, limit: AbortSignal): Promise<void>;
   /**
-   * What is told with new settings is what the engine says after it took them. A look that fails is the probe's to
-   * tell, after a few more that may only have come in a bad moment.
+   * Observes the engine after it applied new settings, so that both are reported together. The probes report a failure
+   * if it persists.
    */
   observe(driven: DrivenInstance, changed: AbortSignal): Promise<void>;
   /**
-   * Calls an engine running that is ready; answers why not, in words for users. Clients come by each address that the
-   * service's names lead to: with one missing it does not run, whoever gets in by the others.
+   * Reports a ready engine as running, or returns a message for users why it is not. Clients use every address of the
+   * service, so an engine that misses one does not count as running.
    */
   becomeRunning(driven: DrivenInstance, changed: AbortSignal): Promise<string | undefined>;
 }
@@ -29,7 +29,7 @@ export interface ReadinessDeps {
 }
 
 const readyRetryMs = 500;
-const longestRetryMs = 30_000;
+const maxRetryMs = 30_000;
 const observeTimeoutMs = 3_000;
 const observeRetryMs = 100;
 
@@ -41,21 +41,21 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
       for (;;) {
         try {
           limit.throwIfAborted();
-          await process.accompanied(driven, limit, (until) => driver.ready(instance, until));
+          await process.whileCompanionsRun(driven, limit, (until) => driver.ready(instance, until));
           return;
         } catch (error) {
           limit.throwIfAborted();
-          // What keeps a companion from starting is most often who has its address: it is of no use before that is
+          // A companion most often fails to start because its address is taken, so it is retried once the address is
           // free.
-          const missing = process.isAccompanied(driven) ? undefined : await missingListeners(driven, limit);
-          const words =
-            missing === undefined || missing.length === 0 ? (error as Error).message : listenerWords(missing);
-          status.become("starting", verdictOf(words).reason);
-          const isUseful = missing?.every(({ why }) => why === "free") === true;
-          await sleep(isUseful ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
-          if (!isUseful) continue;
-          companionRetryMs = Math.min(2 * companionRetryMs, longestRetryMs);
-          await process.accompany(driver, instance);
+          const missing = process.companionsRun(driven) ? undefined : await missingListeners(driven, limit);
+          const message =
+            missing === undefined || missing.length === 0 ? (error as Error).message : listenerMessage(missing);
+          status.become("starting", explain(message).reason);
+          const canBind = missing?.every(({ why }) => why === "free") === true;
+          await sleep(canBind ? companionRetryMs : readyRetryMs, undefined, { signal: limit });
+          if (!canBind) continue;
+          companionRetryMs = Math.min(2 * companionRetryMs, maxRetryMs);
+          await process.ensureCompanions(driver, instance);
         }
       }
     },
@@ -63,9 +63,9 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
       const limit = AbortSignal.any([changed, AbortSignal.timeout(observeTimeoutMs)]);
       try {
         for (;;) {
-          const look = status.looks();
+          const number = status.startObservation();
           const observation = await driver.observe(instance, limit);
-          status.observed(observation, look);
+          status.setObservation(observation, number);
           if (observation.version !== "") return;
           await sleep(observeRetryMs, undefined, { signal: limit });
         }
@@ -75,14 +75,14 @@ export function createReadiness({ process, status, log }: ReadinessDeps): Readin
     },
     async becomeRunning(driven, changed) {
       const missing = await missingListeners(driven, changed);
-      status.checked(listenerCheck(missing));
+      status.setCheck(listenerCheck(missing));
       if (missing.length > 0) {
-        const words = listenerWords(missing);
-        status.become("starting", words);
-        return words;
+        const message = listenerMessage(missing);
+        status.become("starting", message);
+        return message;
       }
       status.become("running");
-      status.checked({ name: "liveness", status: "healthy", reason: "" });
+      status.setCheck({ name: "liveness", status: "healthy", reason: "" });
       return undefined;
     },
   };

@@ -5,50 +5,50 @@ import type { EngineProcess } from "./engine-process.ts";
 import type { InstanceStatus } from "./instance-status.ts";
 import type { Readiness } from "./readiness.ts";
 
-/** The engine that may be asked to work: it took a write since its start or its adoption, and has not ended since. */
+/** The engine that is ready for tasks: it has accepted a write since its start or adoption, and has not ended. */
 export interface ReadyEngine {
-  /** Undefined while there is none. */
-  now(): DrivenInstance | undefined;
-  /** Waits until the engine that runs is ready, and finishes what it needs before it is called running. */
-  become(driven: DrivenInstance, options: { readonly isNew: boolean }, changed: AbortSignal): Promise<void>;
-  /** The engine that runs now is ready, with these settings. */
-  hold(driven: DrivenInstance): void;
-  /** The engine is about to stop, or to be started. */
-  drop(): void;
+  /** The ready engine; undefined without one. */
+  current(): DrivenInstance | undefined;
+  /** Waits until the running engine is ready, and completes what must precede the state "running". */
+  awaitReady(driven: DrivenInstance, options: { readonly isNew: boolean }, changed: AbortSignal): Promise<void>;
+  /** Sets the running engine as ready, with these settings. */
+  set(driven: DrivenInstance): void;
+  /** Clears it, before the engine is stopped or started. */
+  clear(): void;
 }
 
 export interface ReadyEngineDeps {
   readonly process: Pick<EngineProcess, "lifetime">;
   readonly readiness: Pick<Readiness, "untilReady" | "observe">;
   readonly dataVersion: Pick<DataVersion, "finish">;
-  readonly status: Pick<InstanceStatus, "ordersTexts">;
+  readonly status: Pick<InstanceStatus, "setCollations">;
 }
 
 export function createReadyEngine({ process, readiness, dataVersion, status }: ReadyEngineDeps): ReadyEngine {
   let ready: { readonly lifetime: AbortSignal; readonly driven: DrivenInstance } | undefined;
 
   return {
-    now: () => (ready === undefined || ready.lifetime.aborted ? undefined : ready.driven),
-    async become(driven, { isNew }, changed) {
+    current: () => (ready === undefined || ready.lifetime.aborted ? undefined : ready.driven),
+    async awaitReady(driven, { isNew }, changed) {
       const lifetime = process.lifetime();
       await readiness.untilReady(driven, AbortSignal.any([changed, lifetime]));
       ready = { lifetime, driven };
       try {
         await readiness.observe(driven, changed);
         await dataVersion.finish(driven, changed);
-        // Before it is called running: a trial of another image over the data waits for this verdict.
+        // Checked before the state "running": an image canary over existing data waits for this result.
         const collation = isNew ? undefined : await checkCollations(driven.driver, driven.instance, changed);
-        if (collation !== undefined) status.ordersTexts(collation);
+        if (collation !== undefined) status.setCollations(collation);
       } catch (error) {
-        // The next round does all of this again: an engine that is left ready is refreshed, and called running.
+        // The next reconcile repeats all of this, since a ready engine would only be refreshed.
         ready = undefined;
         throw error;
       }
     },
-    hold(driven) {
+    set(driven) {
       ready = { lifetime: process.lifetime(), driven };
     },
-    drop() {
+    clear() {
       ready = undefined;
     },
   };

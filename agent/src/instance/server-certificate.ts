@@ -9,33 +9,34 @@ import { agentMethods, type ControllerChannel } from "@holdfast/mtls/controller-
 import { endOf, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 import { pemOf } from "@holdfast/mtls/pem.ts";
 
-/** The engine's own certificate: server.key, server.crt and ca.crt, swapped together. */
+/** The engine's server certificate: server.key, server.crt and ca.crt, replaced atomically. */
 export interface ServerCertificate {
   /**
-   * Gets one when there is none, when two thirds of its life are over, or when the authorities changed; true when the
-   * files changed. Waits for a controller only when there is none that is good; rejects when the controller refuses.
-   * `forMembers`: one that other members do not take is replaced as soon as a controller is there.
+   * Issues a certificate if there is none, once two thirds of its lifetime have passed, or if the authorities changed;
+   * returns true if the files changed. It waits for a controller only without a valid certificate, and rejects if the
+   * controller refuses. With `forMembers`, a certificate that other members do not accept is replaced as soon as a
+   * controller is connected.
    */
   ensure(signal: AbortSignal, options?: { readonly forMembers?: boolean }): Promise<boolean>;
-  /** When to call ensure again; undefined before the first. */
+  /** Time of the next renewal in milliseconds since 1970; undefined before the first certificate. */
   readonly renewalAt: number | undefined;
-  /** Of the authorities by which it was issued; 0 without one. */
+  /** Generation of the authorities that issued it; 0 without one. */
   readonly authorityGeneration: number;
   check(): EngineCheck;
 }
 
 export interface ServerCertificateDeps {
-  /** The link that the engine's settings name; the files are in a directory beside it. */
+  /** Symbolic link that the engine's settings name. Its target is a directory beside it. */
   readonly path: string;
   readonly channel: () => ControllerChannel | undefined;
   readonly connected: (signal: AbortSignal) => Promise<ControllerChannel>;
-  /** Of the authorities that the machine knows. */
+  /** Generation of the machine's newest authorities. */
   readonly authorityGeneration: () => number;
   readonly now: () => number;
 }
 
 interface Facts {
-  /** Other members of the service take it for this one's. */
+  /** It names this member, so other members accept it. */
   readonly forMembers?: boolean;
   readonly issuedAt: number;
   readonly notAfter: number;
@@ -70,16 +71,16 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
     facts = issued;
   }
 
-  /** The link moves once all files are there: key and certificate always belong together. */
+  /** The link is switched once all files exist, so key and certificate always match. */
   async function swap(files: readonly (readonly [name: string, content: string])[]): Promise<void> {
     const home = dirname(path);
-    const fresh = `tls-${now()}`;
-    await mkdir(join(home, fresh), { recursive: true, mode: 0o750 });
-    await Promise.all(files.map(([name, content]) => writeDurably(join(home, fresh, name), content, 0o640)));
+    const target = `tls-${now()}`;
+    await mkdir(join(home, target), { recursive: true, mode: 0o750 });
+    await Promise.all(files.map(([name, content]) => writeDurably(join(home, target, name), content, 0o640)));
     await rm(`${path}.new`, { force: true });
-    await symlink(fresh, `${path}.new`);
+    await symlink(target, `${path}.new`);
     await rename(`${path}.new`, path);
-    const old = (await readdir(home)).filter((name) => /^tls-\d+$/.test(name) && name !== fresh);
+    const old = (await readdir(home)).filter((name) => /^tls-\d+$/.test(name) && name !== target);
     for (const name of old) await rm(join(home, name), { recursive: true });
   }
 
@@ -99,9 +100,9 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
         const stored = await readIfThere(join(path, "facts.json"));
         if (stored !== undefined) facts = JSON.parse(stored.toString("utf8")) as Facts;
       }
-      const isGood = facts !== undefined && facts.notAfter > now();
-      if (facts !== undefined && isGood && dueAt(facts) > now()) return false;
-      const connection = isGood ? channel() : await connected(signal);
+      const isValid = facts !== undefined && facts.notAfter > now();
+      if (facts !== undefined && isValid && dueAt(facts) > now()) return false;
+      const connection = isValid ? channel() : await connected(signal);
       if (connection === undefined) return false;
       try {
         await issue(connection);
@@ -109,19 +110,18 @@ export function createServerCertificate(deps: ServerCertificateDeps): ServerCert
         return true;
       } catch (error) {
         refusal = (error as Error).message;
-        if (!isGood) throw error;
+        if (!isValid) throw error;
         return false;
       }
     },
     check() {
-      const because = refusal === "" ? "" : ` (${refusal})`;
+      const suffix = refusal === "" ? "" : ` (${refusal})`;
       if (facts === undefined)
-        return { name: "certificate", status: "unhealthy", reason: `There is none yet${because}.` };
+        return { name: "certificate", status: "unhealthy", reason: `There is none yet${suffix}.` };
       const { issuedAt, notAfter } = facts;
-      if (notAfter <= now()) return { name: "certificate", status: "unhealthy", reason: `It has ended${because}.` };
+      if (notAfter <= now()) return { name: "certificate", status: "unhealthy", reason: `It has ended${suffix}.` };
       const late = now() > issuedAt + ((notAfter - issuedAt) * 5) / 6;
-      if (late)
-        return { name: "certificate", status: "degraded", reason: `It ends soon and is not renewed${because}.` };
+      if (late) return { name: "certificate", status: "degraded", reason: `It ends soon and is not renewed${suffix}.` };
       return { name: "certificate", status: "healthy", reason: "" };
     },
   };

@@ -5,15 +5,15 @@ import type { EngineProcess } from "./engine-process.ts";
 import type { DataVersion } from "./data-version.ts";
 import type { MemberData } from "./member-data.ts";
 
-/** Why an engine that runs has to end before it can be as wanted. */
+/** The reason why a running engine must stop before the machine can match its settings. */
 export interface StopReason {
   readonly kind: "follow" | "restore" | "version" | "restart";
-  readonly logged: string;
-  /** For users. */
-  readonly words: string;
+  readonly logMessage: string;
+  /** Message for users. */
+  readonly message: string;
 }
 
-interface Seen {
+interface StopChecks {
   readonly process: Pick<EngineProcess, "status">;
   readonly members: Pick<MemberData, "mustStop">;
   readonly restores: Pick<Restores, "isPending">;
@@ -21,23 +21,23 @@ interface Seen {
   readonly applied: Pick<AppliedSettings, "restartCount">;
 }
 
-/** The first reason that holds; undefined for an engine that may go on. */
-export async function whyStop(
+/** Returns the first reason that applies; undefined if the engine may keep running. */
+export async function stopReason(
   { driver, instance }: DrivenInstance,
-  { process, members, restores, dataVersion, applied }: Seen,
+  { process, members, restores, dataVersion, applied }: StopChecks,
 ): Promise<StopReason | undefined> {
   const { spec, paths } = instance;
   if (await members.mustStop(driver, instance))
     return {
       kind: "follow",
-      logged: "engine stops to follow another",
-      words: "It is to follow another primary.",
+      logMessage: "engine stops to follow another",
+      message: "It is to follow another primary.",
     };
   if (await restores.isPending(spec, paths.data))
-    return { kind: "restore", logged: "engine stops for other data", words: "Its data is replaced." };
+    return { kind: "restore", logMessage: "engine stops for other data", message: "Its data is replaced." };
   if (await dataVersion.mustStop(driver, instance))
-    return { kind: "version", logged: "engine stops for another version", words: "It is to be another version." };
+    return { kind: "version", logMessage: "engine stops for another version", message: "It is to be another version." };
   if (spec.restartCount > applied.restartCount(spec) || process.status?.state === "stopping")
-    return { kind: "restart", logged: "engine restarts", words: "A restart was asked for." };
+    return { kind: "restart", logMessage: "engine restarts", message: "A restart was requested." };
   return undefined;
 }

@@ -3,26 +3,25 @@ import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { roleOf } from "../engines/members.ts";
 import type { DiskSpace } from "../os/disk-space.ts";
-import { type StorageLevel, storageLevelOf } from "./storage-level.ts";
 
-/** What is kept from clients while a disk is nearly full. */
+/** The restrictions on clients while the disk is nearly full. */
 export interface Blocked {
   readonly writes: boolean;
-  /** Nobody is admitted at all. */
+  /** No client is admitted. */
   readonly clients: boolean;
 }
 
 /**
- * Stops writes before a disk is so full that the engine ends, with or without a controller; an agent that comes after
- * knows of it.
+ * Blocks writes before the disk is so full that the engine ends, with or without a controller. The block is stored on
+ * disk for the next agent.
  */
 export interface WriteBlock {
   load(): Promise<void>;
   /**
-   * Judges the disk anew; true when something else is kept from clients than before. `frees`: of an engine that takes deletions while its
-   * writes are blocked, so that clients stay.
+   * Updates the block; returns true if it changed. With `acceptsDeletes` the engine accepts deletions while writes are
+   * blocked, so clients stay admitted.
    */
-  look(space: DiskSpace, spec: InstanceSpec, options?: { readonly frees?: boolean }): Promise<boolean>;
+  check(space: DiskSpace, spec: InstanceSpec, options?: { readonly acceptsDeletes?: boolean }): Promise<boolean>;
   readonly blocked: Blocked;
   readonly level: StorageLevel;
 }
@@ -41,18 +40,18 @@ export function createWriteBlock({ stateDir, now }: { stateDir: string; now: () 
       if (bytes !== undefined)
         ({ level, blocked } = JSON.parse(bytes.toString("utf8")) as Pick<WriteBlock, "level" | "blocked">);
     },
-    async look(space, spec, { frees = false } = {}) {
+    async check(space, spec, { acceptsDeletes = false } = {}) {
       const next = storageLevelOf(space, level);
       const isAllowed = Number(spec.writesAllowedUntilMs) > now();
-      // A replica takes no writes but its primary's, and ends for nothing those who only read.
+      // A replica accepts no writes of clients, so its readers are not interrupted.
       const writes = !isAllowed && next >= blockedAt && roleOf(spec) !== "replica";
-      const clients = !isAllowed && next >= closedAt && !frees;
-      const isOther = writes !== blocked.writes || clients !== blocked.clients;
-      if (!isOther && next === level) return false;
+      const clients = !isAllowed && next >= closedAt && !acceptsDeletes;
+      const hasChanged = writes !== blocked.writes || clients !== blocked.clients;
+      if (!hasChanged && next === level) return false;
       [level, blocked] = [next, { writes, clients }];
-      // Beside the data disk, which has no room for it.
+      // Stored outside of the data disk, which is full.
       await writeDurably(file, JSON.stringify({ level, blocked }));
-      return isOther;
+      return hasChanged;
     },
     get blocked() {
       return blocked;
@@ -61,4 +60,21 @@ export function createWriteBlock({ stateDir, now }: { stateDir: string; now: () 
       return level;
     },
   };
+}
+
+/** Levels of disk use in percent. Users are warned at each; writes are blocked from 95 and clients from 99 on. */
+export const storageLevels = [0, 80, 85, 90, 95, 99] as const;
+export type StorageLevel = (typeof storageLevels)[number];
+
+/** Hysteresis in percent, so that a disk near a level does not change it again and again. */
+const slackPct = 2;
+
+/** Pure: the disk's level, given its previous one. */
+export function storageLevelOf(
+  { usedBytes, totalBytes }: Pick<DiskSpace, "usedBytes" | "totalBytes">,
+  before: StorageLevel,
+): StorageLevel {
+  const usedPct = totalBytes === 0 ? 0 : (usedBytes / totalBytes) * 100;
+  const reached = (level: StorageLevel) => usedPct >= level - (level <= before ? slackPct : 0);
+  return storageLevels.findLast((level) => level === 0 || reached(level)) ?? 0;
 }

@@ -28,7 +28,7 @@ const task = (id: string, generation = 1n) => ({
 const resultOf = (taskId: string) =>
   create(TaskResultSchema, { taskId, output: { case: "putEngineUser", value: { changed: true } } });
 
-test("an opened journal knows what was begun and what came of it", async () => {
+test("an opened journal has the started tasks and their outcomes", async () => {
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
   await journal.begin(task("b"));
@@ -43,7 +43,7 @@ test("an opened journal knows what was begun and what came of it", async () => {
   await again.close();
 });
 
-test("terms and generations only grow, over restarts too", async () => {
+test("terms and generations only grow, across restarts too", async () => {
   const journal = await openJournal(path, () => now);
   await journal.raiseTerm("service", 3n);
   await journal.raiseTerm("service", 2n);
@@ -57,7 +57,7 @@ test("terms and generations only grow, over restarts too", async () => {
   await again.close();
 });
 
-test("a forgotten task is unknown", async () => {
+test("a removed task is unknown", async () => {
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
   await journal.finish(resultOf("a"));
@@ -69,7 +69,7 @@ test("a forgotten task is unknown", async () => {
   await again.close();
 });
 
-test("an intent that nobody delivers again is forgotten a day after its deadline, a result is not", async () => {
+test("an intent is removed a day after its deadline, a result is not", async () => {
   const day = 86_400_000;
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
@@ -88,14 +88,14 @@ test("an intent that nobody delivers again is forgotten a day after its deadline
   await again.close();
 });
 
-test("a torn tail is cut at any byte, and what was whole before it stays", async () => {
+test("a tail torn at any byte is truncated, and complete records before it remain", async () => {
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
-  const whole = (await stat(path)).size;
+  const completeBytes = (await stat(path)).size;
   await journal.begin(task("b", 1n));
   await journal.close();
   const bytes = await readFile(path);
-  for (let end = whole; end < bytes.length; end++) {
+  for (let end = completeBytes; end < bytes.length; end++) {
     await writeFile(path, bytes.subarray(0, end));
     const cut = await openJournal(path, () => now);
     expect(cut.openTasks()).toEqual(["a"]);
@@ -107,7 +107,7 @@ test("a torn tail is cut at any byte, and what was whole before it stays", async
   }
 });
 
-test("junk behind the last record is cut", async () => {
+test("junk after the last record is truncated", async () => {
   const journal = await openJournal(path, () => now);
   await journal.begin(task("a"));
   await journal.close();
@@ -117,38 +117,35 @@ test("junk behind the last record is cut", async () => {
   await again.close();
 });
 
-test.skipIf(!asRoot)(
-  "what a full disk refused is told of once it is there, and nothing that follows is lost",
-  async () => {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "journal", directory]);
-    const filling = join(directory, "filling");
-    try {
-      const journal = await openJournal(path, () => now);
-      await journal.begin(task("a"));
-      await expect(writeFile(filling, "x".repeat(64 << 10))).rejects.toMatchObject({ code: "ENOSPC" });
-      // Half of the record has room in the last page.
-      await expect(journal.begin(task("b".repeat(8_000), 7n))).rejects.toMatchObject({ code: "ENOSPC" });
-      for (let times = 0; times < 2; times += 1)
-        await expect(journal.raiseTerm("service", 3n)).rejects.toMatchObject({ code: "ENOSPC" });
-      await rm(filling);
-      await journal.raiseTerm("service", 3n);
-      await journal.begin(task("c", 7n));
-      const again = await openJournal(path, () => now);
-      expect(again.terms.get("service")).toBe(3n);
-      expect(again.generation("service", "putEngineUser")).toBe(7n);
-      expect(again.openTasks()).toEqual(expect.arrayContaining(["a", "c"]));
-      await Promise.all([journal.close(), again.close()]);
-    } finally {
-      execFileSync("umount", ["--lazy", directory]);
-    }
-  },
-);
+test.skipIf(!asRoot)("an append refused by a full disk is repaired later, and no later record is lost", async () => {
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "journal", directory]);
+  const filling = join(directory, "filling");
+  try {
+    const journal = await openJournal(path, () => now);
+    await journal.begin(task("a"));
+    await expect(writeFile(filling, "x".repeat(64 << 10))).rejects.toMatchObject({ code: "ENOSPC" });
+    // Half of the record fits in the last page.
+    await expect(journal.begin(task("b".repeat(8_000), 7n))).rejects.toMatchObject({ code: "ENOSPC" });
+    for (let times = 0; times < 2; times += 1)
+      await expect(journal.raiseTerm("service", 3n)).rejects.toMatchObject({ code: "ENOSPC" });
+    await rm(filling);
+    await journal.raiseTerm("service", 3n);
+    await journal.begin(task("c", 7n));
+    const again = await openJournal(path, () => now);
+    expect(again.terms.get("service")).toBe(3n);
+    expect(again.generation("service", "putEngineUser")).toBe(7n);
+    expect(again.openTasks()).toEqual(expect.arrayContaining(["a", "c"]));
+    await Promise.all([journal.close(), again.close()]);
+  } finally {
+    execFileSync("umount", ["--lazy", directory]);
+  }
+});
 
-test.skipIf(!asRoot)("an agent comes up on a full disk, with an intent that is old", async () => {
+test.skipIf(!asRoot)("an agent starts on a full disk with an old intent", async () => {
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "journal", directory]);
   try {
     const journal = await openJournal(path, () => now);
-    // What says that it is forgotten needs more than the last page has left.
+    // The record of the removal needs more space than the last page has.
     await journal.begin(task("a".repeat(6_000)));
     await journal.close();
     await expect(writeFile(join(directory, "filling"), "x".repeat(64 << 10))).rejects.toMatchObject({ code: "ENOSPC" });

@@ -2,28 +2,33 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type TaskResult, TaskResultSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import { openRecordFile, readRecords } from "./record-file.ts";
 
-/** What this machine began, what it finished, and the highest term and generations that it saw. Survives kill -9. */
+/**
+ * Durable record of the machine's tasks: those started, those finished, and the highest term and generations seen.
+ * Survives kill -9.
+ */
 export interface Journal {
   /** Highest term by owner. */
   readonly terms: ReadonlyMap<string, bigint>;
-  /** Resolves when this term or a higher one is on the disk. */
+  /** Resolves once this term or a higher one is on disk. */
   raiseTerm(ownerId: string, term: bigint): Promise<void>;
-  /** Highest generation that was begun for a kind of task of this owner. */
+  /** Highest generation that was started for a kind of task of this owner. */
   generation(ownerId: string, kind: string): bigint;
-  /** Notes the intent and its generation; resolves when it is on the disk. It is kept until a day after the deadline. */
+  /**
+   * Records the intent and its generation; resolves once it is on disk. It is retained until a day after the deadline.
+   */
   begin(task: { id: string; ownerId: string; kind: string; generation: bigint; deadlineAt: number }): Promise<void>;
-  /** Raises a generation without an intent, for tasks that nobody records. */
+  /** Raises a generation without an intent, for tasks that are not durable. */
   raiseGeneration(ownerId: string, kind: string, generation: bigint): Promise<void>;
   finish(result: TaskResult): Promise<void>;
-  /** "unknown", "begun" without a result, or what came of it. */
+  /** Returns "unknown", "begun" (started, without a result), or the result. */
   outcome(taskId: string): "unknown" | "begun" | TaskResult;
-  /** The controller has the result on record: the task may be forgotten. */
+  /** The controller has stored the result, so the task may be removed. */
   forget(taskId: string): Promise<void>;
-  /** Results that no controller acknowledged yet. */
+  /** Results that no controller has acknowledged. */
   unacknowledged(): TaskResult[];
-  /** Ids of the tasks that are not forgotten. */
+  /** Ids of the tasks that have not been removed. */
   openTasks(): string[];
-  /** Writes nothing more, so that somebody else may, until it is reopened with all that the disk has then. */
+  /** Closes the file so that another agent can write it, until `reopen` reads what is on disk then. */
   suspend(): Promise<void>;
   reopen(): Promise<void>;
   close(): Promise<void>;
@@ -33,15 +38,15 @@ type Entry =
   | { readonly kind: "term"; readonly owner: string; readonly term: string }
   | { readonly kind: "generation"; readonly of: string; readonly generation: string }
   | { readonly kind: "intent"; readonly id: string; readonly deadlineAt: number }
-  /** `result` is the message in base64. */
+  /** `result` is the TaskResult message in base64. */
   | { readonly kind: "result"; readonly id: string; readonly result: string }
   | { readonly kind: "forgotten"; readonly id: string };
 
 const compactAtBytes = 256 << 10;
-/** No controller delivers a task after its deadline; the day is for clocks that differ. */
-const keptAfterDeadlineMs = 24 * 3_600_000;
+/** Controllers deliver no task after its deadline; the day allows for clocks that differ. */
+const retainedAfterDeadlineMs = 24 * 3_600_000;
 
-/** Reads what is there; a last record that was cut is left out. */
+/** Opens the journal. A truncated last record is dropped. */
 export async function openJournal(path: string, now: () => number): Promise<Journal> {
   let file = await openRecordFile<Entry>(path);
   const terms = new Map<string, bigint>();
@@ -49,16 +54,16 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   const intents = new Map<string, number>();
   const results = new Map<string, string>();
   let compactAbove = compactAtBytes;
-  /** The terms that are certain to be on the disk. */
-  let keptTerms = new Map<string, bigint>();
-  /** The disk did not take all that is known here: whatever is written next brings it along. */
-  let isAhead = false;
+  /** Terms that are certainly on disk. */
+  let durableTerms = new Map<string, bigint>();
+  /** The disk lacks entries that are in memory; the next write rewrites the file. */
+  let isMemoryAhead = false;
 
   function read(): void {
-    for (const known of [terms, generations, intents, results]) known.clear();
+    for (const seen of [terms, generations, intents, results]) seen.clear();
     for (const entry of file.records) apply(entry);
-    keptTerms = new Map(terms);
-    isAhead = false;
+    durableTerms = new Map(terms);
+    isMemoryAhead = false;
   }
 
   function apply(entry: Entry): void {
@@ -82,7 +87,7 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   }
 
   read();
-  // A disk that is full keeps no agent from coming up.
+  // A full disk must not keep the agent from starting.
   await forgetOld().catch(() => undefined);
 
   function current(): Entry[] {
@@ -98,14 +103,14 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
 
   async function write(...entries: Entry[]): Promise<void> {
     for (const entry of entries) apply(entry);
-    if (isAhead) return rewrite();
+    if (isMemoryAhead) return rewrite();
     try {
       await Promise.all(entries.map((entry) => file.append(entry)));
     } catch (error) {
-      isAhead = true;
+      isMemoryAhead = true;
       throw error;
     }
-    // All of it is on the disk: one that has no room for another copy is no reason to refuse anything.
+    // All entries are on disk; a disk too full for a copy is no reason to fail.
     if (file.sizeBytes >= compactAbove) await rewrite().catch(() => undefined);
   }
 
@@ -113,16 +118,18 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
     compactAbove = Number.POSITIVE_INFINITY;
     try {
       await file.rewrite(current);
-      isAhead = false;
+      isMemoryAhead = false;
     } finally {
-      // What must stay may itself be large: twice that is worth another pass.
+      // The retained entries may be large: compacts again at twice their size.
       compactAbove = Math.max(compactAtBytes, file.sizeBytes * 2);
     }
   }
 
-  /** A result waits for its acknowledgement, however long; an intent alone that nobody delivers again says nothing any more. */
+  /**
+   * A result is retained until it is acknowledged. An intent alone is of no use once its task is no longer delivered.
+   */
   async function forgetOld(): Promise<void> {
-    const before = now() - keptAfterDeadlineMs;
+    const before = now() - retainedAfterDeadlineMs;
     const old = [...intents].filter(([id, deadlineAt]) => deadlineAt < before && !results.has(id));
     await write(...old.map(([id]): Entry => ({ kind: "forgotten", id })));
   }
@@ -136,12 +143,12 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   return {
     terms,
     async raiseTerm(ownerId, term) {
-      // What is known here may be on its way to the disk, or may not have got there.
-      if (term <= (keptTerms.get(ownerId) ?? 0n)) return;
-      const known = terms.get(ownerId) ?? 0n;
-      const highest = known > term ? known : term;
+      // The term in memory may not be on disk yet, or its write may have failed.
+      if (term <= (durableTerms.get(ownerId) ?? 0n)) return;
+      const seen = terms.get(ownerId) ?? 0n;
+      const highest = seen > term ? seen : term;
       await write({ kind: "term", owner: ownerId, term: String(highest) });
-      if (highest > (keptTerms.get(ownerId) ?? 0n)) keptTerms.set(ownerId, highest);
+      if (highest > (durableTerms.get(ownerId) ?? 0n)) durableTerms.set(ownerId, highest);
     },
     generation: (ownerId, kind) => generations.get(`${ownerId} ${kind}`) ?? 0n,
     async begin({ id, ownerId, kind, generation, deadlineAt }) {
@@ -174,9 +181,9 @@ export async function openJournal(path: string, now: () => number): Promise<Jour
   };
 }
 
-/** Reads it while somebody else writes it; throws for records that this version does not know. */
+/** Reads the journal while another agent writes it; throws for records that this release cannot read. */
 export async function checkJournal(path: string): Promise<void> {
-  const known: Record<Entry["kind"], true> = {
+  const seen: Record<Entry["kind"], true> = {
     term: true,
     generation: true,
     intent: true,
@@ -184,7 +191,7 @@ export async function checkJournal(path: string): Promise<void> {
     forgotten: true,
   };
   for (const { kind } of await readRecords<Entry>(path)) {
-    if (!(kind in known)) throw new Error(`the journal has records of an unknown kind, ${kind}`);
+    if (!(kind in seen)) throw new Error(`the journal has records of an unknown kind, ${kind}`);
   }
 }
 

@@ -4,35 +4,38 @@ import { crc32 } from "node:zlib";
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { readIfThere } from "@holdfast/common/durable-file.ts";
 
-/** An append-only file of JSON records. After a crash it holds every record whose append had resolved. */
+/**
+ * An append-only file of JSON records, each line with a CRC-32. After a crash it has every record whose append had
+ * resolved.
+ */
 export interface RecordFile<R> {
-  /** What was there at the start, in order. */
+  /** Records that the file had when it was opened, in order. */
   readonly records: readonly R[];
   readonly sizeBytes: number;
-  /** Resolves when the record is on the disk. Appends of one moment share one flush. */
+  /** Resolves once the record is on disk. Concurrent appends share one flush. */
   append(record: R): Promise<void>;
-  /** Replaces all that is there by what `current` gives once earlier appends are done. */
+  /** Replaces all records by those that `current` returns, once earlier appends are done. */
   rewrite(current: () => readonly R[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What is there now, without touching it. */
+/** Reads the records of a file without changing it. */
 export async function readRecords<R>(path: string): Promise<readonly R[]> {
   return decode<R>((await readIfThere(path)) ?? Buffer.alloc(0)).records;
 }
 
-/** Opens or makes the file. A tail that a crash left torn is cut. */
+/** Opens or creates the file. A torn tail is truncated. */
 export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const { records, goodBytes } = decode<R>((await readIfThere(path)) ?? Buffer.alloc(0));
+  const { records, validBytes } = decode<R>((await readIfThere(path)) ?? Buffer.alloc(0));
   let file: FileHandle = await open(path, "a", 0o600);
-  await file.truncate(goodBytes);
+  await file.truncate(validBytes);
   await file.sync();
   await syncPath(dirname(path));
-  let sizeBytes = goodBytes;
+  let sizeBytes = validBytes;
   let batch: { lines: string; done: Promise<void> } | undefined;
   let last: Promise<void> = Promise.resolve();
-  /** Half a record may be behind what is good, as of a disk that was full: what came after it would be lost with it. */
+  /** The file may end with a partial record, such as after a full disk; it is truncated before the next append. */
   let isTorn = false;
 
   async function flush(): Promise<void> {
@@ -66,7 +69,7 @@ export async function openRecordFile<R>(path: string): Promise<RecordFile<R>> {
     await syncPath(dirname(path));
   }
 
-  /** One after the other; a failure is its own caller's and stops no later one. */
+  /** Runs writes in order. A failure affects its own caller only. */
   function queue(work: () => Promise<void>): Promise<void> {
     const done = last.then(work);
     last = done.catch(() => undefined);
@@ -99,19 +102,19 @@ function encode(record: unknown): string {
   return `${checksum(text)} ${text}\n`;
 }
 
-function decode<R>(bytes: Buffer): { records: R[]; goodBytes: number } {
+function decode<R>(bytes: Buffer): { records: R[]; validBytes: number } {
   const records: R[] = [];
-  let goodBytes = 0;
+  let validBytes = 0;
   for (;;) {
-    const end = bytes.indexOf(0x0a, goodBytes);
+    const end = bytes.indexOf(0x0a, validBytes);
     if (end < 0) break;
-    const line = bytes.subarray(goodBytes, end).toString("utf8");
+    const line = bytes.subarray(validBytes, end).toString("utf8");
     const text = line.slice(9);
     if (line.slice(0, 8) !== checksum(text)) break;
     records.push(JSON.parse(text) as R);
-    goodBytes = end + 1;
+    validBytes = end + 1;
   }
-  return { records, goodBytes };
+  return { records, validBytes };
 }
 
 function checksum(text: string): string {

@@ -27,7 +27,7 @@ async function figuresOf(group: ControlGroup) {
   };
 }
 
-// Texts as kernels print them.
+// Texts as printed by kernels.
 const version1 = {
   "cpu/cpu.cfs_quota_us": "150000\n",
   "cpu/cpu.cfs_period_us": "100000\n",
@@ -53,18 +53,18 @@ test.each([
   ["version 1, trees apart", { ...version1, "cpuacct/cpuacct.usage": "5000000000\n" }, 1.5, undefined],
   ["version 1, cpu and cpuacct in one tree", { ...version1, "cpu/cpuacct.usage": "5000000000\n" }, 1.5, undefined],
   ["version 2", version2, 0.5, 33],
-])("reads what the machine uses and may use of %s", async (_, files, cpus, operations) => {
+])("reads use and limits of the machine in %s", async (_, files, cpus, operations) => {
   expect(await figuresOf(await groupOf(files))).toEqual({ ...memory, usedUs: 5_000_000, cpus, operations });
 });
 
 test.each([
   ["1", { ...version1, "cpu/cpu.cfs_quota_us": "-1\n", "memory/memory.limit_in_bytes": "9223372036854771712\n" }],
   ["2", { ...version2, "cpu.max": "max 100000\n", "memory.max": "max\n" }],
-])("a group of version %s without limits says so", async (_, files) => {
+])("a group of version %s without limits has infinite limits", async (_, files) => {
   expect(await figuresOf(await groupOf(files))).toMatchObject({ cpus: Infinity, limit: Infinity });
 });
 
-test("what is missing or cannot be read as a figure is no figure", async () => {
+test("a missing or malformed figure is undefined", async () => {
   const none = { kills: undefined, usedUs: undefined, cpus: undefined, needed: undefined, limit: undefined };
   expect(await figuresOf(createControlGroup(""))).toMatchObject(none);
   expect(await figuresOf(await groupOf({ "memory.max": "", "cpu.max": "many", "cpu.stat": "nr_periods 0\n" }))).toEqual(

@@ -1,29 +1,31 @@
 import { join } from "node:path";
 import { readIfThere } from "@holdfast/common/durable-file.ts";
 
-/** The machine's own control group, as it is seen from inside. Figures that it does not have are undefined. */
+/**
+ * The machine's own control group (cgroup version 1 or 2), as seen from inside. A figure that it lacks is undefined.
+ */
 export interface ControlGroup {
-  /** Processes of the machine that the kernel ended for want of memory since it was started. */
+  /** Processes of the machine that the kernel's OOM killer ended since the machine started. */
   outOfMemoryKills(): Promise<number | undefined>;
-  /** Microseconds of CPU time that the machine has used. */
+  /** CPU time used by the machine, in microseconds. */
   cpuUsedUs(): Promise<number | undefined>;
-  /** CPUs that it may use, such as 0.5; Infinity without a limit of its own. */
+  /** Limit of CPUs, such as 0.5; Infinity without one. */
   cpuLimit(): Promise<number | undefined>;
-  /** Bytes that cannot be taken from it without harm: all that it uses but file cache that was not used for a while. */
+  /** Memory in use that cannot be reclaimed without harm, in bytes: all but inactive file cache. */
   memoryNeededBytes(): Promise<number | undefined>;
-  /** Infinity without a limit of its own. */
+  /** Memory limit in bytes; Infinity without one. */
   memoryLimitBytes(): Promise<number | undefined>;
   /**
-   * Reads and writes that block devices did for its processes. Version 1 has none: it does not count what the kernel writes
-   * back for them later, which is most.
+   * Reads and writes of block devices for its processes. Undefined with version 1, which does not count what the kernel
+   * writes back later, which is most.
    */
   diskOperations(): Promise<number | undefined>;
 }
 
-/** A figure out of the text of a file of the group; undefined when it is not in there. */
+/** Extracts a figure from the text of a file; undefined if the text lacks it. */
 type Read = (text: string) => number | undefined;
 
-/** Where each version of control groups has a figure, below the directory. The first file that has it counts. */
+/** Files that have each figure, for both versions of control groups. The first one that has it counts. */
 // biome-ignore format: a table, aligned so that it reads as one
 const sources = {
   kills: [
@@ -44,10 +46,10 @@ const sources = {
   diskOperations: [["io.stat",                        operationsOfDevices]],
 } as const satisfies Record<string, readonly (readonly [file: string, read: Read])[]>;
 
-/** Version 1 says "no limit" with a number that no machine has bytes for. */
+/** Version 1 expresses "no limit" by a number above any memory size. */
 const unlimitedFrom = 2 ** 60;
 
-/** `directory` is empty where the machine has none. */
+/** `directory` is empty if the machine has no control group. */
 export function createControlGroup(directory: string): ControlGroup {
   async function figure(name: keyof typeof sources): Promise<number | undefined> {
     if (directory === "") return undefined;
@@ -75,7 +77,7 @@ export function createControlGroup(directory: string): ControlGroup {
   };
 }
 
-/** The number that the text is; "max" is Infinity. */
+/** Parses a number; "max" is Infinity. */
 function number(text: string, factor = 1): number | undefined {
   const word = text.trim();
   if (word === "max") return Number.POSITIVE_INFINITY;
@@ -86,7 +88,7 @@ function limited(value: number | undefined): number | undefined {
   return value !== undefined && (value < 0 || value >= unlimitedFrom) ? Number.POSITIVE_INFINITY : value;
 }
 
-/** The number in the line that begins with the name. */
+/** Reads the number of the line that begins with the name. */
 function field(name: string): Read {
   const line = new RegExp(`^${name} (\\d+)$`, "m");
   return (text) => {
@@ -95,7 +97,7 @@ function field(name: string): Read {
   };
 }
 
-/** "150000 100000" or "max 100000". */
+/** Parses cpu.max, such as "150000 100000" or "max 100000". */
 function quotaOfPeriod(text: string): number | undefined {
   const [quota, period] = text
     .trim()
@@ -104,7 +106,7 @@ function quotaOfPeriod(text: string): number | undefined {
   return quota === undefined || period === undefined ? undefined : quota / period;
 }
 
-/** "7:3 rbytes=0 wbytes=4096 rios=0 wios=1 dbytes=0 dios=0", a device a line. */
+/** Parses io.stat, one device a line, such as "7:3 rbytes=0 wbytes=4096 rios=0 wios=1 dbytes=0 dios=0". */
 function operationsOfDevices(text: string): number {
   return [...text.matchAll(/ [rw]ios=(\d+)/g)].reduce((sum, [, digits]) => sum + Number(digits), 0);
 }

@@ -1,8 +1,8 @@
 import { readFile, stat } from "node:fs/promises";
 
 /**
- * Reads and writes that the device below a path has completed, whoever asked for them: also those of the kernel, which
- * writes back later what was written to files. Undefined for a file system that is on no device of its own.
+ * Reads and writes completed by the device of a path, whoever requested them, including the kernel's later write-back.
+ * Undefined for a file system without a device of its own.
  */
 export async function diskOperations(path: string): Promise<number | undefined> {
   const [{ dev }, table] = await Promise.all([stat(path, { bigint: true }), readFile("/proc/diskstats", "utf8")]);
@@ -21,7 +21,7 @@ export function operationsOf(table: string, device: bigint): number | undefined 
   return Number(reads) + Number(writes);
 }
 
-/** As the C library packs them: gnu_dev_makedev. */
+/** Unpacks a device number as glibc packs it (gnu_dev_makedev). */
 function numbersOf(device: bigint): { major: string; minor: string } {
   const major = ((device >> 8n) & 0xfffn) | ((device >> 32n) & 0xfffff000n);
   const minor = (device & 0xffn) | ((device >> 12n) & 0xffffff00n);

@@ -5,51 +5,50 @@ import { runProgram } from "./program.ts";
 
 const mib = 1024 ** 2;
 
-/** What clients may fill of a disk, and what is kept back of it for an engine that has to recover on a full one. */
+/** Disk space that clients may use, apart from the reserve for an engine that recovers on a full disk. */
 export interface UsableSpace extends DiskSpace {
-  /** The whole file system, with the reserve. */
+  /** Size of the file system, including the reserve. */
   readonly diskBytes: number;
-  /** What a write finds free at this moment. */
+  /** Space that a write finds free now. */
   readonly writableBytes: number;
   readonly reserve: {
-    /** 0 on a shared disk, which has none. */
-    readonly wantedBytes: number;
-    readonly heldBytes: number;
+    /** Intended size; 0 on a shared disk, which has no reserve. */
+    readonly targetBytes: number;
+    readonly allocatedBytes: number;
   };
 }
 
-/** Two segments of PostgreSQL's log, which is what its recovery and a TRUNCATE take; 1% of a larger disk. */
+/** Two WAL segments of PostgreSQL, which its recovery and a TRUNCATE need; 1% of a larger disk. */
 export function reserveBytesOf(totalBytes: number): number {
-  const wanted = Math.min(Math.max(32 * mib, totalBytes / 100), 1024 * mib);
-  return Math.floor(Math.min(wanted, totalBytes / 25) / mib) * mib;
+  const bytes = Math.min(Math.max(32 * mib, totalBytes / 100), 1024 * mib);
+  return Math.floor(Math.min(bytes, totalBytes / 25) / mib) * mib;
 }
 
 /**
- * The disk without its reserve, whether that is held or given away: a disk does not look emptier for a reserve that is in
- * use.
+ * Measures the disk without its reserve, allocated or not: a disk must not look emptier while its reserve is in use.
  */
 export async function measureUsable(path: string, storageBytes: number, signal: AbortSignal): Promise<UsableSpace> {
   const space = await measureDisk(path, storageBytes, signal);
-  // Without a size to hold it to, the file system is not known to be the engine's own.
-  const wantedBytes = space.own && storageBytes > 0 ? reserveBytesOf(space.totalBytes) : 0;
-  return withoutReserve(space, wantedBytes, wantedBytes === 0 ? 0 : await heldBytes(path));
+  // Without a requested size it is not certain that the file system is the engine's alone.
+  const targetBytes = space.own && storageBytes > 0 ? reserveBytesOf(space.totalBytes) : 0;
+  return withoutReserve(space, targetBytes, targetBytes === 0 ? 0 : await allocatedBytes(path));
 }
 
-/** Pure: the space beside a reserve. */
-export function withoutReserve(space: DiskSpace, wantedBytes: number, held: number): UsableSpace {
+/** Pure: the space apart from a reserve. */
+export function withoutReserve(space: DiskSpace, targetBytes: number, allocatedBytes: number): UsableSpace {
   const { totalBytes, usedBytes, freeBytes, own } = space;
   return {
     own,
-    totalBytes: totalBytes - wantedBytes,
-    usedBytes: usedBytes - held,
-    freeBytes: Math.max(0, freeBytes - Math.max(0, wantedBytes - held)),
+    totalBytes: totalBytes - targetBytes,
+    usedBytes: usedBytes - allocatedBytes,
+    freeBytes: Math.max(0, freeBytes - Math.max(0, targetBytes - allocatedBytes)),
     diskBytes: totalBytes,
     writableBytes: freeBytes,
-    reserve: { wantedBytes, heldBytes: held },
+    reserve: { targetBytes, allocatedBytes },
   };
 }
 
-/** Makes the reserve this large; one that is there grows. */
+/** Allocates the reserve, or grows it to this size. */
 export async function takeReserve(path: string, bytes: number, signal: AbortSignal): Promise<void> {
   await runProgram(["fallocate", "--length", String(bytes), fileOf(path)], { signal });
 }
@@ -58,7 +57,7 @@ export async function releaseReserve(path: string): Promise<void> {
   await rm(fileOf(path), { force: true });
 }
 
-async function heldBytes(path: string): Promise<number> {
+async function allocatedBytes(path: string): Promise<number> {
   try {
     return (await lstat(fileOf(path))).blocks * 512;
   } catch {

@@ -5,16 +5,16 @@ export interface DiskSpace {
   readonly totalBytes: number;
   readonly usedBytes: number;
   readonly freeBytes: number;
-  /** Nothing else is on its disk. */
+  /** True if the engine has a disk of its own. */
   readonly own: boolean;
 }
 
-/** A file system up to this much larger than what was asked for is a disk of its own. */
+/** A file system up to this factor larger than the requested storage counts as a disk of its own. */
 const slack = 1.15;
 
 /**
- * What the engine's data takes of the storage that was asked for. On a disk of its own the file system tells; on a
- * shared one the files are counted, as nothing else holds the engine to its size.
+ * Measures how much of the requested storage the engine's data uses. On a disk of its own, the file system's figures
+ * count. On a shared disk files are counted, since nothing else limits the engine.
  */
 export async function measureDisk(path: string, storageBytes: number, signal: AbortSignal): Promise<DiskSpace> {
   const disk = await statfs(path);
@@ -40,7 +40,7 @@ async function countBytes(directory: string, signal: AbortSignal): Promise<numbe
   return bytes;
 }
 
-/** The engine removes files and directories while they are counted: those count nothing. */
+/** Files and directories that the engine removes meanwhile count nothing. */
 async function entriesOf(directory: string) {
   try {
     return await readdir(directory, { withFileTypes: true });

@@ -29,7 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test("a file of the engine's is read, made and given a mode", async () => {
+test("a file of the engine is read and created, and its mode is set", async () => {
   const path = join(directory, "file");
   await makeEngineFile(path);
   expect(await readEngineFile(path)).toBe("");
@@ -41,7 +41,7 @@ test("a file of the engine's is read, made and given a mode", async () => {
   await expect(readEngineFile(join(directory, "missing"))).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("a link in its place is neither read, nor changed, nor followed", async () => {
+test("a symbolic link under its name is neither read, changed nor followed", async () => {
   symlinkSync(own, link);
   for (const use of uses) await expect(use(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
@@ -49,14 +49,14 @@ test("a link in its place is neither read, nor changed, nor followed", async () 
   await expect(makeEngineFile(link)).rejects.toMatchObject({ code: "ELOOP" });
   rmSync(link);
   linkSync(own, link);
-  for (const use of uses) await expect(use(link)).rejects.toThrow("no file of the engine's own");
+  for (const use of uses) await expect(use(link)).rejects.toThrow("not a regular file of the engine");
   expect([readFileSync(own, "utf8"), statSync(own).mode & 0o777]).toEqual(["the agent's own", 0o600]);
   expect(existsSync(join(directory, "missing"))).toBe(false);
 });
 
-test("a pipe in its place holds nobody up, and too much is not read", async () => {
+test("a pipe under its name does not block, and a large file is not read", async () => {
   execFileSync("mkfifo", [link]);
-  await expect(readEngineFile(link)).rejects.toThrow("no file of the engine's own");
+  await expect(readEngineFile(link)).rejects.toThrow("not a regular file of the engine");
   chmodSync(own, 0o600);
   writeFileSync(own, Buffer.alloc(5 << 20));
   await expect(readEngineFile(own)).rejects.toThrow("too large");

@@ -4,12 +4,15 @@ import { segmentsOf } from "../../keeper/segment-log.ts";
 import { ProgramFailed, type RunProgram } from "./program.ts";
 import type { ComponentStatus, KeeperClient } from "./keeper-client.ts";
 
-/** Name of the component that is no part of the engine and ends by itself. */
+/** Name of the component that runs one program to its end. It is no part of the engine. */
 export const programComponent = "program";
 
-const longestOutputBytes = 16 << 20;
+const maxOutputBytes = 16 << 20;
 
-/** Runs programs as the engine's user, one at a time: as a component of the keeper, which alone can be that user. */
+/**
+ * Runs programs as the engine's user, one at a time, as a component of the keeper, since only the keeper can switch to
+ * that user.
+ */
 export function createEnginePrograms(keeper: KeeperClient, stateDir: string): RunProgram {
   const name = programComponent;
   const path = join(stateDir, "log", name);
@@ -25,7 +28,7 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
 
   const run: RunProgram = async (argv, { input, env = {}, signal }) => {
     signal.throwIfAborted();
-    // A program of an earlier agent may still run: it is stopped, and its output dropped.
+    // A program of an earlier agent may still run: it is stopped and its output discarded.
     await keeper.order({ op: "stop", name, ...stop });
     await takeOutput();
     const over = Promise.withResolvers<ComponentStatus>();
@@ -36,7 +39,7 @@ export function createEnginePrograms(keeper: KeeperClient, stateDir: string): Ru
       keeper.order({ op: "stop", name, ...stop }).catch(over.reject);
     };
     try {
-      const log = { path, maxBytes: longestOutputBytes, keep: 1 };
+      const log = { path, maxBytes: maxOutputBytes, keep: 1 };
       const component = { name, argv, env, cwd: "/", log, stop, deadlineMs: null, input: input ?? "" };
       await keeper.order({ op: "start", component });
       signal.addEventListener("abort", kill, { once: true });

@@ -9,7 +9,7 @@ import { chooseContainment, type Containment } from "../../keeper/containment.ts
 import { createKeeper } from "../../keeper/keeper.ts";
 import { connectKeeper } from "./keeper-client.ts";
 
-/** A keeper that is so slow that what it starts may have ended before it looks for it. */
+/** A keeper so slow that a component may have ended before its start is confirmed. */
 function slow(containment: Containment): Containment {
   return {
     ...containment,
@@ -20,7 +20,7 @@ function slow(containment: Containment): Containment {
   };
 }
 
-test("what ended while it was started is known to be empty, whichever word of the keeper comes last", async () => {
+test("a component that ends during its start counts as empty, whatever the order of messages", async () => {
   const directory = await mkdtemp(join(tmpdir(), "keeper-client-"));
   const socketPath = join(directory, "keeper.sock");
   const keeper = createKeeper({
@@ -30,7 +30,7 @@ test("what ended while it was started is known to be empty, whichever word of th
     logDirectory: directory,
     socketPath,
     agent: undefined,
-    successorOf: () => {
+    specOfMain: () => {
       throw new Error("it runs no agent");
     },
     bootMs,

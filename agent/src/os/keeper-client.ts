@@ -9,85 +9,87 @@ import type {
   KeeperRequest,
 } from "../../keeper/keeper-protocol.ts";
 
-export type KeeperAnswer = Pick<Extract<KeeperReply, { ok: true }>, "gapMs">;
+export type KeeperResponse = Pick<Extract<KeeperReply, { ok: true }>, "gapMs">;
 type WithoutId<R> = R extends KeeperRequest ? Omit<R, "id"> : never;
 export type KeeperOrder = WithoutId<KeeperRequest>;
 
-/** What the keeper says of a change of agents. */
-export type SuccessionEvent = Exclude<KeeperEvent, { event: "component" }>;
+/** Events of a handover between agents. */
+export type HandoverEvent = Exclude<KeeperEvent, { event: "component" }>;
 
-/** The machine's keeper, which outlives this agent and holds what runs. */
+/** Connection to the machine's keeper, which owns the components and outlives this agent. */
 export interface KeeperClient {
-  /** Version of what it understands: see keeper-protocol.ts. */
+  /** Version of the keeper's protocol; see keeper-protocol.ts. */
   readonly protocol: number;
-  /** What the keeper last said of a component; undefined for one that it never had. */
+  /** Last reported status of a component; undefined for one that never ran. */
   component(name: string): ComponentStatus | undefined;
-  /** Resolves when the keeper did it; rejects with its words. */
-  order(order: KeeperOrder): Promise<KeeperAnswer>;
-  /** Calls back when a component changed. */
+  /** Sends a request. Resolves once the keeper has performed it; rejects with its error. */
+  order(order: KeeperOrder): Promise<KeeperResponse>;
+  /** Subscribes to changes of components. */
   subscribe(onChange: (component: ComponentStatus) => void): { close(): void };
-  /** Calls back with what the keeper says of a change of agents to this one. */
-  onSuccession(listener: (event: SuccessionEvent) => void): { close(): void };
+  /** Subscribes to handover events for this agent. */
+  onHandover(listener: (event: HandoverEvent) => void): { close(): void };
   close(): void;
 }
 
-/** The states of one run. */
-const inTurn: readonly ComponentStatus["state"][] = ["running", "stopping", "empty"];
+/** The states of a run, in order. */
+const stateOrder: readonly ComponentStatus["state"][] = ["running", "stopping", "empty"];
 const retryMs = 50;
-const longestWaitMs = 10_000;
+const maxWaitMs = 10_000;
 
-/** Resolves when the keeper told the status of all components. `onLost` is called when the keeper is gone: so is the machine. */
+/**
+ * Resolves once the status of all components is known. `onLost` is called if the keeper ends, which ends the machine.
+ */
 export async function connectKeeper(path: string, onLost: () => void, signal: AbortSignal): Promise<KeeperClient> {
   const socket = await dial(path, signal);
   const components = new Map<string, ComponentStatus>();
   const listeners = new Set<(component: ComponentStatus) => void>();
-  const successionListeners = new Set<(event: SuccessionEvent) => void>();
-  const waiting = new Map<number, { resolve(answer: KeeperAnswer): void; reject(error: Error): void }>();
-  let protocol = 1;
+  const handoverListeners = new Set<(event: HandoverEvent) => void>();
+  const waiting = new Map<number, { resolve(answer: KeeperResponse): void; reject(error: Error): void }>();
+  let protocol = 0;
   let lastId = 0;
   let closed = false;
 
-  function learn(component: ComponentStatus): void {
+  function onComponent(component: ComponentStatus): void {
     components.set(component.name, component);
     for (const listener of listeners) listener(component);
   }
 
-  /** An answer was put together a moment before it was sent: what ended in that moment was told of before it. */
-  function isNews({ name, starts, state }: ComponentStatus): boolean {
-    const known = components.get(name);
-    if (known === undefined || starts !== known.starts) return starts > (known?.starts ?? -1);
-    return inTurn.indexOf(state) >= inTurn.indexOf(known.state);
+  /** A response may be older than an event that was sent before it, so only a newer state of a component is applied. */
+  function isNewer({ name, starts, state }: ComponentStatus): boolean {
+    const current = components.get(name);
+    if (current === undefined || starts !== current.starts) return starts > (current?.starts ?? -1);
+    return stateOrder.indexOf(state) >= stateOrder.indexOf(current.state);
   }
 
   createInterface({ input: socket }).on("line", (line) => {
     const message = JSON.parse(line) as KeeperReply | KeeperEvent;
     if ("event" in message) {
-      if (message.event === "component") learn(message.component);
-      else for (const listener of successionListeners) listener(message);
+      if (message.event === "component") onComponent(message.component);
+      else for (const listener of handoverListeners) listener(message);
       return;
     }
-    const asker = waiting.get(message.id);
+    const pending = waiting.get(message.id);
     waiting.delete(message.id);
     if (!message.ok) {
-      asker?.reject(new Error(message.error));
+      pending?.reject(new Error(message.error));
       return;
     }
-    for (const component of message.components) if (isNews(component)) components.set(component.name, component);
-    protocol = message.protocol ?? 1;
-    asker?.resolve(message.gapMs === undefined ? {} : { gapMs: message.gapMs });
+    for (const component of message.components) if (isNewer(component)) components.set(component.name, component);
+    protocol = message.protocol;
+    pending?.resolve(message.gapMs === undefined ? {} : { gapMs: message.gapMs });
   });
   socket.on("close", () => {
-    for (const { reject } of waiting.values()) reject(new Error("the keeper is gone"));
+    for (const { reject } of waiting.values()) reject(new Error("the keeper has ended"));
     waiting.clear();
     if (!closed) onLost();
   });
 
-  function order(wanted: KeeperOrder): Promise<KeeperAnswer> {
+  function order(request: KeeperOrder): Promise<KeeperResponse> {
     lastId += 1;
     const id = lastId;
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      socket.write(`${JSON.stringify({ ...wanted, id })}\n`);
+      socket.write(`${JSON.stringify({ ...request, id })}\n`);
     });
   }
 
@@ -106,11 +108,11 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
         },
       };
     },
-    onSuccession(listener) {
-      successionListeners.add(listener);
+    onHandover(listener) {
+      handoverListeners.add(listener);
       return {
         close: () => {
-          successionListeners.delete(listener);
+          handoverListeners.delete(listener);
         },
       };
     },
@@ -121,7 +123,7 @@ export async function connectKeeper(path: string, onLost: () => void, signal: Ab
   };
 }
 
-/** The keeper listens before it starts the agent; a test or a person may be faster, but not for long. */
+/** Retries for a while, since a test or a person may start an agent before its keeper listens. */
 async function dial(path: string, signal: AbortSignal): Promise<Socket> {
   for (let waitedMs = 0; ; waitedMs += retryMs) {
     const socket = connect(path);
@@ -130,7 +132,7 @@ async function dial(path: string, signal: AbortSignal): Promise<Socket> {
       socket.on("error", resolve);
     });
     if (refused === undefined) return socket;
-    if (waitedMs >= longestWaitMs) throw refused;
+    if (waitedMs >= maxWaitMs) throw refused;
     await sleep(retryMs, undefined, { signal });
   }
 }

@@ -6,7 +6,7 @@ const head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when
 const row = (local: string, state: string, uid: number) =>
   `   1: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000 ${String(uid).padStart(5)}        0 15 1 0 100 0 0 10 0`;
 
-test("the kernel's list tells who listens where, and of sessions nothing", () => {
+test("the kernel's list has listening sockets and no sessions", () => {
   const text = [head, row("0100007F:1538", "0A", 61_000), row("00000000:0016", "0A", 0), row("0100007F:1538", "01", 7)];
   expect(listeningIn(text.join("\n"))).toEqual([
     { address: "127.0.0.1", port: 5432, uid: 61_000 },
@@ -14,8 +14,8 @@ test("the kernel's list tells who listens where, and of sessions nothing", () =>
   ]);
 });
 
-test("addresses of IPv6 are told as they are written", () => {
-  const six = (words: string) => row(`${words}:0050`, "0A", 0).replace(" 00000000:0000", ` ${"0".repeat(32)}:0000`);
+test("IPv6 addresses have their canonical text", () => {
+  const six = (address: string) => row(`${address}:0050`, "0A", 0).replace(" 00000000:0000", ` ${"0".repeat(32)}:0000`);
   const text = ["00000000000000000000000001000000", "B80D0120000000000000000002000000", "0".repeat(32)].map(six);
   expect(listeningIn(text.join("\n")).map(({ address }) => address)).toEqual(["::1", "2001:db8::2", "::"]);
   expect(canonical("2001:0DB8:0:0::2")).toBe("2001:db8::2");

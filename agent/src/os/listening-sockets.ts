@@ -3,31 +3,34 @@ import { open } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** A TCP socket of this machine's network that waits for connections. */
+/** A listening TCP socket in this machine's network namespace. */
 export interface ListeningSocket {
-  /** As the kernel has it; `0.0.0.0` and `::` are every address. */
+  /** Local address, canonical; `0.0.0.0` and `::` are wildcards. */
   readonly address: string;
   readonly port: number;
-  /** User who made it. */
+  /** User who created it. */
   readonly uid: number;
 }
 
 const lists = { ipv4: "/proc/net/tcp", ipv6: "/proc/net/tcp6" } as const;
 
 /**
- * Every socket of these families that listens, as the kernel lists them: nobody's log, queue or count of sessions notices that
- * it is asked. Undefined where there is no such list. A family costs some 5 ms of CPU, whatever it has: the kernel goes
- * through the host's whole table of sessions.
+ * Lists the listening sockets of these families from /proc/net. Unlike a connection attempt, this shows in no log,
+ * queue or session count. Undefined if the kernel has no such list. A family costs about 5 ms of CPU, since the kernel
+ * scans the host's whole table of sockets.
  */
 export async function listeningSockets(
   families: readonly (keyof typeof lists)[] = ["ipv4", "ipv6"],
 ): Promise<ListeningSocket[] | undefined> {
   const texts = await Promise.all(families.map((family) => readListening(lists[family])));
-  // Without IPv6 there is no list of its sockets.
+  // Without IPv6 the kernel has no tcp6 list.
   return texts.every((text) => text === undefined) ? undefined : texts.flatMap((text) => listeningIn(text ?? ""));
 }
 
-/** The list up to the first chunk with a socket that does not listen: those that do come first, and sessions are many. */
+/**
+ * Reads the list up to the first chunk with a socket that does not listen: listening ones come first, and there are
+ * many others.
+ */
 async function readListening(path: string): Promise<string | undefined> {
   const file = await open(path).catch((error: unknown) => {
     if (hasCode(error, "ENOENT")) return undefined;
@@ -53,7 +56,7 @@ function hasSession(text: string): boolean {
   return text.matchAll(row).some(([, , , state]) => state !== listens);
 }
 
-/** Pure: those that listen, of the text of /proc/net/tcp or tcp6 (proc(5)). */
+/** Pure: parses the listening sockets in the text of /proc/net/tcp or tcp6 (proc(5)). */
 export function listeningIn(text: string): ListeningSocket[] {
   return [...text.matchAll(row)]
     .filter(([, , , state]) => state === listens)
@@ -64,7 +67,7 @@ export function listeningIn(text: string): ListeningSocket[] {
     }));
 }
 
-/** Words of four bytes in the order of the processor, which is the reverse of the address's on all that Node runs on. */
+/** Words of four bytes in host byte order, which is little endian on every platform that Node supports. */
 function addressOf(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => [...Buffer.from(word, "hex").reverse()]);
   if (bytes.length === 4) return bytes.join(".");
@@ -72,12 +75,15 @@ function addressOf(hex: string): string {
   return canonical(groups.join(":"));
 }
 
-/** Pure: one text for one address, however it was written. */
+/** Pure: the canonical text of an address. */
 export function canonical(address: string): string {
   return isIPv6(address) ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
 }
 
-/** Can a program of this machine bind the address? Nothing can come to the port that this is tried with. */
+/**
+ * True if a program of this machine can bind the address. It is tried with a UDP port of the kernel's choice, which
+ * receives nothing.
+ */
 export function isBindable(address: string): Promise<boolean> {
   const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
   return new Promise((resolve) => {

@@ -7,13 +7,13 @@ const table = `Inter-|   Receive                                                
   eth0:123456789012      90    0    0    0     0          0         0    46348     119    0    0    0     0       0          0
 `;
 
-test("reads the bytes of one interface, also of one whose figures leave no space", () => {
+test("reads the bytes of one interface, also without a blank before its figures", () => {
   expect(trafficOf(table, "eth0")).toEqual({ receivedBytes: 123_456_789_012, sentBytes: 46_348 });
   expect(trafficOf(table, "lo")).toEqual({ receivedBytes: 7, sentBytes: 8 });
   expect(trafficOf(table, "eth")).toBeUndefined();
 });
 
-test("every host has a loopback interface that sends what it receives", async () => {
+test("every host has a loopback interface with equal bytes in both directions", async () => {
   const lo = await networkTraffic("lo");
   expect(lo?.sentBytes).toBe(lo?.receivedBytes);
 });

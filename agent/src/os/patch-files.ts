@@ -5,8 +5,9 @@ import type { DeltaStep } from "@holdfast/common/backup/page-delta.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
 /**
- * Makes the files below a directory those that a delta tells of, in their place: pages are written over, files are made, cut or
- * grown, and what it does not name is removed. Rejects with BackupDamaged where a page is to stay that is not there.
+ * Applies a delta to the files below a directory in place: pages are overwritten, files are created, truncated or
+ * extended, and files that the delta does not name are removed. Rejects with BackupDamaged if a page to be retained is
+ * missing.
  */
 export async function patchFiles(root: string, delta: AsyncIterable<DeltaStep>): Promise<void> {
   const named = new Set([""]);
@@ -15,7 +16,7 @@ export async function patchFiles(root: string, delta: AsyncIterable<DeltaStep>):
     for await (const step of delta) {
       if (step.kind === "same" || step.kind === "changed") {
         if (current === undefined) throw new Error("pages come before their file");
-        await (step.kind === "same" ? current.keep(step.to) : current.write(step.from, step.bytes));
+        await (step.kind === "same" ? current.keepTo(step.to) : current.write(step.from, step.bytes));
         continue;
       }
       await current?.end();
@@ -33,8 +34,8 @@ export async function patchFiles(root: string, delta: AsyncIterable<DeltaStep>):
 }
 
 interface OpenFile {
-  /** Bytes up to there stay. */
-  keep(to: number): Promise<void>;
+  /** Retains the bytes up to this offset. */
+  keepTo(to: number): Promise<void>;
   write(from: number, bytes: Buffer): Promise<void>;
   end(): Promise<void>;
   close(): Promise<void>;
@@ -44,7 +45,7 @@ async function openFile(path: string, mode: number, size: number): Promise<OpenF
   const file = await openRegular(path, mode);
   const { size: before } = await file.stat();
   return {
-    async keep(to) {
+    async keepTo(to) {
       if (to > before) throw new BackupDamaged(`${path} has ${before} bytes, and ${to} are to stay`);
     },
     async write(from, bytes) {
@@ -60,7 +61,7 @@ async function openFile(path: string, mode: number, size: number): Promise<OpenF
   };
 }
 
-/** Opens what is there, or makes it; what is no file goes. */
+/** Opens or creates a regular file; replaces anything else under that name. */
 async function openRegular(path: string, mode: number): Promise<FileHandle> {
   try {
     const facts = await lstat(path);
@@ -83,7 +84,7 @@ async function makeDirectory(path: string, mode: number): Promise<void> {
   await chmod(path, mode);
 }
 
-/** With all directories that it is in. */
+/** Adds the path and all its parent directories. */
 function name(path: string, named: Set<string>): void {
   for (let at = path; !named.has(at); at = at.includes("/") ? at.slice(0, at.lastIndexOf("/")) : "") named.add(at);
 }

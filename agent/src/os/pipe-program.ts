@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { pipeline, Readable } from "node:stream";
 import { ProgramFailed } from "./program.ts";
 
-/** A program whose output is too much to keep: bytes go in and out as they are taken. */
+/** A program whose input and output are streamed, for output too large to buffer. */
 export interface PipedProgram {
-  /** Ends with the output; throws what the program failed with instead of ending. */
+  /** Its standard output; throws the program's failure instead of ending. */
   readonly output: AsyncIterable<Buffer>;
-  /** What it said on its standard error, once it ended well; rejects with ProgramFailed. */
+  /** Resolves with its standard error after a successful end; rejects with ProgramFailed. */
   readonly ended: Promise<string>;
   signal(signal: NodeJS.Signals): void;
 }
@@ -20,7 +20,7 @@ export type PipeProgram = (
   },
 ) => PipedProgram;
 
-const mostWords = 64_000;
+const maxErrorOutput = 64_000;
 
 export const pipeProgram: PipeProgram = ([command = "", ...args], { input, env, signal }) => {
   const child = spawn(command, args, {
@@ -30,24 +30,25 @@ export const pipeProgram: PipeProgram = ([command = "", ...args], { input, env, 
     killSignal: "SIGKILL",
     ...(env !== undefined && { env: { ...process.env, ...env } }),
   });
-  let words = "";
+  let errorOutput = "";
   let inputFailure: Error | undefined;
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    words = (words + text).slice(-mostWords);
+    errorOutput = (errorOutput + text).slice(-maxErrorOutput);
   });
   const ended = new Promise<string>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, killedBy) => {
       if (inputFailure !== undefined) reject(inputFailure);
-      else if (code === 0) resolve(words);
-      else reject(new ProgramFailed(command, code === null ? `died of ${killedBy}` : `ended with ${code}`, words));
+      else if (code === 0) resolve(errorOutput);
+      else
+        reject(new ProgramFailed(command, code === null ? `died of ${killedBy}` : `ended with ${code}`, errorOutput));
     });
   });
   ended.catch(() => undefined);
   if (input === undefined) child.stdin.end();
   else {
     pipeline(Readable.from(input), child.stdin, (error) => {
-      // A program that closed its input says why in its own words.
+      // A program that closed its input reports the reason itself.
       if (error == null || ("code" in error && error.code === "EPIPE")) return;
       inputFailure = error;
       child.kill("SIGKILL");

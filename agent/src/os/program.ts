@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** Runs a program of an engine, such as initdb, to its end; throws ProgramFailed unless it ends well. */
+/** Runs a program such as initdb to its end and resolves with its output; throws ProgramFailed for a non-zero exit. */
 export type RunProgram = (argv: readonly string[], options: RunOptions) => Promise<string>;
 
 export interface RunOptions {
@@ -10,7 +10,7 @@ export interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** A program of the engine failed; the message ends with the last lines of its output. */
+/** A program failed. The message ends with the last lines of its output. */
 export class ProgramFailed extends Error {
   override readonly name = "ProgramFailed";
   readonly output: string;
@@ -21,9 +21,9 @@ export class ProgramFailed extends Error {
   }
 }
 
-const most = 1_000_000;
+const maxOutput = 1_000_000;
 
-/** Resolves with what it printed to both outputs. */
+/** Resolves with its standard output and error, merged. */
 export const runProgram: RunProgram = ([command = "", ...args], { input, env, signal }) =>
   new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -35,7 +35,7 @@ export const runProgram: RunProgram = ([command = "", ...args], { input, env, si
     });
     let output = "";
     const read = (text: string) => {
-      output = (output + text).slice(-most);
+      output = (output + text).slice(-maxOutput);
     };
     child.stdout.setEncoding("utf8").on("data", read);
     child.stderr.setEncoding("utf8").on("data", read);
@@ -44,7 +44,7 @@ export const runProgram: RunProgram = ([command = "", ...args], { input, env, si
       if (code === 0) resolve(output);
       else reject(new ProgramFailed(command, code === null ? `died of ${killedBy}` : `ended with ${code}`, output));
     });
-    // A program that ends without reading says why in its output.
+    // A program that ends without reading its input reports the reason in its output.
     child.stdin.on("error", read.bind(undefined, ""));
     child.stdin.end(input ?? "");
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { setThreadPriorities } from "./thread-priority.ts";
 
-test("every thread of the process gets the priority, those that were started before as well", () => {
+test("every thread of the process gets the priority, including running ones", () => {
   const program = `
     import { readdirSync, readFileSync } from "node:fs";
     import { deflate } from "node:zlib";
@@ -20,7 +20,7 @@ test("every thread of the process gets the priority, those that were started bef
   expect(new Set(priorities)).toEqual(new Set([19]));
 });
 
-test("a thread that ended is skipped, and what else fails is thrown", () => {
+test("an ended thread is skipped, and any other failure is thrown", () => {
   const { pid } = spawnSync("true");
   setThreadPriorities(getPriority(), [String(pid)]);
   expect(() => setThreadPriorities(99, [String(process.pid)])).toThrow(RangeError);

@@ -4,8 +4,8 @@ import { constants, setPriority } from "node:os";
 const noSuchThread = -constants.errno.ESRCH;
 
 /**
- * Sets the nice value (-20 to 19) of every thread of this process: Linux keeps one for each, and those that run already do
- * not follow the main thread. A thread that ends meanwhile is skipped.
+ * Sets the nice value (-20 to 19) of every thread of this process. Linux has one for each thread, and running threads
+ * do not follow the main thread's. A thread that ends meanwhile is skipped.
  */
 export function setThreadPriorities(priority: number, threads = readdirSync("/proc/self/task")): void {
   for (const thread of threads) {

@@ -5,18 +5,18 @@ import { createRate, type Rate } from "./rate.ts";
 import type { SampleSource } from "./sample-source.ts";
 
 export interface EngineSourceDeps {
-  /** The engine while it runs. */
+  /** The running engine; undefined without one. */
   readonly engine: () => DrivenInstance | undefined;
   readonly monotonicMs: () => number;
 }
 
 const withinMs = 3_000;
-/** Looks further apart than this make no rate. */
-const longestMs = 60_000;
+/** Readings further apart than this give no rate. */
+const maxGapMs = 60_000;
 
 /**
- * Metrics that the engine tells. An engine that does not answer in time, has no slot left or restarted its counters has no
- * value: never a zero, never a spike.
+ * Metrics read from the engine. If it does not respond in time, has no free session or restarted its counters, there is
+ * no value: never a zero or a spike.
  */
 export function createEngineSource({ engine, monotonicMs }: EngineSourceDeps): SampleSource {
   let growth = createGrowth();
@@ -34,11 +34,11 @@ export function createEngineSource({ engine, monotonicMs }: EngineSourceDeps): S
   };
 }
 
-/** Rates and shares out of counters of one epoch. */
+/** Computes rates and ratios from counters of one epoch. */
 function createGrowth() {
   const rates = new Map<string, Rate>();
   const rateOf = (key: string): Rate => {
-    const rate = rates.get(key) ?? createRate(longestMs);
+    const rate = rates.get(key) ?? createRate(maxGapMs);
     rates.set(key, rate);
     return rate;
   };
@@ -51,7 +51,7 @@ function createGrowth() {
       }
       for (const [name, { part, whole }] of Object.entries(shares)) {
         const [some, all] = [rateOf(`${name} part`).next(part, atMs), rateOf(`${name} whole`).next(whole, atMs)];
-        // Nothing was asked for: there is no share of nothing.
+        // Without requests there is no ratio.
         values[name] = some === undefined || all === undefined || all === 0 ? undefined : (some / all) * 100;
       }
       return values;

@@ -9,9 +9,9 @@ import type { SampleSource } from "./sample-source.ts";
 export interface MachineSourcesDeps {
   readonly group: ControlGroup;
   readonly dataDir: string;
-  /** The storage that was asked for; undefined while nothing was. */
+  /** Requested storage in bytes; undefined before the first settings. */
   readonly storageBytes: () => number | undefined;
-  /** The interface that is the machine's alone; empty when it shares the host's network. */
+  /** Network interface of this machine alone; empty if it shares the host's network. */
   readonly networkInterface: string;
   readonly monotonicMs: () => number;
 }
@@ -21,33 +21,33 @@ const sharedNetwork =
   "The machine shares its host's network, which counts the traffic of all machines together and of none alone.";
 const sharedDisk =
   "The data is on a disk of its host that others use too, and nothing counts what this machine does there.";
-const mostCpus = availableParallelism();
-/** Looks further apart than this make no rate: what came meanwhile may have come at any time in between. */
-const longestMs = 60_000;
+const hostCpus = availableParallelism();
+/** Readings further apart than this give no rate, since the growth may have happened at any time in between. */
+const maxGapMs = 60_000;
 
-/** What the machine itself is like, each part from a source of its own. */
+/** Sources of the machine's own metrics: processor and memory, disk, network. */
 export function createMachineSources(deps: MachineSourcesDeps): SampleSource[] {
   return [processorAndMemory(deps), disk(deps), network(deps)];
 }
 
 function processorAndMemory({ group, monotonicMs }: MachineSourcesDeps): SampleSource {
-  const used = createRate(longestMs);
+  const used = createRate(maxGapMs);
   return {
     async read() {
-      const [usedUs, limit, needed, most] = await Promise.all([
+      const [usedUs, limit, needed, limitBytes] = await Promise.all([
         group.cpuUsedUs(),
         group.cpuLimit(),
         group.memoryNeededBytes(),
         group.memoryLimitBytes(),
       ]);
       const usPerSecond = used.next(usedUs, monotonicMs());
-      // More CPUs than the host has are nobody's.
-      const cpus = Math.min(limit ?? mostCpus, mostCpus);
-      const isLimited = needed !== undefined && most !== undefined && Number.isFinite(most);
+      // The limit may exceed the host's CPUs.
+      const cpus = Math.min(limit ?? hostCpus, hostCpus);
+      const isLimited = needed !== undefined && limitBytes !== undefined && Number.isFinite(limitBytes);
       return {
         values: {
           cpu: usPerSecond === undefined ? undefined : shareOf(usPerSecond, cpus * 1_000_000),
-          memory: isLimited ? shareOf(needed, most) : undefined,
+          memory: isLimited ? shareOf(needed, limitBytes) : undefined,
         },
         absent: {
           ...(usedUs === undefined && { cpu: noGroup }),
@@ -59,7 +59,7 @@ function processorAndMemory({ group, monotonicMs }: MachineSourcesDeps): SampleS
 }
 
 function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps): SampleSource {
-  const completed = createRate(longestMs);
+  const completed = createRate(maxGapMs);
   return {
     async read(signal) {
       const { usedBytes, totalBytes, own } = await measureUsable(dataDir, storageBytes() ?? 0, signal);
@@ -76,7 +76,7 @@ function disk({ group, dataDir, storageBytes, monotonicMs }: MachineSourcesDeps)
 }
 
 function network({ networkInterface, monotonicMs }: MachineSourcesDeps): SampleSource {
-  const [received, sent] = [createRate(longestMs), createRate(longestMs)];
+  const [received, sent] = [createRate(maxGapMs), createRate(maxGapMs)];
   return {
     async read() {
       const traffic = networkInterface === "" ? undefined : await networkTraffic(networkInterface);
@@ -92,7 +92,7 @@ function network({ networkInterface, monotonicMs }: MachineSourcesDeps): SampleS
   };
 }
 
-/** Percent. What is a little more than all is the clock's doing. */
+/** Percent. Values above 100 come from clock jitter. */
 function shareOf(part: number, whole: number): number {
   return Math.min(100, (part / whole) * 100);
 }

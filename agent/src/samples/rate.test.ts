@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { createRate } from "./rate.ts";
 
-type Look = readonly [counter: number | undefined, atMs: number, expected: number | undefined];
+type Reading = readonly [counter: number | undefined, atMs: number, expected: number | undefined];
 
-const cases: readonly (readonly [string, readonly Look[]])[] = [
-  ["the first look has no rate", [[500, 1_000, undefined]]],
+const cases: readonly (readonly [string, readonly Reading[]])[] = [
+  ["the first reading has no rate", [[500, 1_000, undefined]]],
   [
-    "what came counts by its own time, however late the look is",
+    "growth counts by its own time, however late the reading",
     [
       [0, 0, undefined],
       [150, 15_000, 10],
@@ -21,7 +21,7 @@ const cases: readonly (readonly [string, readonly Look[]])[] = [
     ],
   ],
   [
-    "a counter that began anew has no rate until the next look",
+    "a reset counter has no rate until the next reading",
     [
       [900, 0, undefined],
       [10, 15_000, undefined],
@@ -29,7 +29,7 @@ const cases: readonly (readonly [string, readonly Look[]])[] = [
     ],
   ],
   [
-    "a look without a value is no zero",
+    "a missing value is not zero",
     [
       [0, 0, undefined],
       [undefined, 15_000, undefined],
@@ -38,7 +38,7 @@ const cases: readonly (readonly [string, readonly Look[]])[] = [
     ],
   ],
   [
-    "after a long sleep it begins anew",
+    "after a long sleep it starts again",
     [
       [0, 0, undefined],
       [100, 60_001, undefined],
@@ -46,7 +46,7 @@ const cases: readonly (readonly [string, readonly Look[]])[] = [
     ],
   ],
   [
-    "two looks of one moment have no time between them",
+    "two readings at the same time have no rate",
     [
       [0, 5, undefined],
       [9, 5, undefined],
@@ -54,7 +54,9 @@ const cases: readonly (readonly [string, readonly Look[]])[] = [
   ],
 ];
 
-test.each(cases)("%s", (_, looks) => {
+test.each(cases)("%s", (_, readings) => {
   const rate = createRate(60_000);
-  expect(looks.map(([counter, atMs]) => rate.next(counter, atMs))).toEqual(looks.map(([, , expected]) => expected));
+  expect(readings.map(([counter, atMs]) => rate.next(counter, atMs))).toEqual(
+    readings.map(([, , expected]) => expected),
+  );
 });

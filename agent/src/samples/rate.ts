@@ -1,14 +1,14 @@
-/** What came of one counter in a second. */
+/** Growth of one counter per second. */
 export interface Rate {
   /**
-   * `atMs` is monotonic. Undefined at the first look, after one without a value or too long ago, and when the counter began
-   * anew: what came meanwhile is not known.
+   * `atMs` is monotonic. Undefined for the first reading, after a missing or too old one, and after a reset of the
+   * counter.
    */
   next(counter: number | undefined, atMs: number): number | undefined;
 }
 
-/** A look so long after the one before says nothing of the time in between. */
-export function createRate(longestMs: number): Rate {
+/** `maxGapMs` is the longest time between two readings that gives a rate. */
+export function createRate(maxGapMs: number): Rate {
   let before: { readonly counter: number; readonly atMs: number } | undefined;
   return {
     next(counter, atMs) {
@@ -16,7 +16,7 @@ export function createRate(longestMs: number): Rate {
       before = counter === undefined ? undefined : { counter, atMs };
       if (counter === undefined || last === undefined || counter < last.counter) return undefined;
       const elapsedMs = atMs - last.atMs;
-      return elapsedMs <= 0 || elapsedMs > longestMs ? undefined : ((counter - last.counter) * 1_000) / elapsedMs;
+      return elapsedMs <= 0 || elapsedMs > maxGapMs ? undefined : ((counter - last.counter) * 1_000) / elapsedMs;
     },
   };
 }

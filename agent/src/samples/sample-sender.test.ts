@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A sender, and the controller that it speaks to. */
+/** A sender and its controller. */
 function open() {
   const sent: Samples[] = [];
   const controller = { there: true };
@@ -43,7 +43,7 @@ function open() {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
-test("one batch is under way at a time; the next has what came meanwhile", () => {
+test("one batch is in flight at a time; the next has the samples taken meanwhile", () => {
   const { sent, acknowledge, take, timesOf } = open();
   take(0, 5);
   expect(sent.map(timesOf)).toEqual([[0]]);
@@ -53,7 +53,7 @@ test("one batch is under way at a time; the next has what came meanwhile", () =>
   expect(spool.size).toBe(0);
 });
 
-test("what an outage held back comes in order, a hundred at a time", () => {
+test("samples of an outage are sent in order, a hundred at a time", () => {
   const { sent, controller, sender, acknowledge, take, timesOf } = open();
   controller.there = false;
   take(0, 250);
@@ -65,7 +65,7 @@ test("what an outage held back comes in order, a hundred at a time", () => {
   expect(spool.size).toBe(0);
 });
 
-test("a session that broke tells what was not acknowledged again, and an answer of before counts for nothing", () => {
+test("after a broken session unacknowledged samples are sent again, and a late ack is ignored", () => {
   const { sent, sender, acknowledge, take, timesOf } = open();
   take(0, 1);
   const first = sent.at(-1)?.batch ?? 0n;
@@ -78,7 +78,7 @@ test("a session that broke tells what was not acknowledged again, and an answer 
   expect(sent.map(timesOf)).toEqual([[0], [0], [1]]);
 });
 
-test("samples that are turned away come again after the time that was asked for; refused ones do not", async () => {
+test("rejected samples are sent again after the requested delay; refused ones are not", async () => {
   const { sent, acknowledge, take } = open();
   take(0, 1);
   acknowledge({ kept: false, retryMs: 20 });

@@ -7,43 +7,43 @@ import type { SampleSpool } from "./sample-spool.ts";
 
 export interface SampleSenderDeps {
   readonly spool: SampleSpool;
-  /** False when no controller is there to take it. */
+  /** Returns false if no controller is connected. */
   readonly send: (frame: OutgoingFrame) => boolean;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** Brings samples to the history, in order, one batch at a time: the next one goes when the last is acknowledged. */
+/** Sends samples to the controller in order, one batch at a time; the next follows the acknowledgment. */
 export interface SampleSender {
   take(sample: Sample): void;
   acknowledged(ack: SamplesAck): void;
-  /** A session opened: what was under way on the one before comes again. */
+  /** A session opened: the batch that was in flight on the previous one is sent again. */
   opened(): void;
   close(): void;
 }
 
-/** 25 minutes of samples: a day's outage is told in 58 batches. */
+/** 25 minutes of samples; a day takes 58 batches. */
 const batchSamples = 100;
-/** A controller of an older version never answers. */
-const silenceMs = 60_000;
+/** Without an acknowledgment in this time the batch is sent again. */
+const ackTimeoutMs = 60_000;
 
 export function createSampleSender({ spool, send, random, log }: SampleSenderDeps): SampleSender {
   let lastBatch = 0n;
-  let underWay: { readonly batch: bigint; readonly through: number } | undefined;
+  let inFlight: { readonly batch: bigint; readonly through: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
-  let lostTold = 0;
+  let reportedLost = 0;
 
-  function again(afterMs: number): void {
+  function retryAfter(afterMs: number): void {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      underWay = undefined;
+      inFlight = undefined;
       pump();
     }, afterMs).unref();
   }
 
   function pump(): void {
-    if (closed || underWay !== undefined || spool.size === 0) return;
+    if (closed || inFlight !== undefined || spool.size === 0) return;
     const { samples, through } = spool.oldest(batchSamples);
     lastBatch += 1n;
     const value = create(SamplesSchema, {
@@ -55,34 +55,34 @@ export function createSampleSender({ spool, send, random, log }: SampleSenderDep
       })),
     });
     if (!send({ case: "samples", value })) return;
-    underWay = { batch: lastBatch, through };
-    again(silenceMs);
+    inFlight = { batch: lastBatch, through };
+    retryAfter(ackTimeoutMs);
   }
 
   function failed(error: unknown): void {
-    log.warn("samples not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
+    log.warn("samples not stored", { reason: error instanceof Error ? error.message : String(error) });
   }
 
   return {
     take(sample) {
       spool.add(sample).catch(failed);
-      if (spool.lost > 0 && lostTold === 0) log.warn("samples lost: the spool is full", { kept: spool.size });
-      lostTold = spool.lost;
+      if (spool.lost > 0 && reportedLost === 0) log.warn("samples lost: the spool is full", { kept: spool.size });
+      reportedLost = spool.lost;
       pump();
     },
     acknowledged({ batch, kept, retryMs, refused, reason }) {
-      if (underWay?.batch !== batch) return;
-      // Spread, so that machines that were told the same do not come back at once.
-      if (!kept) return again(retryMs * (1 + random()));
+      if (inFlight?.batch !== batch) return;
+      // Randomized, so that machines with the same delay do not retry at once.
+      if (!kept) return retryAfter(retryMs * (1 + random()));
       clearTimeout(timer);
       if (refused > 0) log.warn("samples refused", { refused, reason });
-      spool.forget(underWay.through).catch(failed);
-      underWay = undefined;
+      spool.remove(inFlight.through).catch(failed);
+      inFlight = undefined;
       pump();
     },
     opened() {
       clearTimeout(timer);
-      underWay = undefined;
+      inFlight = undefined;
       pump();
     },
     close() {

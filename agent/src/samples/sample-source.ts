@@ -1,21 +1,21 @@
-/** A source of metrics. A source that hangs holds no other up. */
+/** A source of metrics. A source that hangs delays no other. */
 export interface SampleSource {
-  /** Figures of now, by the names of their metrics. A metric that is neither told nor absent has no value this time. */
+  /** Current values by metric name. A metric in neither `values` nor `absent` has no value this time. */
   read(signal: AbortSignal): Promise<Reading>;
 }
 
 export interface Reading {
   readonly values: Readonly<Record<string, number | undefined>>;
-  /** Metrics that this source can never tell here, each with the reason. */
+  /** Metrics that this source cannot measure on this machine, each with the reason. */
   readonly absent: Readonly<Record<string, string>>;
 }
 
-/** All figures of one moment, as they are kept and sent. */
+/** All values of one moment, as they are stored and sent. */
 export interface Sample {
   /** Milliseconds since 1970: a multiple of the interval. */
   readonly timeMs: number;
-  /** Places in the catalog of metrics. */
+  /** Slots of the metrics in the metric catalog. */
   readonly slots: readonly number[];
-  /** One for each slot. */
+  /** One value per slot. */
   readonly values: readonly number[];
 }

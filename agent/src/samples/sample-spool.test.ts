@@ -18,7 +18,7 @@ const sample = (index: number) => ({
 });
 const indices = (samples: readonly { readonly timeMs: number }[]) => samples.map(({ timeMs }) => timeMs / 15_000);
 
-test("what was added is there after the agent was killed, but for what was cut", async () => {
+test("added samples survive a kill of the agent, except for a truncated one", async () => {
   const before = await openSampleSpool(path(), 100);
   for (let index = 0; index < 5; index += 1) await before.add(sample(index));
   await appendFile(path(), 'deadbeef {"t":1');
@@ -29,26 +29,26 @@ test("what was added is there after the agent was killed, but for what was cut",
   await Promise.all([before.close(), after.close()]);
 });
 
-test("a full spool loses the oldest, and what was under way is forgotten by its name, not by its place", async () => {
+test("a full spool drops the oldest, and a batch in flight is removed by cursor, not by index", async () => {
   const spool = await openSampleSpool(path(), 4);
   for (let index = 0; index < 4; index += 1) await spool.add(sample(index));
-  const underWay = spool.oldest(3);
-  expect(indices(underWay.samples)).toEqual([0, 1, 2]);
+  const inFlight = spool.oldest(3);
+  expect(indices(inFlight.samples)).toEqual([0, 1, 2]);
   await spool.add(sample(4));
   await spool.add(sample(5));
   expect([spool.size, spool.lost]).toEqual([4, 2]);
-  await spool.forget(underWay.through);
+  await spool.remove(inFlight.through);
   expect(indices(spool.oldest(10).samples)).toEqual([3, 4, 5]);
-  await spool.forget(underWay.through);
+  await spool.remove(inFlight.through);
   expect(spool.size).toBe(3);
   await spool.close();
 });
 
-test("its file stays small while samples are acknowledged, and holds a day without", async () => {
+test("its file stays small with acknowledgments, and has room for a day without", async () => {
   const spool = await openSampleSpool(path(), 5_760);
   for (let index = 0; index < 1_000; index += 1) {
     await spool.add(sample(index));
-    await spool.forget(spool.oldest(10).through);
+    await spool.remove(spool.oldest(10).through);
   }
   expect((await stat(path())).size).toBeLessThan(32 << 10);
   const adding = Array.from({ length: 6_000 }, (_, index) => spool.add(sample(index)));

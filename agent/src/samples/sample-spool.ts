@@ -1,34 +1,39 @@
 import { openRecordFile } from "../journal/record-file.ts";
 import type { Sample } from "./sample-source.ts";
 
-/** Samples that no controller has acknowledged, oldest first, on the disk: they outlive the agent and an outage. */
+/** Unacknowledged samples on disk, oldest first. They survive the agent and an outage of controllers. */
 export interface SampleSpool {
-  /** Resolves when it is on the disk. When the spool is full the oldest one goes. */
+  /** Resolves once the sample is on disk. A full spool drops its oldest sample. */
   add(sample: Sample): Promise<void>;
-  /** The oldest ones, at most so many. `through` names the last of them. */
-  oldest(most: number): { readonly samples: readonly Sample[]; readonly through: number };
-  /** Everything up to there is in the history. Resolves when the file is no larger than it may be. */
-  forget(through: number): Promise<void>;
+  /** Returns up to `max` of the oldest samples. `through` is a cursor behind the last of them. */
+  oldest(max: number): { readonly samples: readonly Sample[]; readonly through: number };
+  /**
+   * Removes the samples up to the cursor, which are in the history. Resolves once the file is compacted if it was due.
+   */
+  remove(through: number): Promise<void>;
   readonly size: number;
-  /** Samples that had to go for want of room, since the agent started. */
+  /** Samples dropped by a full spool since the agent started. */
   readonly lost: number;
   close(): Promise<void>;
 }
 
-/** Short names: there are thousands of them in the file. */
+/** Short names, since the file has thousands of entries. */
 interface Entry {
   readonly t: number;
   readonly s: readonly number[];
   readonly v: readonly number[];
 }
 
-/** What was acknowledged stays in the file until it is worth a new one; after a crash it is sent again, and history knows it. */
+/**
+ * Acknowledged samples stay in the file until it is compacted; after a crash they are sent again, and the history
+ * ignores duplicates.
+ */
 const compactAtBytes = 16 << 10;
 
-/** Keeps at most so many. */
-export async function openSampleSpool(path: string, most: number): Promise<SampleSpool> {
+/** `max` is the largest number of samples. */
+export async function openSampleSpool(path: string, max: number): Promise<SampleSpool> {
   const file = await openRecordFile<Entry>(path);
-  const waiting: Entry[] = file.records.slice(-most);
+  const waiting: Entry[] = file.records.slice(-max);
   let first = 0;
   let lost = 0;
   let compactAbove = compactAtBytes;
@@ -52,7 +57,7 @@ export async function openSampleSpool(path: string, most: number): Promise<Sampl
     async add({ timeMs, slots, values }) {
       const entry = { t: timeMs, s: slots, v: values };
       waiting.push(entry);
-      if (waiting.length > most) {
+      if (waiting.length > max) {
         drop(1);
         lost += 1;
       }
@@ -63,7 +68,7 @@ export async function openSampleSpool(path: string, most: number): Promise<Sampl
       const samples = waiting.slice(0, count).map(({ t, s, v }) => ({ timeMs: t, slots: s, values: v }));
       return { samples, through: first + samples.length };
     },
-    async forget(through) {
+    async remove(through) {
       drop(Math.max(0, through - first));
       await compact();
     },

@@ -6,55 +6,55 @@ import type { Reading, Sample, SampleSource } from "./sample-source.ts";
 
 export interface SamplerDeps {
   readonly sources: readonly SampleSource[];
-  /** False while there is nobody whose figures they would be. */
-  readonly wanted: () => boolean;
-  readonly taken: (sample: Sample) => void;
-  /** Told again with each sample: metrics that this machine cannot tell, with the reason. */
-  readonly absent: (reasons: Readonly<Record<string, string>>) => void;
+  /** False while the machine has no instance that the samples would belong to. */
+  readonly isEnabled: () => boolean;
+  readonly onSample: (sample: Sample) => void;
+  /** Called with each sample: metrics that this machine cannot measure, with the reason. */
+  readonly onAbsent: (reasons: Readonly<Record<string, string>>) => void;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** Takes samples at times that are the same on every machine, until the signal. */
+/** Takes samples until the signal, at multiples of the interval, so that the times are the same on every machine. */
 export interface Sampler {
   run(signal: AbortSignal): Promise<void>;
-  /** From now on so far apart. */
-  pace(intervalMs: number): void;
+  /** Sets the interval between samples. */
+  setInterval(intervalMs: number): void;
 }
 
-/** Until a controller asks for another one. */
-const usualIntervalMs = 15_000;
+/** Interval until a controller sets another one. */
+const defaultIntervalMs = 15_000;
 
-/** A source has this share of the interval to tell. */
-const patience = 0.8;
-/** Machines of one host look spread over this share of the interval, and not all in one millisecond. */
+/** Share of the interval in which a source must respond. */
+const sourceTimeShare = 0.8;
+/** Machines of one host sample spread over this share of the interval, instead of all at once. */
 const spread = 0.15;
 
 export function createSampler(deps: SamplerDeps): Sampler {
-  const { sources, wanted, taken, absent, clock, random, log } = deps;
+  const { sources, isEnabled, onSample, onAbsent, clock, random, log } = deps;
   const busy = new Set<SampleSource>();
   const phase = random() * spread;
-  let intervalMs = usualIntervalMs;
-  let paced = new AbortController();
+  let intervalMs = defaultIntervalMs;
+  let intervalChanged = new AbortController();
   let failing = "";
-  /** A source that tells nothing this time has not said that its reasons are over. */
+  /** The last reasons of each source stay valid while it does not respond. */
   const reasons = new Map<SampleSource, Reading["absent"]>();
 
-  /** Undefined when it did not tell in time, or still has not told from the last time. */
-  async function ask(source: SampleSource, signal: AbortSignal): Promise<Reading | undefined> {
+  /** Undefined if the source does not respond in time, or is still busy with an earlier reading. */
+  async function read(source: SampleSource, signal: AbortSignal): Promise<Reading | undefined> {
     if (busy.has(source)) return undefined;
     busy.add(source);
     const reading = source.read(signal).finally(() => busy.delete(source));
     const late = new AbortController();
     const end = AbortSignal.any([signal, late.signal]);
-    const limit = sleep(intervalMs * patience, undefined, { signal: end }).catch(() => undefined);
+    const limit = sleep(intervalMs * sourceTimeShare, undefined, { signal: end }).catch(() => undefined);
     try {
-      const told = await Promise.race([reading, limit]);
-      if (told !== undefined) reasons.set(source, told.absent);
-      return told;
+      const result = await Promise.race([reading, limit]);
+      if (result !== undefined) reasons.set(source, result.absent);
+      return result;
     } catch (error) {
-      // Once for each reason, and not every 15 seconds.
+      // Logged once per reason instead of every 15 s.
       const reason = error instanceof Error ? error.message : String(error);
       if (reason !== failing && !signal.aborted) log.warn("figures not read", { reason });
       failing = reason;
@@ -64,12 +64,12 @@ export function createSampler(deps: SamplerDeps): Sampler {
     }
   }
 
-  async function look(timeMs: number, signal: AbortSignal): Promise<void> {
-    const readings = (await Promise.all(sources.map((source) => ask(source, signal)))).filter(
+  async function sample(timeMs: number, signal: AbortSignal): Promise<void> {
+    const readings = (await Promise.all(sources.map((source) => read(source, signal)))).filter(
       (each) => each !== undefined,
     );
     if (signal.aborted) return;
-    absent(Object.assign({}, ...reasons.values()));
+    onAbsent(Object.assign({}, ...reasons.values()));
     const figures = readings
       .flatMap(({ values }) => Object.entries(values))
       .flatMap(([name, value]) => {
@@ -77,31 +77,31 @@ export function createSampler(deps: SamplerDeps): Sampler {
         return slot === undefined || value === undefined || !Number.isFinite(value) ? [] : [{ slot, value }];
       });
     if (figures.length === 0) return;
-    taken({ timeMs, slots: figures.map(({ slot }) => slot), values: figures.map(({ value }) => value) });
+    onSample({ timeMs, slots: figures.map(({ slot }) => slot), values: figures.map(({ value }) => value) });
   }
 
   return {
     async run(signal) {
       let last = 0;
       while (!signal.aborted) {
-        paced = new AbortController();
+        intervalChanged = new AbortController();
         const now = clock.now();
         const phaseMs = phase * intervalMs;
         const dueAt = (Math.floor((now - phaseMs) / intervalMs) + 1) * intervalMs + phaseMs;
-        const cut = AbortSignal.any([signal, paced.signal]);
+        const cut = AbortSignal.any([signal, intervalChanged.signal]);
         await sleep(dueAt - now, undefined, { signal: cut }).catch(() => undefined);
-        if (paced.signal.aborted) continue;
+        if (intervalChanged.signal.aborted) continue;
         const timeMs = Math.floor(clock.now() / intervalMs) * intervalMs;
-        // A timer can come a little early, and a clock can be set back.
-        if (signal.aborted || timeMs === last || !wanted()) continue;
+        // A timer may fire early, and the clock may be set back.
+        if (signal.aborted || timeMs === last || !isEnabled()) continue;
         last = timeMs;
-        await look(timeMs, signal);
+        await sample(timeMs, signal);
       }
     },
-    pace(next) {
+    setInterval(next) {
       if (next === intervalMs) return;
       intervalMs = next;
-      paced.abort();
+      intervalChanged.abort();
     },
   };
 }

@@ -1,47 +1,47 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { SamplesAck, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { SamplesAck, Welcome } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { DrivenInstance } from "../engines/engine-driver.ts";
 import type { InstanceStatus } from "../instance/instance-status.ts";
 import type { OutgoingFrame } from "../session/session.ts";
-import { createArchiveSource } from "./archive-source.ts";
 import { createEngineSource } from "./engine-source.ts";
-import { createHealthSource } from "./health-source.ts";
+import { createArchiveSource, createHealthSource, createQueueSource } from "./instance-sources.ts";
 import { createMachineSources, type MachineSourcesDeps } from "./machine-sources.ts";
-import { createQueueSource } from "./queue-source.ts";
-import { createSampler } from "./sampler.ts";
 import { createSampleSender, type SampleSender } from "./sample-sender.ts";
 import { openSampleSpool, type SampleSpool } from "./sample-spool.ts";
+import { createSampler } from "./sampler.ts";
 
 export interface SamplingDeps extends Pick<MachineSourcesDeps, "group" | "dataDir" | "networkInterface"> {
-  /** File of the samples that no controller has acknowledged. */
+  /** File of the sample spool. */
   readonly path: string;
-  readonly status: Pick<InstanceStatus, "storageBytes" | "cannotTell" | "level">;
-  /** The engine while it runs. */
+  readonly status: Pick<InstanceStatus, "storageBytes" | "setAbsentMetrics" | "level">;
+  /** The running engine; undefined without one. */
   readonly engine: () => DrivenInstance | undefined;
-  /** What is known of the archive of its log; undefined while there is none. */
+  /** Observation of the log archive; undefined without one. */
   readonly archive: () => ArchiveObservation | undefined;
-  /** False when no controller is there to take it. */
+  /** Returns false if no controller is connected. */
   readonly send: (frame: OutgoingFrame) => boolean;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** What the machine is like over time, from its sources to the history. */
+/** Measures the machine over time: sampler, spool and sender. */
 export interface Sampling {
-  /** Until the signal. Only meanwhile the file is its own: who comes after finds in it what was not sent. */
+  /**
+   * Runs until the signal. The spool's file is open only meanwhile, so the next agent can send the remaining samples.
+   */
   run(signal: AbortSignal): Promise<void>;
-  /** A controller took over. */
+  /** A session with a controller opened. */
   opened(welcome: Welcome): void;
   acknowledged(ack: SamplesAck): void;
 }
 
-/** A day of them, 15 s apart. */
-const mostSamples = 5_760;
-const openAgainMs = 15_000;
+/** A day of samples, 15 s apart. */
+const maxSamples = 5_760;
+const retryMs = 15_000;
 
 export function createSampling({
   path,
@@ -54,7 +54,7 @@ export function createSampling({
   ...deps
 }: SamplingDeps): Sampling {
   const { send, clock, random, log } = deps;
-  /** While it runs. */
+  /** Undefined while sampling is suspended. */
   let sender: SampleSender | undefined;
   const sampler = createSampler({
     sources: [
@@ -70,22 +70,24 @@ export function createSampling({
       createHealthSource(status),
       createArchiveSource(archive, clock.now),
     ],
-    wanted: () => status.storageBytes !== undefined,
-    taken: (sample) => sender?.take(sample),
-    absent: status.cannotTell,
+    isEnabled: () => status.storageBytes !== undefined,
+    onSample: (sample) => sender?.take(sample),
+    onAbsent: status.setAbsentMetrics,
     clock,
     random,
     log,
   });
 
-  /** A disk that takes no file is no reason for the agent to end. Undefined when the signal came first. */
+  /**
+   * A disk that cannot be written must not end the agent, so opening is retried. Undefined if the signal came first.
+   */
   async function openSpool(signal: AbortSignal): Promise<SampleSpool | undefined> {
     while (!signal.aborted) {
       try {
-        return await openSampleSpool(path, mostSamples);
+        return await openSampleSpool(path, maxSamples);
       } catch (error) {
-        log.warn("no samples are kept", { reason: error instanceof Error ? error.message : String(error) });
-        await sleep(openAgainMs, undefined, { signal }).catch(() => undefined);
+        log.warn("sample spool not opened", { reason: error instanceof Error ? error.message : String(error) });
+        await sleep(retryMs, undefined, { signal }).catch(() => undefined);
       }
     }
     return undefined;
@@ -95,16 +97,16 @@ export function createSampling({
     async run(signal) {
       const spool = await openSpool(signal);
       if (spool === undefined) return;
-      const mine = createSampleSender({ spool, send, random, log });
-      sender = mine;
-      mine.opened();
+      const current = createSampleSender({ spool, send, random, log });
+      sender = current;
+      current.opened();
       await sampler.run(signal);
       sender = undefined;
-      mine.close();
+      current.close();
       await spool.close();
     },
     opened({ sampleIntervalMs }) {
-      if (sampleIntervalMs > 0) sampler.pace(sampleIntervalMs);
+      if (sampleIntervalMs > 0) sampler.setInterval(sampleIntervalMs);
       sender?.opened();
     },
     acknowledged: (ack) => sender?.acknowledged(ack),

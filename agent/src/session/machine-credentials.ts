@@ -9,21 +9,24 @@ import { createEnrollingKey } from "@holdfast/mtls/enrolling-key.ts";
 import { type EnrollmentFile, readEnrollment, tokenDigest } from "@holdfast/mtls/enrollment-file.ts";
 import { createIdentityFile, identityOf, type MachineIdentity, renewalTime } from "@holdfast/mtls/machine-identity.ts";
 
-/** The machine's client certificate, from enrollment through every renewal. */
+/** Client certificate of the machine: enrollment, storage and renewal. */
 export interface MachineCredentials {
-  /** The enrollment that is there, whether it was used or not. */
+  /** The enrollment file, whether its token has been used or not; undefined without one. */
   enrollment(): Promise<EnrollmentFile | undefined>;
   /**
-   * A good certificate: a fresh enrollment's when there is one that was not used, else the one that is kept. When a fresh
-   * one is refused, the kept one serves on. Rejects when there is none.
+   * Returns a valid certificate: a new one for an enrollment whose token is unused, otherwise the stored one. If the
+   * enrollment fails, a stored valid certificate is used. Rejects if there is none.
    */
   identify(address: string): Promise<MachineIdentity>;
-  /** Gets the next one; it is kept and given by identify from then on. */
+  /** Renews the certificate, which is stored and then returned by `identify`. */
   renew(channel: ControllerChannel): Promise<void>;
-  /** When two thirds of the current one are over; undefined without one. */
+  /**
+   * Time at which two thirds of the certificate's lifetime have passed, in milliseconds since 1970; undefined without
+   * one.
+   */
   readonly renewalAt: number | undefined;
   readonly endsAt: number;
-  /** Of the authorities by which it was issued; 0 without one. */
+  /** Generation of the authorities that issued it; 0 without one. */
   readonly authorityGeneration: number;
 }
 
@@ -41,8 +44,8 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
       identity ??= await file.load();
       const offered = await enrollment();
       const valid = identity !== undefined && identity.notAfter > now() ? identity : undefined;
-      const isFresh = offered !== undefined && identity?.tokenDigest !== tokenDigest(offered.token);
-      if (offered === undefined || (valid !== undefined && !isFresh)) {
+      const isNew = offered !== undefined && identity?.tokenDigest !== tokenDigest(offered.token);
+      if (offered === undefined || (valid !== undefined && !isNew)) {
         if (valid === undefined) throw new Error("there is neither a certificate nor an enrollment");
         return valid;
       }
@@ -55,7 +58,7 @@ export function createMachineCredentials(stateDir: string, now: () => number, lo
         return identity;
       } catch (error) {
         if (valid === undefined) throw error;
-        log.warn("enrollment failed, the certificate of before is used", { reason: (error as Error).message });
+        log.warn("enrollment failed, previous certificate is used", { reason: (error as Error).message });
         return valid;
       }
     },

@@ -6,33 +6,36 @@ import type { OutgoingFrame } from "./session.ts";
 export interface ObservationReportDeps {
   /** Undefined while there is no instance. */
   readonly instance: () => InstanceObservation | undefined;
-  /** False while another agent of the machine reports, or this one rests: nothing is sent. */
+  /** False while another agent of the machine reports or this one is suspended; nothing is sent then. */
   readonly isDue: () => boolean;
   readonly send: (frame: OutgoingFrame) => void;
   readonly now: () => number;
 }
 
-/** What the controller is told of the machine: each change, progress once a second, and all of it every 15 s. */
+/**
+ * Reports the machine's state to the controller: each change at once, progress once a second, and the full state every
+ * 15 s.
+ */
 export interface ObservationReport {
-  /** Several changes of one moment are one observation. */
+  /** Sends soon. Changes of one tick share an observation. */
   soon(): void;
   later(): void;
-  tell(): void;
-  /** Tells every 15 s until what it returns is called. */
-  repeat(): () => void;
+  sendNow(): void;
+  /** Starts reports every 15 s, and returns a function that ends them. */
+  start(): () => void;
 }
 
 const everyMs = 15_000;
 const progressEveryMs = 1_000;
 
 export function createObservationReport({ instance, isDue, send, now }: ObservationReportDeps): ObservationReport {
-  let telling: NodeJS.Immediate | undefined;
+  let scheduled: NodeJS.Immediate | undefined;
   let progress: NodeJS.Timeout | undefined;
 
-  function tell(): void {
-    clearImmediate(telling);
+  function sendNow(): void {
+    clearImmediate(scheduled);
     clearTimeout(progress);
-    telling = undefined;
+    scheduled = undefined;
     progress = undefined;
     if (!isDue()) return;
     const observed = instance();
@@ -44,11 +47,11 @@ export function createObservationReport({ instance, isDue, send, now }: Observat
   }
 
   return {
-    soon: () => void (telling ??= setImmediate(tell)),
-    later: () => void (progress ??= setTimeout(tell, progressEveryMs)),
-    tell,
-    repeat() {
-      const ticking = setInterval(tell, everyMs);
+    soon: () => void (scheduled ??= setImmediate(sendNow)),
+    later: () => void (progress ??= setTimeout(sendNow, progressEveryMs)),
+    sendNow,
+    start() {
+      const ticking = setInterval(sendNow, everyMs);
       return () => {
         clearInterval(ticking);
         clearTimeout(progress);

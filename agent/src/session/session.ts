@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import {
   type AgentFrame,
   AgentFrameSchema,
@@ -9,55 +10,58 @@ import {
   type Welcome,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Task } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
-import { createWakeGate } from "./wake-gate.ts";
 
 export type OutgoingFrame = AgentFrame["frame"];
 
-/** One stream to one controller that said welcome. */
+/** An open stream to one controller, which has sent its welcome. */
 export interface Session {
   readonly welcome: Welcome;
   readonly channel: ControllerChannel;
-  /** As the controller told it last: how long it takes until all of its agents are welcomed again when it dies. */
+  /**
+   * Time in milliseconds that this controller's agents need to be welcomed elsewhere if it dies, as it reported last.
+   */
   readonly fleetReturnMs: number;
-  /** Never waits; a controller that does not read is cut. */
+  /** Never blocks. A controller that does not read is disconnected. */
   send(frame: OutgoingFrame): void;
-  /** Resolves with the reason when the stream is over, or the controller said goodbye. */
+  /** Resolves with the reason once the stream has ended or the controller said goodbye. */
   readonly ended: Promise<SessionEnd>;
   close(): void;
-  /** Another session took its place: nothing is sent any more, and what the controller sent until it knew is heard. */
+  /** Replaced by another session: sends nothing more, and still handles what the controller sends until it notices. */
   retire(): void;
 }
 
 export interface SessionEnd {
   readonly reason: string;
-  /** Other controllers that a goodbye named. */
+  /** Other controllers, as the goodbye lists them. */
   readonly controllers: readonly string[];
 }
 
-/** What a controller asks. */
+/** Handlers of the controller's frames. */
 export interface SessionHandlers {
   onTask(task: Task): void;
   onCancel(taskId: string): void;
   onResultAck(taskId: string): void;
   onSamplesAck(ack: SamplesAck): void;
-  onRightAnswer(answer: RightAnswer): void;
-  /** Welcomed again: controllers or authorities changed. */
-  onNews(welcome: Welcome): void;
-  /** The controller at this host:port has fewer agents. */
+  onPrimaryLeaseResponse(answer: RightAnswer): void;
+  /** The controller sent another welcome: controllers or authorities have changed. */
+  onWelcomeUpdate(welcome: Welcome): void;
+  /** The controller asks the agent to connect to this one (host:port), which has fewer agents. */
   onRedirect(controller: string): void;
 }
 
-/** What was written before the end has this long to leave. */
+/** Time for written data to leave before the stream is canceled. */
 const lingerMs = 1_000;
 const retiredMs = 5_000;
-/** So many heartbeats without an answer, and the controller is gone. */
+/** The controller counts as silent after this number of heartbeat intervals without a frame. */
 const missedHeartbeats = 3;
-/** No frame for so many heartbeats, less than controllers are patient for: this process may have been paused. */
-const sleptHeartbeats = 2;
-const largestBacklogFrames = 5_000;
+/**
+ * After this number of heartbeat intervals without a frame, less than a controller's own limit, this process may have
+ * been paused.
+ */
+const pausedHeartbeats = 2;
+const maxBacklogFrames = 5_000;
 
-/** Resolves with the controller's welcome; rejects when it refuses or says nothing for so long. */
+/** Resolves once the controller sent its welcome; rejects if it refuses or sends none in time. */
 export function openSession(
   channel: ControllerChannel,
   hello: Hello,
@@ -75,7 +79,7 @@ export function openSession(
   let fleetReturnMs = 0;
   let isCut = false;
   let session: Session | undefined;
-  const gate = createWakeGate();
+  const gate = createHeartbeatGate();
   const over = Promise.withResolvers<SessionEnd>();
   const opened = Promise.withResolvers<Session>();
 
@@ -87,7 +91,7 @@ export function openSession(
     settle(reason);
   }
 
-  /** The controller takes no more, but for what is on its way. */
+  /** The controller accepts nothing more except what is already in transit. */
   function leave(reason: string, controllers: readonly string[]): void {
     stream.end();
     setTimeout(() => stream.cancel(), lingerMs).unref();
@@ -103,7 +107,7 @@ export function openSession(
 
   function send(frame: OutgoingFrame): void {
     if (stream.destroyed || stream.writableEnded) return;
-    if (backlog >= largestBacklogFrames) return finish("the controller does not read");
+    if (backlog >= maxBacklogFrames) return finish("the controller does not read");
     sequence += 1n;
     backlog += 1;
     stream.write(create(AgentFrameSchema, { sequence, frame }), () => {
@@ -117,24 +121,24 @@ export function openSession(
 
   function beat(): void {
     const now = monotonicMs();
-    // What came during a pause of this process is read after its timers.
-    const hasSlept = now - beatAt > intervalMs * sleptHeartbeats;
+    // Frames that arrived while this process was paused are read only after its timers.
+    const wasPaused = now - beatAt > intervalMs * pausedHeartbeats;
     beatAt = now;
-    if (!hasSlept && now - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
+    if (!wasPaused && now - answeredAt > intervalMs * missedHeartbeats) return finish("the controller is silent");
     sendHeartbeat();
   }
 
-  /** The controller's frames are read: they tell that it was there when it sent them. */
-  function heard(): void {
+  /** A frame was read: the controller was alive when it sent it. */
+  function onFrame(): void {
     const silentMs = monotonicMs() - answeredAt;
     answeredAt = monotonicMs();
-    if (silentMs <= intervalMs * sleptHeartbeats) return;
+    if (silentMs <= intervalMs * pausedHeartbeats) return;
     sendHeartbeat();
-    gate.doubt(sequence);
+    gate.close(sequence);
   }
 
   function onWelcome(welcome: Welcome): void {
-    if (session !== undefined) return handlers.onNews(welcome);
+    if (session !== undefined) return handlers.onWelcomeUpdate(welcome);
     clearTimeout(silence);
     intervalMs = Math.max(welcome.heartbeatIntervalMs, 100);
     beatAt = monotonicMs();
@@ -158,27 +162,27 @@ export function openSession(
 
   stream.on("data", ({ frame }: ControllerFrame) => {
     if (isCut) return;
-    heard();
+    onFrame();
     switch (frame.case) {
       case "welcome":
         return onWelcome(frame.value);
       case "task":
-        return gate.pass(() => handlers.onTask(frame.value));
+        return gate.run(() => handlers.onTask(frame.value));
       case "cancelTask":
-        return gate.pass(() => handlers.onCancel(frame.value.taskId));
+        return gate.run(() => handlers.onCancel(frame.value.taskId));
       case "resultAck":
         return handlers.onResultAck(frame.value.taskId);
       case "samplesAck":
         return handlers.onSamplesAck(frame.value);
       case "rightAnswer":
-        return handlers.onRightAnswer(frame.value);
+        return handlers.onPrimaryLeaseResponse(frame.value);
       case "goodbye":
         return leave(`goodbye: ${frame.value.reason}`, frame.value.controllers);
       case "redirect":
         return handlers.onRedirect(frame.value.controller);
       case "heartbeatAck":
         fleetReturnMs = frame.value.fleetReturnMs;
-        return gate.answered(frame.value.sequence);
+        return gate.confirm(frame.value.sequence);
       case undefined:
         return;
     }
@@ -187,4 +191,40 @@ export function openSession(
   stream.on("end", () => finish("the controller ended the stream"));
   send({ case: "hello", value: hello });
   return opened.promise;
+}
+
+/**
+ * Defers tasks that this process read only after it was paused. The controller may have given up the stream by then and
+ * reported that nothing was done. A response to a heartbeat sent after the pause proves that it has not. Without one,
+ * the deferred tasks are dropped with the stream.
+ */
+interface HeartbeatGate {
+  /** The stream is in doubt until this heartbeat is answered. */
+  close(heartbeat: bigint): void;
+  /** Runs the action now, or in order once the stream is confirmed. */
+  run(action: () => void): void;
+  confirm(heartbeat: bigint): void;
+}
+
+function createHeartbeatGate(): HeartbeatGate {
+  let deferred: (() => void)[] = [];
+  /** Undefined while the stream is not in doubt. */
+  let awaitedHeartbeat: bigint | undefined;
+
+  return {
+    close(heartbeat) {
+      awaitedHeartbeat = heartbeat;
+    },
+    run(action) {
+      if (awaitedHeartbeat === undefined) action();
+      else deferred.push(action);
+    },
+    confirm(heartbeat) {
+      if (awaitedHeartbeat === undefined || heartbeat < awaitedHeartbeat) return;
+      awaitedHeartbeat = undefined;
+      const actions = deferred;
+      deferred = [];
+      for (const action of actions) action();
+    },
+  };
 }

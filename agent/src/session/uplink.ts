@@ -10,47 +10,50 @@ import { createMachineCredentials } from "./machine-credentials.ts";
 import { createWelcomeTimeout } from "./welcome-timeout.ts";
 import { type OutgoingFrame, openSession, type Session, type SessionHandlers } from "./session.ts";
 
-/** The machine's way to the controllers, whichever of them it is that listens. */
+/**
+ * Keeps a session with one of the controllers, and replaces it when it ends, when the controller redirects the agent,
+ * and when the certificate is renewed.
+ */
 export interface Uplink {
-  /** False when no controller is there to take it. */
+  /** False if no controller is connected. */
   send(frame: OutgoingFrame): boolean;
-  /** The current connection, for calls of their own; undefined when there is none. */
+  /** The current connection, for unary calls; undefined without one. */
   channel(): ControllerChannel | undefined;
-  /** Resolves with a connection as soon as there is one. */
+  /** Resolves once there is a connection. */
   connected(signal: AbortSignal): Promise<ControllerChannel>;
-  /** Of the authorities by which the machine's certificate was issued; 0 without one. */
+  /** Generation of the authorities that issued the machine's certificate; 0 without one. */
   readonly authorityGeneration: number;
-  /** A session that ends is not followed by another one, until it goes on. */
+  /** Opens no further session until `resume`; the current one stays. */
   pause(): void;
-  goOn(): void;
-  /** Keeps a session open until the signal. */
+  resume(): void;
+  /** Runs until the signal. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 export interface UplinkDeps {
   readonly stateDir: string;
-  /** Controllers to dial besides those of the enrollment. */
+  /** Controllers to dial in addition to those of the enrollment, host:port each. */
   readonly controllers: readonly string[];
-  /** A connection that is there already, for the first session. */
-  readonly ready?: ControllerChannel | undefined;
+  /** An existing connection, used for the first session. */
+  readonly initialChannel?: ControllerChannel | undefined;
   readonly hello: () => Hello;
-  readonly handlers: Omit<SessionHandlers, "onNews" | "onRedirect">;
-  /** A controller took over: what it may not know yet is to be sent again. */
+  readonly handlers: Omit<SessionHandlers, "onWelcomeUpdate" | "onRedirect">;
+  /** Called for each new session. Anything that its controller may have missed is to be sent again. */
   readonly onOpen: (session: Session) => void;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
 }
 
-/** What follows a session: the next one at once, with this controller if one is named, or after a pause. */
-type Next = { readonly at: "once"; readonly address?: string } | { readonly at: "ease" };
+/** The next session: one started immediately, with this controller if one is named, or one after the back-off. */
+type Next = { readonly when: "now"; readonly address?: string } | { readonly when: "after_back_off" };
 
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
-/** Certificates of seconds, in tests, must not spin. */
+/** Lower bound, since tests use certificates that last seconds. */
 const shortestRenewalMs = 200;
 const longestTimerMs = 2 ** 31 - 1;
-/** New authorities are news to all machines at once; their requests come spread over this time. */
+/** All machines learn of new authorities at once; their renewals are spread over this time. */
 const authoritySpreadMs = 5_000;
 
 export function createUplink(deps: UplinkDeps): Uplink {
@@ -61,30 +64,30 @@ export function createUplink(deps: UplinkDeps): Uplink {
   const welcomeTimeout = createWelcomeTimeout();
   const waiting = new Set<(channel: ControllerChannel) => void>();
   let current: Session | undefined;
-  let { ready } = deps;
+  let { initialChannel } = deps;
   let unpaused: PromiseWithResolvers<void> | undefined;
   let newAuthorities = new AbortController();
   let redirect = Promise.withResolvers<string>();
-  /** When to renew for newer authorities; undefined when there are none. */
+  /** Time at which to renew for newer authorities; undefined without newer ones. */
   let authoritiesDueAt: number | undefined;
 
   async function open(preferred: string | undefined): Promise<Session> {
     controllers.learn((await credentials.enrollment())?.controllers ?? []);
-    const address = preferred ?? ready?.address ?? controllers.next();
+    const address = preferred ?? initialChannel?.address ?? controllers.next();
     const { privateKey, certificate, trustBundle, installationId } = await credentials.identify(address);
     const channel =
-      ready ??
+      initialChannel ??
       createControllerChannel(address, {
         trustBundle,
         installationId,
         client: { privateKey, certificate },
       });
-    ready = undefined;
+    initialChannel = undefined;
     try {
       const session = await openSession(
         channel,
         hello(),
-        { ...handlers, onNews, onRedirect },
+        { ...handlers, onWelcomeUpdate, onRedirect },
         clock.monotonicMs,
         welcomeTimeout.ms,
       );
@@ -102,16 +105,16 @@ export function createUplink(deps: UplinkDeps): Uplink {
     }
   }
 
-  function onNews(welcome: Welcome): void {
+  function onWelcomeUpdate(welcome: Welcome): void {
     if (welcome.withoutLease) log.info("the controller has no lease for now", { controller: welcome.controllerId });
     noteAuthorities(welcome);
     controllers.keep(welcome.controllers).catch((error: unknown) => {
-      log.warn("controllers not kept on disk", { reason: error instanceof Error ? error.message : String(error) });
+      log.warn("controllers not saved", { reason: error instanceof Error ? error.message : String(error) });
     });
   }
 
   function onRedirect(controller: string): void {
-    log.info("session goes to another controller", { address: controller });
+    log.info("session moves to another controller", { address: controller });
     redirect.resolve(controller);
   }
 
@@ -121,7 +124,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
     newAuthorities.abort();
   }
 
-  /** The session of before, if any, ends only now that the new one was welcomed. */
+  /** The previous session ends only after the new one is welcomed. */
   async function adopt(session: Session): Promise<void> {
     const before = current;
     current = session;
@@ -136,11 +139,8 @@ export function createUplink(deps: UplinkDeps): Uplink {
     await controllers.keep(session.welcome.controllers);
   }
 
-  /**
-   * Resolves when the session is over, or when it is time for one with another controller, or with the certificate that
-   * replaced this one's.
-   */
-  async function hold(session: Session, signal: AbortSignal): Promise<Next> {
+  /** Resolves when the session ends, when the controller redirects the agent, or when the certificate was renewed. */
+  async function follow(session: Session, signal: AbortSignal): Promise<Next> {
     const done = new AbortController();
     const stop = AbortSignal.any([signal, done.signal]);
     const over = session.ended.then((end): Next => {
@@ -148,10 +148,10 @@ export function createUplink(deps: UplinkDeps): Uplink {
       welcomeTimeout.lost(session.fleetReturnMs);
       if (current === session) current = undefined;
       if (!signal.aborted) log.info("session ended", { reason: end.reason });
-      return { at: end.controllers.length > 0 ? "once" : "ease" };
+      return { when: end.controllers.length > 0 ? "now" : "after_back_off" };
     });
     try {
-      const elsewhere = redirect.promise.then((address): Next => ({ at: "once", address }));
+      const elsewhere = redirect.promise.then((address): Next => ({ when: "now", address }));
       return await Promise.race([over, elsewhere, renewed(session, stop)]);
     } finally {
       done.abort();
@@ -176,7 +176,7 @@ export function createUplink(deps: UplinkDeps): Uplink {
         await sleep(Math.max(1_000, (endsAt - clock.now()) / 20), undefined, { signal: stop });
         continue;
       }
-      return { at: "once", address: session.channel.address };
+      return { when: "now", address: session.channel.address };
     }
   }
 
@@ -202,26 +202,26 @@ export function createUplink(deps: UplinkDeps): Uplink {
     pause() {
       unpaused ??= Promise.withResolvers();
     },
-    goOn() {
+    resume() {
       unpaused?.resolve();
       unpaused = undefined;
     },
     async run(signal) {
       signal.addEventListener("abort", () => unpaused?.resolve(), { once: true });
       await controllers.load();
-      let next: Next = { at: "once" };
+      let next: Next = { when: "now" };
       while (!signal.aborted) {
         try {
-          const session = await open(next.at === "once" ? next.address : undefined);
+          const session = await open(next.when === "now" ? next.address : undefined);
           await adopt(session);
-          next = await hold(session, signal);
+          next = await follow(session, signal);
         } catch (error) {
           if (signal.aborted) break;
           log.warn("no session", { reason: (error as Error).message });
-          next = { at: "ease" };
+          next = { when: "after_back_off" };
         }
         await unpaused?.promise;
-        if (next.at === "ease") await sleep(backOff.nextMs(), undefined, { signal }).catch(() => undefined);
+        if (next.when === "after_back_off") await sleep(backOff.nextMs(), undefined, { signal }).catch(() => undefined);
       }
       current?.close();
       current = undefined;

@@ -1,17 +1,17 @@
-/** How long the welcome to a session is waited for, ms, before the agent hangs up and dials again. */
+/** Time to wait for a session's welcome before the agent disconnects and dials again. */
 export interface WelcomeTimeout {
   readonly ms: number;
   welcomed(): void;
-  /** An attempt without a welcome. Hanging up wastes the controller's handshake, so the next wait is longer. */
+  /** An attempt failed. Disconnecting wastes the controller's handshake, so the next wait is longer. */
   failed(): void;
-  /** A session ended whose controller had agents enough to need so long to welcome them all again. */
+  /** A session ended. Its controller's agents may need this time until all are welcomed elsewhere. */
   lost(fleetReturnMs: number): void;
 }
 
 const firstMs = 5_000;
-const longestMs = 40_000;
-/** Agents whose controllers take connections and never answer must not wait longer than this on top. */
-const longestFleetReturnMs = 60_000;
+const maxMs = 40_000;
+/** Upper bound, for controllers that accept connections and never respond. */
+const maxFleetReturnMs = 60_000;
 
 export function createWelcomeTimeout(): WelcomeTimeout {
   let ms = firstMs;
@@ -23,10 +23,10 @@ export function createWelcomeTimeout(): WelcomeTimeout {
       ms = firstMs;
     },
     failed() {
-      ms = Math.max(ms, Math.min(ms * 2, longestMs));
+      ms = Math.max(ms, Math.min(ms * 2, maxMs));
     },
     lost(fleetReturnMs) {
-      ms = firstMs + Math.min(fleetReturnMs, longestFleetReturnMs);
+      ms = firstMs + Math.min(fleetReturnMs, maxFleetReturnMs);
     },
   };
 }

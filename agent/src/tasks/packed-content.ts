@@ -1,5 +1,7 @@
-import { create } from "@bufbuild/protobuf";
-import { concatInTurns } from "@holdfast/common/in-turns.ts";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { create, type DescMessage, mergeFromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { concatInTurns, turnBytes } from "@holdfast/common/in-turns.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { PayloadChunkSchema, ReadPayloadRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import {
@@ -10,7 +12,7 @@ import {
 import { TaskFailed } from "../task-failed.ts";
 import type { TaskContext } from "./task-handler.ts";
 
-/** What is larger goes by the object store, sealed under a key that goes with the task. */
+/** Content above this size travels through the object store, encrypted under a key that is part of the task. */
 const inlineBytes = 64 << 10;
 
 type Context = Pick<TaskContext, "channel" | "signal">;
@@ -37,4 +39,26 @@ async function readAll({ payload }: SealedPayload, { channel, signal }: Context)
 async function* inChunks(bytes: Buffer) {
   for (let at = 0; at < bytes.length; at += inlineBytes)
     yield create(PayloadChunkSchema, { data: bytes.subarray(at, at + inlineBytes) });
+}
+
+/**
+ * As `fromBinary`, but yields to the event loop between the fields of the outermost message. A message that was written
+ * as several messages one after another (which protobuf merges) never blocks the event loop for long.
+ */
+export async function decodeIncrementally<D extends DescMessage>(
+  schema: D,
+  bytes: Uint8Array,
+): Promise<MessageShape<D>> {
+  const message = create(schema);
+  const reader = new BinaryReader(bytes);
+  let from = 0;
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag();
+    reader.skip(wireType, number);
+    if (reader.pos - from < turnBytes && reader.pos < reader.len) continue;
+    if (from > 0) await yieldToEventLoop();
+    mergeFromBinary(schema, message, bytes.subarray(from, reader.pos));
+    from = reader.pos;
+  }
+  return message;
 }

@@ -1,17 +1,18 @@
+import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Backups } from "../backup/backups.ts";
-import type { ControllerChannel } from "@holdfast/mtls/controller-channel.ts";
 import type { EngineDriver, Instance } from "../engines/engine-driver.ts";
 import type { InstanceSupervisor } from "../instance/instance-supervisor.ts";
 import type { LogReader } from "../instance/log-reader.ts";
+import type { ReplicationSilence } from "../primary-lease/replication-silence.ts";
+import { TaskFailed } from "../task-failed.ts";
 import type { AgentUpgrade } from "../upgrade/agent-upgrade.ts";
-import type { Quiet } from "../right/quiet.ts";
 
 export type TaskKind = NonNullable<Task["input"]["case"]>;
 export type InputOf<K extends TaskKind> = Extract<Task["input"], { case: K }>["value"];
 export type OutputOf<K extends TaskKind> = Extract<TaskResult["output"], { case: K }>["value"];
 
-/** Kinds that change what is in the engine for a caller, who counts on the change once the task succeeds. */
+/** Task kinds that change the engine's contents for a caller, who relies on the change once the task succeeds. */
 export const changingKinds: ReadonlySet<TaskKind> = new Set([
   "putEngineUser",
   "dropEngineUser",
@@ -27,11 +28,11 @@ export const changingKinds: ReadonlySet<TaskKind> = new Set([
   "replayAuthErasures",
 ]);
 
-/** One kind of task. Running it twice must do no harm: delivery is at least once. */
+/** Runs one kind of task. Delivery is at least once, so a second run must do no harm. */
 export interface TaskHandler<K extends TaskKind> {
   /**
-   * Asked for an intent that has no result, after a crash: what came of it, from the engine or the files, not from
-   * memory. Undefined means that it is to run (again).
+   * Called instead of `run` after a crash, for a task whose intent is in the journal and whose result is not. Returns
+   * the outcome as the engine or the files have it, or undefined if the task must run (again).
    */
   inspect?(input: InputOf<K>, context: TaskContext): Promise<OutputOf<K> | undefined>;
   run(input: InputOf<K>, context: TaskContext): Promise<OutputOf<K>>;
@@ -45,18 +46,34 @@ export interface TaskContext {
   readonly logs: LogReader;
   readonly upgrade: AgentUpgrade;
   readonly backups: Backups;
-  /** Of this machine's replica. */
-  readonly quiet: Pick<Quiet, "quietMs">;
-  /** The engine with its driver; throws "not_ready" until one was asked for. */
+  /** Replication silence of this machine's replica. */
+  readonly replicationSilence: Pick<ReplicationSilence, "unchangedMs">;
+  /** The running engine with its driver; throws "not_ready" while there is none. */
   engine(): Promise<{ driver: EngineDriver; instance: Instance }>;
   /** A connection for payloads. */
   channel(): Promise<ControllerChannel>;
-  /** Has these tasks end here and now, and never begin if they come later; resolves when none of them runs. */
+  /** Cancels these tasks, and keeps those that arrive later from starting; resolves when none of them runs. */
   withdraw(taskIds: readonly string[]): Promise<void>;
-  /** Ends the tasks that change what is in the engine; resolves when none of them can still be acknowledged. */
+  /** Cancels the tasks that change the engine's contents; resolves when none of them can still succeed. */
   endChanges(): Promise<void>;
   readonly signal: AbortSignal;
-  /** Until shortly before the deadline: what ends by itself within it has an outcome that is known. */
+  /** Milliseconds until shortly before the deadline. Engine work bounded by it ends with a definite outcome. */
   readonly withinMs: number;
   progress(step: string, progressPct: number): void;
+}
+
+// Each of these returns a facet of the driver, and throws "not_supported" for an engine that lacks it.
+export const usersOf = (driver: EngineDriver) => present(driver, driver.users, "users");
+export const databasesOf = (driver: EngineDriver) => present(driver, driver.databases, "databases");
+export const queuesOf = (driver: EngineDriver) => present(driver, driver.queues, "queues");
+export const identityOf = (driver: EngineDriver) => present(driver, driver.identity, "schema of end users");
+export const queryStatsOf = (driver: EngineDriver) => present(driver, driver.queryStats, "statistics of queries");
+export const sessionsOf = (driver: EngineDriver) => present(driver, driver.sessions, "list of running queries");
+export const replicationOf = (driver: EngineDriver) => present(driver, driver.replication, "replication");
+export const upgradeOf = (driver: EngineDriver) => present(driver, driver.upgrade, "upgrade of its data");
+export const readOnlyQueryOf = (driver: EngineDriver) => present(driver, driver.readOnlyQuery, "query console");
+
+function present<F>({ engine }: EngineDriver, facet: F | undefined, name: string): F {
+  if (facet === undefined) throw new TaskFailed("not_supported", `${engine} has no ${name}`);
+  return facet;
 }

@@ -13,53 +13,56 @@ import type { Journal } from "../journal/journal.ts";
 import { TaskFailed } from "../task-failed.ts";
 import { changingKinds, type TaskContext, type TaskHandler, type TaskKind } from "./task-handler.ts";
 
-/** What the context of a task is made from, besides the task itself. */
-export type TaskSurroundings = Pick<
+/** Part of the context that all tasks share. */
+export type SharedContext = Pick<
   TaskContext,
-  "supervisor" | "logs" | "upgrade" | "backups" | "quiet" | "engine" | "channel"
+  "supervisor" | "logs" | "upgrade" | "backups" | "replicationSilence" | "engine" | "channel"
 >;
 
 export interface TaskRunnerDeps {
   readonly journal: Journal;
   readonly handlers: { readonly [K in TaskKind]: TaskHandler<K> };
-  readonly surroundings: TaskSurroundings;
-  /** To whichever controller is there; a durable result is sent again until it is acknowledged. */
+  readonly shared: SharedContext;
+  /** Sends to the connected controller. A durable result is sent again until it is acknowledged. */
   readonly sendResult: (result: TaskResult) => void;
   readonly sendProgress: (taskId: string, step: string, progressPct: number) => void;
   readonly now: () => number;
   readonly log: Log;
 }
 
-/** Takes what controllers deliver, at least once, and does each task once. */
+/**
+ * Runs each delivered task once. Controllers deliver at least once, and the journal has the tasks that were started or
+ * finished.
+ */
 export interface TaskRunner {
   accept(task: Task): void;
   cancel(taskId: string): void;
   acknowledged(taskId: string): void;
-  /** Tasks that run now. */
+  /** Ids of the running tasks. */
   readonly running: readonly string[];
-  /** From now on what comes waits, and nothing more is written for it. */
-  hold(): void;
-  /** What waits goes on. */
-  release(): void;
+  /** Queues tasks from now on instead of starting them, and writes nothing for them. */
+  pause(): void;
+  /** Starts the queued tasks. */
+  resume(): void;
 }
 
-interface UnderWay {
+interface InFlight {
   readonly cancel: AbortController;
   readonly done: Promise<void>;
   readonly isChange: boolean;
 }
 
-const longestTaskMs = 24 * 3_600_000;
-/** Of a task's time, for all that is not the engine's. */
-const spareMs = 2_000;
+const maxTaskMs = 24 * 3_600_000;
+/** Part of a task's time that is reserved for the work outside of the engine. */
+const marginMs = 2_000;
 
 export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
-  const { journal, handlers, surroundings, sendResult, sendProgress, now, log } = deps;
+  const { journal, handlers, shared, sendResult, sendProgress, now, log } = deps;
   const lanes = { control: createLane(16), query: createLane(8), bulk: createLane(2), queue: createLane(128) };
-  const underWay = new Map<string, UnderWay>();
-  let waiting: { tasks: Task[]; acknowledged: string[] } | undefined;
+  const inFlight = new Map<string, InFlight>();
+  let paused: { tasks: Task[]; acknowledged: string[] } | undefined;
 
-  /** Throws for a task of a past that is over. */
+  /** Throws for a task of an older term or generation. */
   async function admit(task: Task, kind: TaskKind): Promise<void> {
     const { ownerId, term, generation } = task;
     const highest = journal.terms.get(ownerId) ?? 0n;
@@ -76,34 +79,34 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     const handler: TaskHandler<K> = handlers[kind];
     const input = task.input.value as Parameters<TaskHandler<K>["run"]>[0];
     const context: TaskContext = {
-      ...surroundings,
+      ...shared,
       taskId: task.id,
       ownerId: task.ownerId,
       term: task.term,
       signal,
-      withinMs: Math.max(1_000, Math.min(deadlineOf(task) - now() - spareMs, longestTaskMs)),
+      withinMs: Math.max(1_000, Math.min(deadlineOf(task) - now() - marginMs, maxTaskMs)),
       progress: (step, pct) => sendProgress(task.id, step, pct),
       withdraw,
       endChanges,
     };
     if (changingKinds.has(kind)) await refuseIfClosed();
-    const wasBegun = journal.outcome(task.id) === "begun";
+    const wasStarted = journal.outcome(task.id) === "begun";
     if (isDurable(task)) {
       const { id, ownerId, generation } = task;
       await journal.begin({ id, ownerId, kind, generation, deadlineAt: deadlineOf(task) });
     } else await journal.raiseGeneration(task.ownerId, kind, task.generation);
-    const found = wasBegun ? await handler.inspect?.(input, context) : undefined;
+    const found = wasStarted ? await handler.inspect?.(input, context) : undefined;
     const output = found ?? (await unlessAborted(handler.run(input, context), signal));
     return create(TaskResultSchema, { taskId: task.id, output: { case: kind, value: output } as TaskResult["output"] });
   }
 
   async function run(task: Task, cancel: AbortController): Promise<TaskResult> {
     const kind = task.input.case;
-    const leftMs = deadlineOf(task) - now();
+    const remainingMs = deadlineOf(task) - now();
     const late = new TaskFailed("deadline_exceeded", "the task took longer than its deadline", { retryable: true });
-    const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(leftMs, longestTaskMs)));
+    const timer = setTimeout(() => cancel.abort(late), Math.max(0, Math.min(remainingMs, maxTaskMs)));
     try {
-      if (leftMs <= 0) throw late;
+      if (remainingMs <= 0) throw late;
       if (kind === undefined) throw new TaskFailed("not_supported", "this agent does not know the kind of the task");
       await admit(task, kind);
       return await laneOf(task).run(() => {
@@ -120,12 +123,12 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   function deadlineOf({ deadline }: Task): number {
-    return deadline === undefined ? now() + longestTaskMs : timestampMs(deadline);
+    return deadline === undefined ? now() + maxTaskMs : timestampMs(deadline);
   }
 
   function laneOf(task: Task) {
     if (task.lane === LaneName.BULK) return lanes.bulk;
-    // Most of them wait for messages; those that work take turns at few sessions.
+    // Most queue calls wait for messages; those that work share few sessions.
     if (task.lane === LaneName.QUEUE) return lanes.queue;
     return task.lane === LaneName.QUERY ? lanes.query : lanes.control;
   }
@@ -136,53 +139,53 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
     sendResult(result);
   }
 
-  /** Its deadline by the machine's own clock, whatever the controller's says. */
+  /** Converts the deadline to the machine's own clock. */
   function withOwnDeadline(task: Task): Task {
     const { withinMs } = task;
     return withinMs === 0n ? task : { ...task, deadline: timestampFromMs(now() + Number(withinMs)), withinMs: 0n };
   }
 
-  function accept(given: Task): void {
-    const task = withOwnDeadline(given);
-    if (waiting !== undefined) {
-      waiting.tasks.push(task);
+  function accept(delivered: Task): void {
+    const task = withOwnDeadline(delivered);
+    if (paused !== undefined) {
+      paused.tasks.push(task);
       return;
     }
     const recorded = journal.outcome(task.id);
     if (typeof recorded === "object") return sendResult(recorded);
-    if (underWay.has(task.id)) return;
+    if (inFlight.has(task.id)) return;
     const cancel = new AbortController();
     const done = settle(task, cancel)
-      // A journal that cannot be written: no result is told, so the task comes again.
+      // The journal could not be written: no result is sent, so the task is delivered again.
       .catch((error: unknown) => log.error("task result not stored", { task: task.id, error }))
-      .finally(() => underWay.delete(task.id));
+      .finally(() => inFlight.delete(task.id));
     const isChange = task.input.case !== undefined && changingKinds.has(task.input.case);
-    underWay.set(task.id, { cancel, done, isChange });
+    inFlight.set(task.id, { cancel, done, isChange });
   }
 
-  function stop(taskId: string): void {
-    underWay.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "the task was cancelled"));
+  function cancelTask(taskId: string): void {
+    inFlight.get(taskId)?.cancel.abort(new TaskFailed("cancelled", "the task was cancelled"));
   }
 
-  /** What it would bring might not be in the final backup. */
+  /** Refuses a change that the final backup of a service in deletion might lack. */
   async function refuseIfClosed(): Promise<void> {
-    // Without an engine the handler says what it can do.
-    const engine = await surroundings.engine().catch(() => undefined);
+    // Without an engine the handler reports what it can do.
+    const engine = await shared.engine().catch(() => undefined);
     if (engine?.instance.spec.closed === true)
       throw new TaskFailed("not_ready", "The service is being deleted.", { retryable: true });
   }
 
-  /** Each that has yet to begin is refused by then: it ends at once as well. */
+  /** Also ends changes that have not started: they are refused at their start. */
   async function endChanges(): Promise<void> {
-    const changes = [...underWay].filter(([, { isChange }]) => isChange);
-    for (const [id] of changes) stop(id);
+    const changes = [...inFlight].filter(([, { isChange }]) => isChange);
+    for (const [id] of changes) cancelTask(id);
     await Promise.all(changes.map(([, { done }]) => done));
   }
 
   async function withdraw(taskIds: readonly string[]): Promise<void> {
     for (const id of taskIds) {
-      stop(id);
-      await underWay.get(id)?.done;
+      cancelTask(id);
+      await inFlight.get(id)?.done;
       if (typeof journal.outcome(id) === "object") continue;
       const { failure } = new TaskFailed("cancelled", "the task was withdrawn");
       await journal.finish(create(TaskResultSchema, { taskId: id, failure }));
@@ -190,8 +193,8 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   }
 
   function acknowledged(taskId: string): void {
-    if (waiting !== undefined) {
-      waiting.acknowledged.push(taskId);
+    if (paused !== undefined) {
+      paused.acknowledged.push(taskId);
       return;
     }
     journal.forget(taskId).catch((error: unknown) => log.error("task not forgotten", { task: taskId, error }));
@@ -200,19 +203,19 @@ export function createTaskRunner(deps: TaskRunnerDeps): TaskRunner {
   return {
     accept,
     cancel(taskId) {
-      if (waiting !== undefined) waiting.tasks = waiting.tasks.filter(({ id }) => id !== taskId);
-      stop(taskId);
+      if (paused !== undefined) paused.tasks = paused.tasks.filter(({ id }) => id !== taskId);
+      cancelTask(taskId);
     },
     acknowledged,
     get running() {
-      return [...underWay.keys()];
+      return [...inFlight.keys()];
     },
-    hold() {
-      waiting ??= { tasks: [], acknowledged: [] };
+    pause() {
+      paused ??= { tasks: [], acknowledged: [] };
     },
-    release() {
-      const before = waiting ?? { tasks: [], acknowledged: [] };
-      waiting = undefined;
+    resume() {
+      const before = paused ?? { tasks: [], acknowledged: [] };
+      paused = undefined;
       for (const taskId of before.acknowledged) acknowledged(taskId);
       for (const task of before.tasks) accept(task);
     },
@@ -223,7 +226,7 @@ function isDurable(task: Task): boolean {
   return task.class === TaskClass.DURABLE;
 }
 
-/** A handler that does not listen to its signal holds nobody up. */
+/** Rejects on abort even if a handler ignores its signal. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

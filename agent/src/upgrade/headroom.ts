@@ -5,43 +5,48 @@ import { TaskFailed } from "../task-failed.ts";
 
 export interface HeadroomDeps {
   readonly group: Pick<ControlGroup, "memoryNeededBytes" | "memoryLimitBytes">;
-  /** Memory that another agent takes at the most. */
+  /** Memory that another agent needs at most. */
   readonly agentBytes: () => Promise<number>;
-  /** What the host has left, for all its machines. */
+  /** Free memory of the host, which all its machines share. */
   readonly hostFreeBytes: () => number;
 }
 
-/** A second agent beside an engine that needs all that the plan has would get the engine ended by the kernel. */
+/**
+ * Waits for the memory that a second agent needs. Beside an engine that uses its plan's full memory, a second agent
+ * would make the kernel kill the engine.
+ */
 export interface Headroom {
-  /** Resolves when there is memory for another agent; throws TaskFailed with the figures when there is none in time. */
+  /** Resolves once there is memory for another agent; throws TaskFailed with the figures after `withinMs`. */
   wait(withinMs: number, signal: AbortSignal): Promise<void>;
 }
 
-const lookEveryMs = 500;
-/** An agent takes more while it starts and takes over than one that has been at rest. */
+const pollIntervalMs = 500;
+/** An agent needs more memory while it starts and takes over than an idle one. */
 const startFactor = 1.5;
-const leastAgentBytes = 64 << 20;
+const minAgentBytes = 64 << 20;
 const mib = 1 << 20;
 
 export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDeps): Headroom {
-  /** Bytes that may be taken without harm to what is there. */
+  /** Free memory in bytes. */
   async function free(): Promise<number> {
     const [needed, limit] = await Promise.all([group.memoryNeededBytes(), group.memoryLimitBytes()]);
-    // Machines without a group of their own share their host's memory.
+    // Machines without a control group share their host's memory.
     const own = needed === undefined || limit === undefined ? Number.POSITIVE_INFINITY : limit - needed;
     return Math.max(0, Math.min(own, hostFreeBytes()));
   }
 
   return {
     async wait(withinMs, signal) {
-      const wanted = Math.max(leastAgentBytes, (await agentBytes()) * startFactor);
-      let left = await free();
-      for (let waitedMs = 0; left < wanted && waitedMs < withinMs; waitedMs += lookEveryMs) {
-        await sleep(lookEveryMs, undefined, { signal });
-        left = await free();
+      const requiredBytes = Math.max(minAgentBytes, (await agentBytes()) * startFactor);
+      let freeBytes = await free();
+      for (let waitedMs = 0; freeBytes < requiredBytes && waitedMs < withinMs; waitedMs += pollIntervalMs) {
+        await sleep(pollIntervalMs, undefined, { signal });
+        freeBytes = await free();
       }
-      if (left >= wanted) return;
-      const figures = `A second agent beside the engine needs ${Math.ceil(wanted / mib)} MiB of memory, and the machine has ${Math.floor(left / mib)} MiB left.`;
+      if (freeBytes >= requiredBytes) return;
+      const figures =
+        `A second agent beside the engine needs ${Math.ceil(requiredBytes / mib)} MiB of memory, and the machine has ` +
+        `${Math.floor(freeBytes / mib)} MiB free.`;
       throw new TaskFailed(
         "no_room",
         `${figures} Its engine is not risked for that: take a larger plan, or try again when less is in use.`,
@@ -51,7 +56,7 @@ export function createHeadroom({ group, agentBytes, hostFreeBytes }: HeadroomDep
   };
 }
 
-/** Of this process: what it alone has in memory, without the program's own pages. */
+/** Memory of this process alone in bytes, without file-backed pages (RssAnon). */
 export async function ownMemoryBytes(): Promise<number> {
   const text = await readFile("/proc/self/status", "utf8");
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) << 10;

@@ -19,41 +19,41 @@ function codeOf(release: string, text = "") {
   return { release, digest: digestOfCode(release, files), files };
 }
 
-test("what is kept is found whole, and not when anything of it was changed", async () => {
+test("a stored release is found complete, and not once it was changed", async () => {
   const code = await openReceivedCode(directory, "/elsewhere/main.ts");
   expect(code.own).toEqual({ release: "checkout", digest: "" });
   const sent = codeOf("2.0.0");
   expect(await code.find(sent.digest)).toBeUndefined();
-  const main = await code.keep(sent);
+  const main = await code.store(sent);
   expect(await code.find(sent.digest)).toBe(main);
   expect(readFileSync(main, "utf8")).toContain("2.0.0");
-  // An agent that runs it knows itself by it.
+  // An agent that runs it reports it as its own release.
   expect((await openReceivedCode(directory, main)).own).toEqual({ release: "2.0.0", digest: sent.digest });
   writeFileSync(main, "changed");
   expect(await code.find(sent.digest)).toBeUndefined();
-  expect(await code.find((await code.keep(sent), sent.digest))).toBe(main);
+  expect(await code.find((await code.store(sent), sent.digest))).toBe(main);
 });
 
-test("what runs and what is asked for stay, all else goes", async () => {
+test("the running and the requested release remain, all others are removed", async () => {
   const first = await openReceivedCode(directory, "/elsewhere/main.ts");
   const [a, b, c] = [codeOf("1"), codeOf("2"), codeOf("3")];
-  const main = await first.keep(a);
-  await first.keep(b);
-  await first.keep(c);
+  const main = await first.store(a);
+  await first.store(b);
+  await first.store(c);
   mkdirSync(join(directory, "code", "new"));
   await (await openReceivedCode(directory, main)).removeOthers(c.digest);
   expect(readdirSync(join(directory, "code")).sort()).toEqual([a.digest, c.digest].sort());
 });
 
-test.skipIf(!asRoot)("a disk without room keeps nothing of it", async () => {
+test.skipIf(!asRoot)("a full disk retains nothing of a release", async () => {
   execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "code", directory]);
   try {
     const code = await openReceivedCode(directory, "/elsewhere/main.ts");
     const large = codeOf("2.0.0", "x".repeat(1 << 20));
-    await expect(code.keep(large)).rejects.toMatchObject({ code: "ENOSPC" });
+    await expect(code.store(large)).rejects.toMatchObject({ code: "ENOSPC" });
     expect(existsSync(join(directory, "code", large.digest))).toBe(false);
     expect(readdirSync(join(directory, "code"))).toEqual([]);
-    expect(await code.find((await code.keep(codeOf("2.0.1")), codeOf("2.0.1").digest))).toBeDefined();
+    expect(await code.find((await code.store(codeOf("2.0.1")), codeOf("2.0.1").digest))).toBeDefined();
   } finally {
     execFileSync("umount", [directory]);
   }

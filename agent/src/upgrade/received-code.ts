@@ -11,32 +11,34 @@ import {
 import { syncPath } from "@holdfast/common/sync-path.ts";
 import { readIfThere } from "@holdfast/common/durable-file.ts";
 
-/** What this agent runs from, and the code that controllers sent to the machine's own disk. */
+/** The release that this agent runs, and the releases that controllers sent to the machine's disk. */
 export interface ReceivedCode {
-  /** The digest is empty for an agent that runs from a checkout. */
+  /** Release of this agent; its digest is empty for a checkout. */
   readonly own: AgentVersion;
-  /** The file to run, when all of the code is there as the digest says; undefined when it is not. */
+  /** Returns the main file if the stored code matches the digest; undefined otherwise. */
   find(digest: string): Promise<string | undefined>;
-  /** Writes the code to the disk and answers the file to run. What fails leaves nothing. */
-  keep(code: AgentPackage): Promise<string>;
-  /** Removes all but what this agent runs from and what it was told of. */
+  /** Writes the code to disk and returns its main file. A failure leaves nothing behind. */
+  store(code: AgentPackage): Promise<string>;
+  /** Removes every release but the running one and this one. */
   removeOthers(digest: string): Promise<void>;
 }
 
-/** Components run some of the code as the engine's user, of the same group; agents of before kept it to themselves. */
-async function shareOwn(directory: string, home: string): Promise<void> {
+/** Jobs run some of the code as the engine's user, which is in the agent's group. */
+async function shareWithEngine(directory: string, home: string): Promise<void> {
   if (dirname(home) !== directory) return;
   await chmod(directory, 0o710);
   await chmod(home, 0o750);
   for (const name of (await readdir(home)).filter(isCodeFile)) await chmod(join(home, name), 0o640);
 }
 
-/** `main` is the file that this process runs. */
+/** `main` is the main file of this process. */
 export async function openReceivedCode(stateDir: string, main: string): Promise<ReceivedCode> {
   const directory = join(stateDir, "code");
-  const stated = await readIfThere(join(dirname(main), versionFile));
+  const versionText = await readIfThere(join(dirname(main), versionFile));
   const own: AgentVersion =
-    stated === undefined ? { release: "checkout", digest: "" } : (JSON.parse(stated.toString("utf8")) as AgentVersion);
+    versionText === undefined
+      ? { release: "checkout", digest: "" }
+      : (JSON.parse(versionText.toString("utf8")) as AgentVersion);
 
   async function write(path: string, text: string): Promise<void> {
     const file = await open(path, "w", 0o640);
@@ -48,7 +50,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
     }
   }
 
-  await shareOwn(directory, dirname(main));
+  await shareWithEngine(directory, dirname(main));
   return {
     own,
     async find(digest) {
@@ -62,7 +64,7 @@ export async function openReceivedCode(stateDir: string, main: string): Promise<
       );
       return digestOfCode(release, files) === digest ? join(home, mainFile) : undefined;
     },
-    async keep({ release, digest, files }) {
+    async store({ release, digest, files }) {
       const home = join(directory, digest);
       const draft = join(directory, "new");
       await rm(draft, { recursive: true, force: true });

@@ -101,7 +101,7 @@ function start(machine: Machine): void {
       onCancel: () => undefined,
       onResultAck: () => undefined,
       onSamplesAck: () => undefined,
-      onRightAnswer({ granted }) {
+      onPrimaryLeaseResponse({ granted }) {
         if (granted) grants += 1;
       },
     },

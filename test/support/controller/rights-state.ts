@@ -1,5 +1,9 @@
-import type { QuietState } from "@holdfast/agent/right/quiet.ts";
-import { createRight, newRight, type RightState } from "@holdfast/agent/right/right.ts";
+import type { ReplicationSilenceState } from "@holdfast/agent/primary-lease/replication-silence.ts";
+import {
+  createPrimaryLease,
+  newPrimaryLease,
+  type PrimaryLeaseState,
+} from "@holdfast/agent/primary-lease/primary-lease.ts";
 import { rightMs } from "@holdfast/common/right.ts";
 
 /** What the store says of the service: `a` is its primary until another one is named. */
@@ -47,7 +51,7 @@ export interface RightsState {
   nowMs: number;
   stored: Stored;
   controllers: [Controller, Controller];
-  right: RightState;
+  right: PrimaryLeaseState;
   /** What is on its way, and may come at any time or never. */
   requests: number[];
   grants: number[];
@@ -64,7 +68,7 @@ export interface RightsState {
   /** A vote that began: `b` has received what was written for it, or not yet. */
   vote: { readonly number: number; readonly atMs: number; isReceived: boolean } | undefined;
   /** What b's agent saw of what was received, when it looked. */
-  quiet: QuietState;
+  quiet: ReplicationSilenceState;
   written: number;
   received: number;
   /** Engines without timelines count positions anew from each start of the primary on. */
@@ -99,8 +103,8 @@ export function newRightsState(): RightsState {
     ordered: undefined,
     proven: undefined,
   });
-  const right = newRight(0);
-  createRight(() => 0, right).holdFor({ serviceId: "s", term: 1n });
+  const right = newPrimaryLease(0);
+  createPrimaryLease(() => 0, right).bindTo({ serviceId: "s", term: 1n });
   return {
     nowMs: 0,
     stored,
@@ -116,7 +120,7 @@ export function newRightsState(): RightsState {
     isLinked: true,
     isConnected: true,
     vote: undefined,
-    quiet: { known: { received: "1:0", sinceMs: 0 } },
+    quiet: { latest: { received: "1:0", sinceMs: 0 } },
     written: 0,
     received: 0,
     history: { number: 1, begunAt: 0 },

@@ -1,5 +1,5 @@
-import { createQuiet } from "@holdfast/agent/right/quiet.ts";
-import { createRight, newRight } from "@holdfast/agent/right/right.ts";
+import { createPrimaryLease, newPrimaryLease } from "@holdfast/agent/primary-lease/primary-lease.ts";
+import { createReplicationSilence } from "@holdfast/agent/primary-lease/replication-silence.ts";
 import { rightMs } from "@holdfast/common/right.ts";
 import { knownWithinMs, refusalOf } from "@holdfast/controller/fleet/session/rights.ts";
 import {
@@ -73,12 +73,12 @@ function isWhole(deed: Deed): deed is keyof typeof wholes {
 }
 
 function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
-  const right = createRight(() => clockA(state), state.right);
+  const right = createPrimaryLease(() => clockA(state), state.right);
   switch (deed) {
     case "wait 1":
     case "wait 3":
       state.nowMs += Number(deed.slice(-1)) * 1_000;
-      quietOf(state).note(receivedOf(state, bug));
+      quietOf(state).record(receivedOf(state, bug));
       return true;
     case "ask":
       state.requests = [...state.requests.slice(-1), right.nextNumber(state.number)];
@@ -88,18 +88,18 @@ function act(state: RightsState, deed: Step, bug: Bug | undefined): boolean {
       const number = deed === "grant" ? state.grants.pop() : state.grants.shift();
       if (number === undefined) return false;
       // The bug counts from the answer, not from the request.
-      const untilMs = bug === "lateAnswers" ? clockA(state) + rightMs : right.granted(number);
+      const untilMs = bug === "lateAnswers" ? clockA(state) + rightMs : right.grantedUntil(number);
       if (untilMs !== undefined) extendBy(state, number, untilMs);
       return true;
     }
     case "extend": {
       const extension = state.extensions.shift();
       // Without an engine there is nothing to extend: one that starts later starts with it.
-      if (extension !== undefined && !state.isUp && !state.isTold) right.extended(extension.untilMs);
+      if (extension !== undefined && !state.isUp && !state.isTold) right.extendedTo(extension.untilMs);
       if (extension === undefined || !state.isUp || extension.number < state.number) return extension !== undefined;
       state.number = extension.number;
       state.deadlineMs = bug === "timeOnTheWay" ? clockA(state) + extension.leftMs : extension.untilMs;
-      right.extended(state.deadlineMs);
+      right.extendedTo(state.deadlineMs);
       return true;
     }
     case "vote":
@@ -248,8 +248,8 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
 function endMachine(state: RightsState): void {
   state.isUp = false;
   state.vote = undefined;
-  state.right = newRight(clockA(state));
-  createRight(() => clockA(state), state.right).holdFor({ serviceId: "s", term: 1n });
+  state.right = newPrimaryLease(clockA(state));
+  createPrimaryLease(() => clockA(state), state.right).bindTo({ serviceId: "s", term: 1n });
   Object.assign(state, { requests: [], grants: [], extensions: [], deadlineMs: 0, number: 0 });
 }
 
@@ -260,7 +260,7 @@ function receive(state: RightsState): void {
 }
 
 function quietOf(state: RightsState) {
-  return createQuiet(() => clockB(state), state.quiet);
+  return createReplicationSilence(() => clockB(state), state.quiet);
 }
 
 /** The bug takes a position of one history for the same position of another. */
@@ -299,7 +299,7 @@ function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean
     nodeId: "b",
     timeline: 1,
     position: BigInt(state.received),
-    quietMs: bug === "noVotes" ? lapsedAfterMs : quietOf(state).quietMs(receivedOf(state, bug)),
+    quietMs: bug === "noVotes" ? lapsedAfterMs : quietOf(state).unchangedMs(receivedOf(state, bug)),
     streaming: state.isLinked && state.isUp,
   };
   const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate]);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createAgent } from "@holdfast/agent/agent.ts";
-import { jobProgramOf } from "@holdfast/agent/backup/job-program.ts";
+import { jobProgramOf } from "@holdfast/agent/backup/job-component.ts";
 import { settings } from "@holdfast/agent/config.ts";
 import { createControlGroup } from "@holdfast/agent/os/control-group.ts";
 import { connectKeeper } from "@holdfast/agent/os/keeper-client.ts";

@@ -4,6 +4,7 @@
  */
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { uptime } from "node:os";
 import { createInterface } from "node:readline";
 
 const [directory, mode] = process.argv.slice(2);
@@ -28,7 +29,7 @@ function extend() {
 async function extendOnce() {
   number += 1;
   const mine = number;
-  await ask({ op: "extend", name: "engine", number: mine, leftMs: Number(rightMs) });
+  await ask({ op: "extend", name: "engine", number: mine, untilMs: uptime() * 1_000 + Number(rightMs) });
   appendFileSync(`${directory}/numbers`, `${mine} ${process.pid}\n`);
 }
 

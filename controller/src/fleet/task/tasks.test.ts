@@ -196,6 +196,7 @@ test("sensitive fields reach the agent and are readable neither in the store nor
 
 test("input and result over 64 KiB are in the object store, the task's object stays small", async () => {
   const { session } = await connected(one, "long");
+  const nextCursor = "v".repeat(100_000);
   const parameters = Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`p${n}`, "v".repeat(400)]));
   const input: TaskInput = {
     case: "convergeInstance",
@@ -206,11 +207,11 @@ test("input and result over 64 KiB are in the object store, the task's object st
   expect(task.input.value).toMatchObject({ instance: { parameters } });
   session.say({
     case: "taskResult",
-    value: { taskId: "t-long", output: { case: "convergeInstance", value: { rejected: parameters } } },
+    value: { taskId: "t-long", output: { case: "readLogs", value: { nextCursor } } },
   });
   await session.expect("resultAck");
   expect((await one.store.get(keyOf(taskKind, "t-long")))?.value.length).toBeLessThan(2_000);
-  await expect.poll(() => two.fleet.task("t-long")?.result?.output.value).toMatchObject({ rejected: parameters });
+  await expect.poll(() => two.fleet.task("t-long")?.result?.output.value).toMatchObject({ nextCursor });
   session.close();
 });
 

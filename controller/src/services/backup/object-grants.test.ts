@@ -31,7 +31,7 @@ const log = { archiveId: "a-1", keyId: "k", keyVersion: 1, wrappedKey: "", since
 const stored = <T>(object: T) => ({ object, modRevision: 1n });
 
 function allowed(
-  scope: { case: "backupId" | "archiveId" | "restoreId" | "verificationId"; value: string },
+  scope: { case: "backupId" | "archiveId" | "restoreId"; value: string } | { case: undefined },
   use: readonly [method: string, key: string],
   over: {
     service?: ManagedServiceObject;
@@ -131,7 +131,7 @@ test.each([
     { service: runningService({}, { origin: { ...origin, finishedAt: 1 } }) },
     false,
   ],
-  ["has nothing for a purpose that is not its own", { case: "verificationId", value: "b-1" }, ["GET", part], {}, false],
+  ["has nothing without a purpose of its own", { case: undefined }, ["GET", part], {}, false],
 ] as const)("a machine %s", (_, scope, use, over, expected) => {
   expect(allowed(scope, use, over)).toBe(expected);
 });

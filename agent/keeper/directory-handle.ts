@@ -1,0 +1,96 @@
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, mkdirSync, openSync } from "node:fs";
+
+/**
+ * A directory held by its descriptor, so that names in it resolve whatever is renamed above it. The agent's user owns
+ * directories in which the keeper, as root, creates files, and a symbolic link could lead a path anywhere.
+ */
+export interface DirectoryHandle {
+  readonly descriptor: number;
+  /** Path of the directory itself; valid until it is closed. */
+  readonly path: string;
+  /** Path of an entry. Only its last name is resolved. */
+  entry(name: string): string;
+  close(): void;
+}
+
+/** New owner of a file. */
+export interface Owner {
+  readonly user: number;
+  readonly group: number;
+}
+
+/** Opens the directory; throws for anything else under that name, including a symbolic link to a directory. */
+export function openDirectory(path: string): DirectoryHandle {
+  return handleOf(openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW));
+}
+
+/** Opens the subdirectory, created if it is missing. Only a directory created here gets the owner. */
+export function ensureDirectory(parent: DirectoryHandle, name: string, owner: Owner | undefined): DirectoryHandle {
+  const path = parent.entry(name);
+  const isNew = create(path);
+  const directory = openDirectory(path);
+  if (isNew && owner !== undefined) setOwnership(directory, owner, undefined);
+  return directory;
+}
+
+/** Sets the owner and mode of the directory by its descriptor. */
+export function setOwnership(
+  { descriptor }: DirectoryHandle,
+  owner: Owner | undefined,
+  mode: number | undefined,
+): void {
+  if (mode !== undefined) fchmodSync(descriptor, mode);
+  if (owner !== undefined) fchownSync(descriptor, owner.user, owner.group);
+}
+
+/**
+ * Opens a file for appending, created with this mode if it is missing. An existing one must be a regular file of the
+ * owner with a single link: any other would let the owner write to somebody else's file.
+ */
+export function openForAppending(path: string, mode: number, owner: Owner | undefined): number {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+  const created = openUnlessThere(path, flags | O_CREAT | O_EXCL, mode);
+  const file = created ?? openSync(path, flags);
+  try {
+    if (created === undefined) requireOwn(file, owner);
+    if (owner !== undefined) fchownSync(file, owner.user, owner.group);
+    return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
+}
+
+function requireOwn(file: number, owner: Owner | undefined): void {
+  const found = fstatSync(file);
+  const { uid, nlink, size } = found;
+  const self = process.getuid?.();
+  // An empty file of this process was created by a keeper that was killed before it set the owner.
+  const isOwn = uid === (owner?.user ?? self) || (uid === self && size === 0);
+  if (!found.isFile() || nlink !== 1 || !isOwn) throw new Error("the log's file is not the agent's own");
+}
+
+function openUnlessThere(path: string, flags: number, mode: number): number | undefined {
+  try {
+    return openSync(path, flags, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined;
+    throw error;
+  }
+}
+
+function handleOf(descriptor: number): DirectoryHandle {
+  const path = `/proc/self/fd/${descriptor}`;
+  return { descriptor, path, entry: (name) => `${path}/${name}`, close: () => closeSync(descriptor) };
+}
+
+function create(path: string): boolean {
+  try {
+    mkdirSync(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+/** Decides how long log is buffered before it is stored as an object. */
+export interface ArchiveSchedule {
+  /** Longest wait in milliseconds of the first of this number of buffered bytes. */
+  delayMs(bytes: number): number;
+  /** Records that these bytes are stored now. */
+  stored(bytes: number): void;
+}
+
+/** Under load, log is stored within seconds. */
+const busyBytes = 64 << 10;
+const busyMs = 2_000;
+/** An idle engine writes less than this within the longest wait, except for full pages after a checkpoint. */
+const activeBytes = 4 << 10;
+const activeMs = 5_000;
+const maxCredits = 10;
+
+/**
+ * Log waits at most `idleMs`, and only seconds after a write to an idle engine, so that a restore reaches the last
+ * write of a short burst. A small object costs one credit, and about one credit a minute accrues: an idle or slowly
+ * written service stores no more than one object per `idleMs`.
+ */
+export function createArchiveSchedule(idleMs: number, now: () => number): ArchiveSchedule {
+  let credits = maxCredits;
+  let countedMs = now();
+  /** The last object may end within a burst, so the rest of the burst follows soon. */
+  let isFollowed = false;
+
+  function count(): void {
+    const elapsed = Math.max(0, now() - countedMs);
+    credits = Math.min(maxCredits, credits + elapsed / (idleMs + activeMs));
+    countedMs = now();
+  }
+
+  return {
+    delayMs(bytes) {
+      if (bytes >= busyBytes) return Math.min(busyMs, idleMs);
+      count();
+      const isActive = (bytes >= activeBytes || isFollowed) && credits >= 1;
+      return isActive ? Math.min(activeMs, idleMs) : idleMs;
+    },
+    stored(bytes) {
+      count();
+      if (bytes < busyBytes) credits = Math.max(0, credits - 1);
+      isFollowed = bytes >= activeBytes;
+    },
+  };
+}

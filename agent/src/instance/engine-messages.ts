@@ -1,0 +1,40 @@
+import type { EngineFailure } from "../engines/engine-driver.ts";
+
+/** Explanation for users of an error by the engine or the connection to it. */
+export interface Explanation {
+  readonly kind: "too_many_clients" | "disk_full" | "port_busy" | "out_of_memory" | "other";
+  readonly reason: string;
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const patterns: readonly (readonly [RegExp, Explanation["kind"], string])[] = [
+  [/too many clients|remaining connection slots|max number of clients/i, "too_many_clients", "Too many clients: all connections are taken. Close some, or raise the limit of connections."],
+  [/no space left|disk full|ENOSPC|disk quota exceeded/i,                "disk_full",        "The disk is full. Delete data, or ask for more storage."],
+  [/cannot write to disk/i,                                              "disk_full",        "The disk takes no writes: it is full, or fails. Delete data, or ask for more storage."],
+  [/address already in use|could not bind|EADDRINUSE/i,                  "port_busy",        "Another process listens on the engine's port."],
+  [/out of memory|cannot allocate memory|could not map anonymous shared/i, "out_of_memory",  "The memory of the plan does not suffice for these settings."],
+];
+
+/** Explains known errors, such as a full disk; any other error is its own explanation, of kind "other". */
+export function explain(message: string): Explanation {
+  const match = patterns.find(([pattern]) => pattern.test(message));
+  if (match === undefined) return { kind: "other", reason: message };
+  return { kind: match[1], reason: match[2] };
+}
+
+const engineOutput = ({ message }: EngineFailure) => (message === "" ? "" : ` It said: ${message}`);
+
+// biome-ignore format: a table, aligned so that it reads as one
+const failures: Record<EngineFailure["cause"], (failure: EngineFailure) => string> = {
+  disk_full:     (failure) => `The disk is full, so the engine does not start. Ask for more storage.${engineOutput(failure)}`,
+  port_busy:     (failure) => `Another process listens on the engine's port. The engine is tried again until it is free.${engineOutput(failure)}`,
+  data_damaged:  (failure) => `The engine finds its data damaged and does not start. Nothing was changed: restore a backup into a new service.${engineOutput(failure)}`,
+  memory:        (failure) => `The memory of the plan does not suffice for these settings. Lower them, or ask for a larger plan.${engineOutput(failure)}`,
+  configuration: (failure) => `The engine does not start with these settings. ${failure.message}`,
+  unknown:       (failure) => `The engine ended while it was started. ${failure.message}`,
+};
+
+/** Message for users why an engine does not start and what can be done, with the engine's own message. */
+export function failureMessage(failure: EngineFailure): string {
+  return failures[failure.cause](failure).trim();
+}

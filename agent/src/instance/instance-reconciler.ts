@@ -1,0 +1,348 @@
+import { mkdir } from "node:fs/promises";
+import type { Log } from "@holdfast/common/log.ts";
+import type { InstanceSpec } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import type { Archives } from "../backup/archives.ts";
+import type { Restores } from "../backup/restores.ts";
+import type { DrivenInstance, EngineDriver, EngineFailure, Instance } from "../engines/engine-driver.ts";
+import { EngineRefused } from "../engines/engine-errors.ts";
+import { needsRight, roleOf } from "../engines/members.ts";
+import type { PrimaryLeaseHolder } from "../primary-lease/primary-lease-holder.ts";
+import { createAppliedSettings } from "./applied-settings.ts";
+import type { DataVersion } from "./data-version.ts";
+import type { DiskGuard } from "./disk-guard.ts";
+import type { EngineProcess } from "./engine-process.ts";
+import { type InstanceFiles, syncConfigFiles } from "./instance-files.ts";
+import type { InstanceStatus } from "./instance-status.ts";
+import { listenerMessage, missingListeners } from "./listener-check.ts";
+import type { LogReader } from "./log-reader.ts";
+import { type MemberData, requiresMore, untilParametersSuffice, withRequiredParameters } from "./member-data.ts";
+import type { MemoryWatch } from "./memory-watch.ts";
+import type { RestartLimit } from "./restart-limit.ts";
+import { createReadiness } from "./readiness.ts";
+import { createReadyEngine } from "./ready-engine.ts";
+import type { ServerCertificate } from "./server-certificate.ts";
+import { stopReason } from "./stop-reasons.ts";
+import { failureMessage } from "./engine-messages.ts";
+
+/** Signals that end a reconcile early. */
+export interface ReconcileSignals {
+  /** The agent ends, or the engine must stop: everything is aborted. */
+  readonly urgent: AbortSignal;
+  /** The settings have changed: waits are aborted. */
+  readonly changed: AbortSignal;
+}
+
+export interface InstanceReconcilerDeps {
+  readonly files: InstanceFiles;
+  readonly process: EngineProcess;
+  readonly certificate: ServerCertificate;
+  readonly status: InstanceStatus;
+  readonly logs: LogReader;
+  readonly memory: MemoryWatch;
+  readonly driverOf: (engine: string) => Promise<EngineDriver | undefined>;
+  readonly restores: Pick<Restores, "isPending" | "ensure">;
+  readonly members: MemberData;
+  readonly dataVersion: DataVersion;
+  readonly archives: Pick<Archives, "follow">;
+  /** Limits restarts that only make the engine listen on its addresses. */
+  readonly restartLimit: RestartLimit;
+  readonly diskGuard: Pick<DiskGuard, "load" | "check" | "blocked" | "level">;
+  readonly lease: Pick<PrimaryLeaseHolder, "acquire">;
+  /** True if the engine has not responded for some seconds. */
+  readonly isUnresponsive: () => boolean;
+  readonly log: Log;
+}
+
+/**
+ * Converges the machine to its instance spec. Each step reads the actual state first, so a reconcile may be repeated at
+ * any time, such as by a new agent that adopts a running engine.
+ */
+export interface InstanceReconciler {
+  /** Resolves once the machine matches the spec; rejects with a message for users. */
+  converge(spec: InstanceSpec, signals: ReconcileSignals): Promise<void>;
+  /** The engine, while it runs and has accepted a write since its start or its adoption. */
+  engine(): DrivenInstance | undefined;
+}
+
+export function createInstanceReconciler(deps: InstanceReconcilerDeps): InstanceReconciler {
+  const {
+    files,
+    process,
+    certificate,
+    status,
+    logs,
+    memory,
+    restartLimit,
+    restores,
+    members,
+    dataVersion,
+    archives,
+    driverOf,
+    lease,
+    log,
+  } = deps;
+  const readiness = createReadiness({ process, status, log });
+  const applied = createAppliedSettings({ files, status });
+  const ready = createReadyEngine({ process, readiness, dataVersion, status });
+  /** The engine has not loaded files that are on disk, such as while a script kept it busy. */
+  let isReloadDue = false;
+
+  async function stopEngine(driver: EngineDriver, instance: Instance, { urgent }: ReconcileSignals): Promise<void> {
+    const yieldsPrimary = roleOf(instance.spec) === "none" && !process.isEmpty;
+    // The next primary waits for the end of this engine, and an unresponsive engine does not shut down cleanly. The
+    // state is "stopping" by now: an engine that never became ready, whose "failed" counts as unresponsive for its
+    // lease, is shut down cleanly.
+    const force = yieldsPrimary && deps.isUnresponsive();
+    ready.clear();
+    status.removeChecks();
+    const facet = instance.spec.replication === undefined ? undefined : driver.replication;
+    if (yieldsPrimary && !force) await facet?.prepareStop(instance, urgent);
+    await process.stop(driver, instance, { force });
+    // The role is read from the data once nothing runs on them: a member that was named the primary may or may not have
+    // become it.
+    const data = facet === undefined ? "absent" : await facet.dataOf(instance);
+    if (data === "primary")
+      status.follows({ role: data, dataRole: data, stoppedAt: await facet?.stoppedAt(instance, urgent) });
+    else if (data === "follower") status.follows({ role: "replica", dataRole: "replica" });
+    status.become("stopped");
+  }
+
+  function instanceOf(driver: EngineDriver, spec: InstanceSpec): Instance {
+    const parameters = applied.parameters(spec);
+    const { writes: writesBlocked, clients } = deps.diskGuard.blocked;
+    const allowedCidrs = clients ? [] : spec.allowedCidrs;
+    const platformAccess = clients ? [] : spec.platformAccess;
+    return {
+      spec: { ...spec, parameters, allowedCidrs, platformAccess },
+      paths: files.pathsOf(driver.software(spec.version)),
+      writesBlocked,
+    };
+  }
+
+  /** Frees the disk reserve for an engine that recovers on a full disk, and blocks clients from using it. */
+  async function prepareDisk(driver: EngineDriver, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
+    const { data } = files.pathsOf(driver.software(spec.version));
+    try {
+      const { space } = await deps.diskGuard.check(
+        data,
+        spec,
+        { isStarting: true, acceptsDeletes: driver.freesWhenBlocked ?? false },
+        signal,
+      );
+      // Reported before the start, since the controller enlarges only a disk that it knows to be full, even if no
+      // engine starts on it.
+      status.setStorageLevel(deps.diskGuard.level, deps.diskGuard.blocked.writes);
+      status.measured({ ...space, totalBytes: space.diskBytes });
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn("disk not measured", { service: spec.serviceId, reason: (error as Error).message });
+    }
+  }
+
+  /** Starts the engine. Parameters that keep it from starting are rolled back, and it is started without them. */
+  async function launch(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
+    ready.clear();
+    const isNew = applied.isNew && spec.source === undefined;
+    status.become("preparing", status.state === "failed" ? "" : undefined);
+    await prepareDisk(driver, spec, signals.urgent);
+    const base = instanceOf(driver, spec);
+    const { paths } = base;
+    // Issuing the certificate takes longest, so it runs in parallel.
+    const certified = certificate.ensure(signals.changed, { forMembers: spec.replication !== undefined });
+    certified.catch(() => undefined);
+    const fingerprint = await driver.fingerprint(paths.software, signals.urgent);
+    if (!fingerprint.present) {
+      const { engine, version } = spec;
+      throw new Error(`This machine's image has no ${engine} ${version} that runs: ${fingerprint.reason}`);
+    }
+    await mkdir(paths.config, { recursive: true, mode: 0o750 });
+    await restores.ensure(base, signals.urgent);
+    if (roleOf(spec) === "replica") {
+      // A replica authenticates to its primary with its certificate.
+      await certified;
+      await syncConfigFiles(paths.config, driver.render(base));
+    }
+    await members.ensure(driver, base, { isNew: applied.isNew }, signals.urgent);
+    await dataVersion.ensure(driver, base, signals.urgent);
+    await dataVersion.beforeClients(driver, base, signals.urgent);
+    await driver.bootstrap(base, signals.urgent);
+    const instance = await withRequiredParameters(driver, base, signals.urgent);
+    await syncConfigFiles(paths.config, driver.render(instance));
+    await certified;
+    // Recorded before the start: an agent that is killed in between must not restart the engine that it finds running.
+    await applied.recordStart(spec);
+    const mark = await logs.end();
+    const memoryMark = await memory.mark();
+    signals.urgent.throwIfAborted();
+    status.become("starting", needsRight(spec) ? "It waits for its primary lease." : "");
+    await process.stop(driver, instance);
+    const untilMs = await lease.acquire(spec, signals.changed);
+    status.become("starting");
+    await process.start(driver, instance, untilMs);
+    isReloadDue = false;
+    await process.ensureCompanions(driver, instance);
+    log.info("engine started", { service: spec.serviceId, engine: spec.engine, version: spec.version });
+    try {
+      await ready.awaitReady({ driver, instance }, { isNew }, signals.changed);
+    } catch (error) {
+      if (!process.isEmpty || signals.urgent.aborted) throw error;
+      // Replay reached log of a primary with larger values, so no parameter is at fault.
+      const needed = await withRequiredParameters(driver, base, signals.urgent);
+      if (requiresMore(needed, instance)) return await launch(driver, spec, signals);
+      const output = await outputSince(mark);
+      const failure: EngineFailure = (await memory.endedSince(memoryMark))
+        ? { cause: "memory", message: "", parameter: undefined }
+        : driver.explainFailure(output);
+      await rollBackParameters(driver, spec, instance, { failure, output }, signals);
+      return;
+    }
+    await admitMembers({ driver, instance }, signals.urgent);
+    status.setCertificateGeneration(certificate.authorityGeneration);
+    const missing = await readiness.becomeRunning({ driver, instance }, signals.changed);
+    await applied.recordRunning(spec, instance.spec.parameters);
+    await archives.follow({ driver, instance });
+    if (missing !== undefined) throw new Error(missing);
+  }
+
+  /** Admits other members before the settings are reported as applied: a new member then finds its replication slot. */
+  async function admitMembers({ driver, instance }: DrivenInstance, signal: AbortSignal): Promise<void> {
+    if (instance.spec.replication !== undefined) await driver.replication?.admit(instance, signal);
+  }
+
+  /** Handles an engine that ended before it was ready. */
+  async function rollBackParameters(
+    driver: EngineDriver,
+    spec: InstanceSpec,
+    tried: Instance,
+    { failure, output }: { readonly failure: EngineFailure; readonly output: string },
+    signals: ReconcileSignals,
+  ): Promise<void> {
+    const isUnrelated =
+      failure.cause === "disk_full" || failure.cause === "port_busy" || failure.cause === "data_damaged";
+    const rejected = isUnrelated ? undefined : await applied.reject(spec, tried.spec.parameters, failure);
+    if (rejected === undefined) throw new Error(failureMessage(failure));
+    log.warn("parameters rolled back", { service: spec.serviceId, parameters: rejected, output });
+    await launch(driver, spec, signals);
+  }
+
+  /** The last lines that the engine printed. */
+  async function outputSince(mark: string): Promise<string> {
+    const printed = await logs.printedSince(mark);
+    const { exit } = process.status ?? {};
+    return printed.join("\n") || `It printed nothing and ended with ${exit?.signal ?? exit?.code ?? "an unknown end"}.`;
+  }
+
+  /**
+   * Ensures that the engine listens on all its addresses. An engine binds addresses only when it starts, so one that
+   * could bind more is restarted, at a limited rate. If that does not help, clients on the other addresses are not
+   * interrupted.
+   */
+  async function ensureListening(driven: DrivenInstance, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
+    const missing = await missingListeners(driven, signals.changed);
+    if (missing.some(({ why }) => why === "free") && process.companionsRun(driven) && restartLimit.tryAcquire()) {
+      log.warn("engine restarts to listen", { service: spec.serviceId, missing });
+      status.become("stopping", listenerMessage(missing));
+      await launch(driven.driver, spec, signals);
+      return;
+    }
+    if (status.state === "running") return;
+    const message = await readiness.becomeRunning(driven, signals.changed);
+    if (message !== undefined) throw new Error(message);
+  }
+
+  /** Updates a running engine: reloads changed files, and restarts nothing. */
+  async function refresh(driver: EngineDriver, spec: InstanceSpec, signals: ReconcileSignals): Promise<void> {
+    const instance = await withRequiredParameters(driver, instanceOf(driver, spec), signals.urgent);
+    const renewed = await certificate.ensure(signals.changed, { forMembers: spec.replication !== undefined });
+    await dataVersion.beforeClients(driver, instance, signals.urgent);
+    const changed = await syncConfigFiles(instance.paths.config, driver.render(instance));
+    const current = ready.current();
+    // A replica that becomes the primary is promoted without a restart.
+    const isPromotion = current !== undefined && roleOf(spec) !== roleOf(current.instance.spec);
+    const adopted = current === undefined || isPromotion;
+    if (adopted) {
+      status.become("starting");
+      const fields = { service: spec.serviceId, pid: process.status?.pid, term: String(spec.term) };
+      log.info(isPromotion ? "engine promoted" : "engine adopted", fields);
+      try {
+        await lease.acquire(spec, AbortSignal.any([signals.changed, process.lifetime()]));
+        await ready.awaitReady({ driver, instance }, { isNew: false }, signals.changed);
+        await readiness.becomeRunning({ driver, instance }, signals.changed);
+      } catch (error) {
+        if (!process.isEmpty || signals.urgent.aborted) throw error;
+        // The engine ended while it became ready, perhaps because of its settings: starting it here finds out, and
+        // rolls them back.
+        await launch(driver, spec, signals);
+        return;
+      }
+    }
+    ready.set({ driver, instance });
+    await process.ensureCompanions(driver, instance);
+    await archives.follow({ driver, instance });
+    // An agent may have been killed between writing files and reloading them, so an adopted engine is reloaded.
+    isReloadDue ||= changed.length > 0 || renewed || adopted;
+    if (!isReloadDue) return admitMembers({ driver, instance }, signals.urgent);
+    log.info("engine reloaded", { service: spec.serviceId, files: changed, certificate: renewed });
+    try {
+      await driver.reload(instance, signals.urgent);
+    } catch (error) {
+      if (!(error instanceof EngineRefused)) throw error;
+      const refusal = { message: error.message, parameter: undefined };
+      if ((await applied.reject(spec, instance.spec.parameters, refusal)) === undefined) throw error;
+      return refresh(driver, spec, signals);
+    }
+    isReloadDue = false;
+    await admitMembers({ driver, instance }, signals.urgent);
+    status.setCertificateGeneration(certificate.authorityGeneration);
+    await readiness.observe({ driver, instance }, signals.changed);
+  }
+
+  return {
+    async converge(spec, signals) {
+      if (applied.isNew) await deps.diskGuard.load();
+      await applied.load();
+      const driver = await driverOf(spec.engine);
+      if (driver === undefined) {
+        applied.report(spec);
+        throw new Error(`This machine's agent does not know the engine ${spec.engine}.`);
+      }
+      if (!spec.running || roleOf(spec) === "none") {
+        if (!process.isEmpty) status.become("stopping");
+        applied.report(spec);
+        return stopEngine(driver, instanceOf(driver, spec), signals);
+      }
+      const { paths } = instanceOf(driver, spec);
+      status.setPoolerAvailable((await driver.offersPooler?.({ paths }, signals.urgent)) === true);
+      const reason = process.isEmpty
+        ? undefined
+        : await stopReason(
+            { driver, instance: instanceOf(driver, spec) },
+            { process, members, restores, dataVersion, applied },
+          );
+      if (reason !== undefined) {
+        log.info(reason.logMessage, { service: spec.serviceId, term: String(spec.term) });
+        if (reason.kind === "restart") await untilParametersSuffice(driver, instanceOf(driver, spec), signals.changed);
+        ready.clear();
+        status.become("stopping", reason.message);
+        if (reason.kind === "restart") applied.report(spec);
+        await process.stop(driver, instanceOf(driver, spec));
+      }
+      if (ready.current() === undefined) {
+        if (status.state === "running") status.become("starting");
+        applied.report(spec);
+      }
+      if (process.isEmpty) {
+        await launch(driver, spec, signals);
+        return;
+      }
+      try {
+        await refresh(driver, spec, signals);
+        const driven = ready.current();
+        if (driven !== undefined) await ensureListening(driven, spec, signals);
+      } finally {
+        applied.report(spec);
+      }
+    },
+    engine: ready.current,
+  };
+}
