@@ -17,6 +17,11 @@ interface Path {
   readonly below: Map<string, Path>;
 }
 
+/** The names of an object that another one stores at a path, such as `status.deleted.service`. */
+export function storedNamesUnder(path: string, names: StoredNames): StoredNames {
+  return Object.fromEntries(Object.entries(names).map(([field, key]) => [`${path}.${field}`, key]));
+}
+
 export function storedFormat<T>(names: StoredNames): StoredFormat<T> {
   const [fromStored, toStored] = [new Map<string, Path>(), new Map<string, Path>()];
   for (const [path, stored] of Object.entries(names)) addPath(path.split("."), stored, names, { fromStored, toStored });

@@ -184,7 +184,7 @@ export interface EventData {
     readonly reason: string;
     readonly checks: readonly object[];
   };
-  readonly "service.restorable_stale": ServiceEventData & { readonly newest_point: string };
+  readonly "service.recovery_point_stale": ServiceEventData & { readonly newest_point: string };
   readonly "service.maintenance_scheduled": ServiceEventData & {
     readonly update_id: string;
     readonly kind: string;

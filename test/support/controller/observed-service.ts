@@ -16,7 +16,7 @@ export function observedNode(node: NodeSpec, told: Told, more: Partial<ObservedN
     connected: true,
     isCurrent: true,
     instance: create(InstanceObservationSchema, told),
-    isHeld: false,
+    stoppedForDrain: false,
     silentHost: undefined,
     ...more,
   };

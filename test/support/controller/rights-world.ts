@@ -5,10 +5,10 @@ import { knownWithinMs, refusalOf } from "@holdfast/controller/fleet/session/rig
 import {
   type Candidate,
   fenceVerdict,
-  lapsedAfterMs,
-  type RightWord,
+  leaseExpiredAfterMs,
+  type LeaseState,
 } from "@holdfast/controller/services/service/member/fence-verdict.ts";
-import type { MemberWord } from "@holdfast/controller/services/service/member/succession-verdict.ts";
+import type { MemberState } from "@holdfast/controller/services/service/member/primary-change-plan.ts";
 import { clockA, clockB, clockOf, type Controller, copyOf, isWritable, type RightsState } from "./rights-state.ts";
 
 /** What a wrong protocol would do: the explorer has to find each. */
@@ -283,15 +283,15 @@ function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean
   const controller = state.controllers[index];
   if (!controller.known.isFenced || controller.fencedMs === undefined || controller.hasLeft) return false;
   const now = clockOf(state, index);
-  const from: MemberWord = {
+  const from: MemberState = {
     answers: state.isConnected,
-    isHeld: state.isConnected && !state.isUp && state.isTold,
+    hasNewestSettings: state.isConnected && !state.isUp && state.isTold,
     engine: state.isUp ? "unknown" : "cutOff",
   };
   const waitedMs = now - controller.fencedMs;
-  const right: RightWord = {
+  const right: LeaseState = {
     revokedForMs:
-      bug === "noWait" ? waitedMs + knownWithinMs + lapsedAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
+      bug === "noWait" ? waitedMs + knownWithinMs + leaseExpiredAfterMs : waitedMs + (bug === "noMargin" ? 5_000 : 0),
     ungrantedForMs: ungrantedFor(controller, now),
     isProven: controller.proven === controller.known.revision,
   };
@@ -299,7 +299,7 @@ function decide(state: RightsState, index: 0 | 1, bug: Bug | undefined): boolean
     nodeId: "b",
     timeline: 1,
     position: BigInt(state.received),
-    quietMs: bug === "noVotes" ? lapsedAfterMs : quietOf(state).unchangedMs(receivedOf(state, bug)),
+    unchangedMs: bug === "noVotes" ? leaseExpiredAfterMs : quietOf(state).unchangedMs(receivedOf(state, bug)),
     streaming: state.isLinked && state.isUp,
   };
   const verdict = fenceVerdict(from, right, state.isPromoted ? [] : [candidate]);

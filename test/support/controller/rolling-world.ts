@@ -3,14 +3,14 @@ import { silentLog } from "@holdfast/common/log.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { isOver, type OperationObject } from "@holdfast/controller/operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
-import { handOver, type HandOverDeps } from "@holdfast/controller/services/service/member/hand-over.ts";
+import { changePrimary, type PrimaryChangeDeps } from "@holdfast/controller/services/service/member/change-primary.ts";
 import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
 import { restartsOf } from "@holdfast/controller/services/service/member/restarts.ts";
 import { switchOver } from "@holdfast/controller/services/service/member/switch-over.ts";
 import type { ObservedService, ServiceStep } from "@holdfast/controller/services/service/observed-service.ts";
 import { procedureOf } from "@holdfast/controller/services/service/procedure/procedures.ts";
 import { advance } from "@holdfast/controller/services/service/service-advance.ts";
-import { chosenImages } from "@holdfast/controller/services/service/trial/other-image.ts";
+import { desiredImages } from "@holdfast/controller/services/service/trial/other-image.ts";
 import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
 import { runningService } from "./service-object.ts";
@@ -91,7 +91,7 @@ export class RollingWorld {
         connected: up,
         isCurrent: up && member.told !== undefined,
         instance: member?.told,
-        isHeld: false,
+        stoppedForDrain: false,
         silentHost: undefined,
         ...(this.left.has(node.id) && { mustMove: true as const }),
       };
@@ -237,21 +237,21 @@ export class RollingWorld {
     };
     if (step.kind === "createMachine") this.members.set(step.node.id, this.newMember(step.node.id));
     else if (step.kind === "powerMachine") machine({ power: step.power });
-    else if (step.kind === "placeImage") machine({ ...chosenImages(object), power: "on" });
+    else if (step.kind === "installImage") machine({ ...desiredImages(object), power: "on" });
     else if (step.kind === "deleteMachine" && own !== undefined)
       own.machine = { ...own.machine, metadata: { ...own.machine.metadata, deletionRequestedAt: this.now } };
-    else if (step.kind === "dropNode")
+    else if (step.kind === "removeNode")
       put({ ...object, spec: { ...object.spec, nodes: object.spec.nodes.filter(({ id }) => id !== step.node.id) } });
-    else if (step.kind === "handOver") await handOver(service, observed, this.deps(put), signal);
+    else if (step.kind === "changePrimary") await changePrimary(service, observed, this.deps(put), signal);
     else if (step.kind === "switchOver") await switchOver(service, step.to, this.deps(put), signal);
   }
 
-  private deps(put: (after: ManagedServiceObject) => void): HandOverDeps {
+  private deps(put: (after: ManagedServiceObject) => void): PrimaryChangeDeps {
     return {
       begin: () => ({ update: (_: unknown, __: unknown, after: never) => put(after), commit: async () => 0n }) as never,
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
-      pulse: { heard: () => undefined, knownForMs: () => 0, forget: () => undefined },
+      pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { isEnded: async () => false },
       machines: { get: () => undefined },
       fleet: {

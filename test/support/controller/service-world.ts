@@ -5,8 +5,8 @@ import { guestLine, type MachineFacts } from "@holdfast/compute/compute-provider
 import { planRemovals } from "@holdfast/controller/fleet/machine/left-snapshots.ts";
 import { mayNote, planSnapshot } from "@holdfast/controller/fleet/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
-import { chosenImages } from "@holdfast/controller/services/service/trial/other-image.ts";
-import { snapshotFor } from "@holdfast/controller/services/service/trial/trial-seal.ts";
+import { desiredImages } from "@holdfast/controller/services/service/trial/other-image.ts";
+import { snapshotFor } from "@holdfast/controller/services/service/trial/write-fence.ts";
 import { beginMaintenance } from "@holdfast/controller/services/maintenance/begin-maintenance.ts";
 import { lineOf, type NodeImageObject } from "@holdfast/controller/services/maintenance/node-image.ts";
 import type { MaintenanceWorld } from "@holdfast/controller/services/maintenance/pending-update.ts";
@@ -91,7 +91,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
   let now = 1;
   let operations = 0;
   /** Its host is drained. */
-  let isHeld = false;
+  let stoppedForDrain = false;
   /** What its agent was told last, and goes by when its machine starts. */
   let engineWanted = false;
   let letsIn = false;
@@ -112,7 +112,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
     (placed === "new" && broken.image === what) || (booted === "guest-new" && broken.kernel === what);
   const observed = (): ObservedService => {
     const connected = machine?.status.state === "running" && !isSilent && !fails("connect");
-    const nodes = [{ node, machine, connected, instance, isHeld, isCurrent: true, silentHost: undefined }];
+    const nodes = [{ node, machine, connected, instance, stoppedForDrain, isCurrent: true, silentHost: undefined }];
     return { nodes, names, isChanging };
   };
   /** The engine comes up, and is what came of that. */
@@ -161,11 +161,11 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
       };
     } else if (step.kind === "powerMachine" && machine)
       machine = { ...machine, spec: { ...machine.spec, power: step.power } };
-    else if (step.kind === "placeImage" && machine) {
+    else if (step.kind === "installImage" && machine) {
       expect(machine.status.state).toBe("stopped");
       const snapshot = snapshotFor(current, machine);
-      machine = { ...machine, spec: { ...machine.spec, power: "on", ...chosenImages(current), snapshot } };
-    } else if (step.kind === "dropSnapshot" && machine) {
+      machine = { ...machine, spec: { ...machine.spec, power: "on", ...desiredImages(current), snapshot } };
+    } else if (step.kind === "deleteSnapshot" && machine) {
       machine = { ...machine, spec: { ...machine.spec, snapshot: null } };
     } else if (step.kind === "deleteMachine") [machine, instance] = [undefined, undefined];
     else if (step.kind === "publishNames") names = "published";
@@ -257,7 +257,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
       isChanging = changing;
     },
     hold(held: boolean): void {
-      isHeld = held;
+      stoppedForDrain = held;
     },
     get placed() {
       return placed;

@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import type { ManagedServiceObject } from "@holdfast/controller/services/service/managed-service.ts";
 import { planManagedService } from "@holdfast/controller/services/service/managed-service-plan.ts";
 import { failOver } from "@holdfast/controller/services/service/member/change-nodes.ts";
-import { handOver, type HandOverDeps } from "@holdfast/controller/services/service/member/hand-over.ts";
+import { changePrimary, type PrimaryChangeDeps } from "@holdfast/controller/services/service/member/change-primary.ts";
 import { namedPrimary } from "@holdfast/controller/services/service/member/members.ts";
-import { settleMembers } from "@holdfast/controller/services/service/member/settle-members.ts";
+import { updateMembers } from "@holdfast/controller/services/service/member/update-members.ts";
 import type { ObservedService } from "@holdfast/controller/services/service/observed-service.ts";
 import { type InstanceObservation, InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { runningMachine } from "../machines/machine-object.ts";
@@ -147,10 +147,10 @@ export class SuccessionWorld {
     try {
       for (const step of planManagedService(object, observed)) {
         if (step.kind === "converge") this.send(step.node.id as NodeId, object);
-        if (step.kind === "handOver")
-          await handOver(service, observed, this.deps(update), new AbortController().signal);
+        if (step.kind === "changePrimary")
+          await changePrimary(service, observed, this.deps(update), new AbortController().signal);
       }
-      const settled = settleMembers(object, observed, this.now).service;
+      const settled = updateMembers(object, observed, this.now).service;
       if (settled !== object) update(settled);
     } catch (error) {
       if (!(error instanceof Stale)) throw error;
@@ -209,7 +209,7 @@ export class SuccessionWorld {
         connected: alive && connected,
         isCurrent: alive && connected,
         instance: told,
-        isHeld: false,
+        stoppedForDrain: false,
         silentHost: undefined,
       };
     });
@@ -217,13 +217,13 @@ export class SuccessionWorld {
   }
 
   /** What else the real code needs: a store of one object, and agents that say how far they are. */
-  private deps(update: (after: ManagedServiceObject) => void): HandOverDeps {
+  private deps(update: (after: ManagedServiceObject) => void): PrimaryChangeDeps {
     return {
       begin: () =>
         ({ update: (_: unknown, __: unknown, after: never) => update(after), commit: async () => 0n }) as never,
       services: { reached: async () => undefined } as never,
       clock: { now: () => this.now, monotonicMs: () => this.now } as never,
-      pulse: { heard: () => undefined, knownForMs: () => 0, forget: () => undefined },
+      pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget: () => undefined },
       fences: { isEnded: async () => false },
       machines: { get: () => undefined },
       fleet: {

@@ -1,5 +1,5 @@
 import { root } from "@holdfast/controller/kernel/store/resource.ts";
-import type { NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
+import { managedServiceKind, type NodeSpec } from "@holdfast/controller/services/service/managed-service.ts";
 import { openEtcd } from "./etcd-dump.ts";
 
 interface ObservationJson {
@@ -13,11 +13,12 @@ interface ObservationJson {
 export async function isCountedOn(directory: string, service: string, primary: string): Promise<boolean> {
   const etcd = openEtcd(directory);
   try {
-    const stored = async <T>(key: string) => JSON.parse(String(await etcd.raw.get(`${root}/${key}`).string())) as T;
-    const { spec } = await stored<{ spec: { nodes: readonly NodeSpec[] } }>(`managed-service/${service}`);
-    const { instance } = await stored<ObservationJson>(`observation/${primary}`);
+    const stored = async (key: string) => String(await etcd.raw.get(`${root}/${key}`).string());
+    const { spec } = managedServiceKind.parse(await stored(`managed-service/${service}`));
+    const { instance } = JSON.parse(await stored(`observation/${primary}`)) as ObservationJson;
     const fenced = Number(instance.replication?.fencedGeneration ?? 0);
-    return spec.nodes.some(({ id, vouches = Number.POSITIVE_INFINITY }) => id !== primary && vouches <= fenced);
+    const isCounted = ({ failoverCandidate = Number.POSITIVE_INFINITY }: NodeSpec) => failoverCandidate <= fenced;
+    return spec.nodes.some((node) => node.id !== primary && isCounted(node));
   } finally {
     etcd.raw.close();
   }

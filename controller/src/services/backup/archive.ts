@@ -1,12 +1,19 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
-import type { ManagedServiceObject, ManagedServiceSpec } from "../service/managed-service.ts";
+import { storedNamesUnder } from "@holdfast/common/stored-names.ts";
+import {
+  type ManagedServiceObject,
+  type ManagedServiceSpec,
+  managedServiceStoredNames,
+} from "../service/managed-service.ts";
 import { type BackupSettings, defaultSettings } from "./backup-settings.ts";
 
 /** All that is kept of one service's backups but the backups themselves; its id is the service's, which it outlives. */
 export type ArchiveObject = Resource<ArchiveSpec, ArchiveStatus>;
-export const archiveKind = defineKind<ArchiveObject>("archive");
+export const archiveKind = defineKind<ArchiveObject>("archive", {
+  storedNames: storedNamesUnder("status.deleted.service", managedServiceStoredNames),
+});
 
 export interface ArchiveSpec {
   /** Null: those that follow from the id. */

@@ -69,7 +69,7 @@ test.each<[what: string, ManagedServiceObject, MaintenanceWorld, obstacles: { co
   ["replicas",                                       postgresql({ nodes: [...postgresql().spec.nodes, replicaOf("r2", 2)] }), worldOfData(),     [],                                     ["replicas", "downtime"]],
   ["a primary that gives way to another",            postgresql({ succession: { from: "a", to: "b", step: "promote", since: 0 } }), worldOfData(),               [],                                     ["not_ready!", "downtime"]],
   ["a replica without its data",                     postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), joining: true }] }), worldOfData(), [],                     ["replicas!", "downtime"]],
-  ["a replica with data of before",                  postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), keeps: { image: "bookworm-1", version: "16" } }] }), worldOfData(), [], ["replicas!", "downtime"]],
+  ["a replica with data of before",                  postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), pinned: { image: "bookworm-1", version: "16" } }] }), worldOfData(), [], ["replicas!", "downtime"]],
   ["what is in the data",                            postgresql(),                                    worldOfData(),                             [{ code: "no_room", message: "" }],     ["no_room!", "downtime"]],
   ["texts in another order",                         postgresql(),                                    worldOfData({ instance: texts }, "2.43"),  [],                                     ["text_order!", "downtime"]],
   ["another order that no text has",                 postgresql(),                                    worldOfData({}, "2.43"),                   [],                                     ["downtime"]],
@@ -121,7 +121,7 @@ test("replicas keep image and data while those of their primary are upgraded, wi
     now: 5,
   });
   expect(after.spec).toMatchObject({ version: "18", image: "sid-1", trial: { operationId: "o" } });
-  expect(after.spec.nodes.map(({ keeps }) => keeps)).toEqual([undefined, { image: "trixie-1", version: "17" }]);
+  expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual([undefined, { image: "trixie-1", version: "17" }]);
 });
 
 test("each of several nodes keeps its version until its turn", () => {
@@ -137,7 +137,7 @@ test("each of several nodes keeps its version until its turn", () => {
   );
   const { after } = beginUpgrade(service, { version: "9", image: "sid-1" }, world(), { operationId: "o", now: 5 });
   expect(after.spec.trial).toBeUndefined();
-  expect(after.spec.nodes.map(({ keeps }) => keeps)).toEqual(
+  expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual(
     [0, 1].map(() => expect.objectContaining({ version: "8.1", image: "trixie-1" })),
   );
 });

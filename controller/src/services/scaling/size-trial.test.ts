@@ -43,7 +43,15 @@ function underway(from: typeof small, to: typeof small) {
       diskBytes: BigInt(diskBytes),
       checks: [{ name: "liveness", status: "healthy" }],
     });
-    const one = { node, machine, instance, connected: true, isCurrent: true, isHeld: false, silentHost: undefined };
+    const one = {
+      node,
+      machine,
+      instance,
+      connected: true,
+      isCurrent: true,
+      stoppedForDrain: false,
+      silentHost: undefined,
+    };
     return { nodes: [one], names: "verified", isChanging: false };
   }
 

@@ -20,8 +20,8 @@ export const cidrForm = {
 };
 
 /**
- * Networks in their one canonical form: host bits cleared, IPv6 compressed, a bare address as a network of one,
- * doubles removed. Each fault names its entry.
+ * Networks in canonical form: host bits cleared, IPv6 compressed, a bare address as a network of one, duplicates
+ * removed; such as `203.0.113.0/24`. Each fault names its entry.
  */
 export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; faults: FieldFault[] } {
   const faults: FieldFault[] = [];
@@ -40,7 +40,7 @@ export function canonicalCidrs(texts: readonly string[]): { cidrs: string[]; fau
 }
 
 function canonicalCidr(text: string): string | undefined {
-  // Short and octal forms of IPv4 mean different things to different programs, so only the four decimal parts are taken.
+  // Programs disagree about short and octal forms of IPv4, so only four decimal parts are accepted.
   if (!/^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)(\/\d{1,3})?$/.test(text)) return undefined;
   if (/(^|\.)0\d/.test(text)) return undefined;
   const withLength = text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`;

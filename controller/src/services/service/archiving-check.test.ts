@@ -6,7 +6,7 @@ import { silentLog } from "@holdfast/common/log.ts";
 import { expect, test } from "vitest";
 import { runningMachine } from "../../../../test/support/machines/machine-object.ts";
 import { node, runningService } from "../../../../test/support/controller/service-object.ts";
-import { archivingCheck, archivingDueInMs } from "./archiving-check.ts";
+import { archivingCheck, archivingRecheckInMs } from "./archiving-check.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedService } from "./observed-service.ts";
 import { advance } from "./service-advance.ts";
@@ -14,13 +14,21 @@ import { advance } from "./service-advance.ts";
 const minuteMs = 60_000;
 const now = 1_000 * minuteMs;
 
-/** A service whose newest point is so many minutes old; its engine runs for so many. */
+/** A service whose newest recovery point, and whose engine's start, are this many minutes old. */
 function observedAt(ageMinutes: number, upMinutes = 900, state = "running"): ObservedService {
   const since = timestampFromMs(now - upMinutes * minuteMs);
   const instance = create(InstanceObservationSchema, { state, since, generation: 1n });
   const machine = runningMachine(node.id, {});
-  const told = { connected: true, isCurrent: true, isHeld: false, silentHost: undefined, instance, machine, node };
-  return { nodes: [told], names: "verified", isChanging: false, newestPoint: now - ageMinutes * minuteMs };
+  const reported = {
+    connected: true,
+    isCurrent: true,
+    stoppedForDrain: false,
+    silentHost: undefined,
+    instance,
+    machine,
+    node,
+  };
+  return { nodes: [reported], names: "verified", isChanging: false, newestRecoveryPoint: now - ageMinutes * minuteMs };
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -34,14 +42,14 @@ test.each<[string, number, number, string | undefined, number | null]>([
 ])("a newest point that is %s", (_what, ageMinutes, upMinutes, status, dueInMinutes) => {
   const observed = observedAt(ageMinutes, upMinutes);
   expect(archivingCheck(runningService(), observed, now)?.status).toBe(status);
-  expect(archivingDueInMs(runningService(), observed, now)).toBe(dueInMinutes && dueInMinutes * minuteMs);
+  expect(archivingRecheckInMs(runningService(), observed, now)).toBe(dueInMinutes && dueInMinutes * minuteMs);
 });
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[string, number, number, number, string, string]>([
   ["less than half of its limit",             1,  127, 256, "healthy",   ""],
   ["half of its limit",                       1,  128, 256, "degraded",  "At least 128 MiB of log wait for the object store, and at 256 MiB the log has a gap."],
-  ["without a limit that is known",           1,  128, 0,   "healthy",   ""],
+  ["without a reported limit",                1,  128, 0,   "healthy",   ""],
   ["beside a newest point that is too old",   15, 200, 256, "unhealthy", "At least 192 MiB of log wait for the object store, and at 256 MiB the log has a gap."],
 ])("log that waits, %s", (_what, ageMinutes, waitingMiB, limitMiB, status, reason) => {
   const observed = observedAt(ageMinutes);
@@ -58,18 +66,18 @@ test.each<[string, number, number, number, string, string]>([
 });
 
 test("a service without an archive, or whose engine is off, has no such check", () => {
-  const { newestPoint: _, ...none } = observedAt(60);
+  const { newestRecoveryPoint: _, ...none } = observedAt(60);
   expect(archivingCheck(runningService(), none, now)).toBeUndefined();
   expect(archivingCheck(runningService(), observedAt(60, 900, "stopped"), now)).toBeUndefined();
   expect(archivingCheck(runningService({}, { power: "off" }), observedAt(60), now)).toBeUndefined();
 });
 
-test("that it is stale is told once, and again only when it was not in between", () => {
+test("staleness is announced once, and again only after a recovery", () => {
   let service: ManagedServiceObject = runningService();
-  const told = [16, 17, 20, 6, 16, 1, 16].map((ageMinutes) => {
+  const reported = [16, 17, 20, 6, 16, 1, 16].map((ageMinutes) => {
     const { after, events } = advance(service, observedAt(ageMinutes), undefined, now, silentLog);
     service = after;
-    return events.filter(({ type }) => type === "service.restorable_stale").length;
+    return events.filter(({ type }) => type === "service.recovery_point_stale").length;
   });
-  expect(told).toEqual([1, 0, 0, 0, 0, 0, 1]);
+  expect(reported).toEqual([1, 0, 0, 0, 0, 0, 1]);
 });

@@ -7,16 +7,16 @@ const degradedAfterMs = 5 * minuteMs;
 const unhealthyAfterMs = 15 * minuteMs;
 
 /**
- * Pure: how old the newest moment that the service can be restored to is, by the controller's clock, and how much log waits for the
- * object store. Undefined without an archive of its log, and while its engine is not to run: then nothing is written that could be
- * lost.
+ * Pure: the check of log archiving: age of the newest moment that can be restored, by the controller's clock, and size
+ * of the log that waits for the object store. Undefined without an archive, and while the engine should not run,
+ * because then no new log exists that could be lost.
  */
 export function archivingCheck(
   service: ManagedServiceObject,
   observed: ObservedService,
   now: number,
 ): HealthCheck | undefined {
-  const { newestPoint } = observed;
+  const { newestRecoveryPoint: newestPoint } = observed;
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
   if (newestPoint === undefined || !isUp(service, primary)) return undefined;
   const ageMs = now - Math.max(newestPoint, upSince(primary));
@@ -31,9 +31,13 @@ export function archivingCheck(
   return { ...check, status: isOld ? "unhealthy" : "degraded", since, reason };
 }
 
-/** Pure: in how many milliseconds the check says something else though nobody tells anything; null when it never does. */
-export function archivingDueInMs(service: ManagedServiceObject, observed: ObservedService, now: number): number | null {
-  const { newestPoint } = observed;
+/** Pure: milliseconds until the check changes without a new report; null if it does not. */
+export function archivingRecheckInMs(
+  service: ManagedServiceObject,
+  observed: ObservedService,
+  now: number,
+): number | null {
+  const { newestRecoveryPoint: newestPoint } = observed;
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
   if (newestPoint === undefined || !isUp(service, primary)) return null;
   const from = Math.max(newestPoint, upSince(primary));
@@ -42,13 +46,13 @@ export function archivingDueInMs(service: ManagedServiceObject, observed: Observ
 }
 
 function isUp(service: ManagedServiceObject, primary: ObservedNode | undefined): primary is ObservedNode {
-  const isWanted = service.spec.power === "on" && service.metadata.deletionRequestedAt === undefined;
-  return isWanted && primary?.isHeld === false && primary.instance?.state === "running";
+  const shouldRun = service.spec.power === "on" && service.metadata.deletionRequestedAt === undefined;
+  return shouldRun && primary?.stoppedForDrain === false && primary.instance?.state === "running";
 }
 
 /**
- * Undefined while less than half of what the engine keeps waits. It speaks of eighths, so that it is not another one with each
- * look.
+ * Undefined while less than half of the waiting limit is used. The text uses eighths of the limit, so that it does not
+ * change with each report.
  */
 function waitingReason({ instance }: ObservedNode): string | undefined {
   const { waitingBytes = 0n, waitingLimitBytes = 0n } = instance?.archive ?? {};
@@ -58,7 +62,7 @@ function waitingReason({ instance }: ObservedNode): string | undefined {
   return `At least ${least} MiB of log wait for the object store, and at ${limit} MiB the log has a gap.`;
 }
 
-/** An engine that was off has nothing newer to archive than what it does from now on. */
+/** An engine that was off has no newer log to archive than since its start. */
 function upSince({ instance }: ObservedNode): number {
   return instance?.since === undefined ? 0 : timestampMs(instance.since);
 }

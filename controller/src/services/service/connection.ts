@@ -8,42 +8,45 @@ import { clientPorts, poolerPortOf } from "./pooler.ts";
 import { replicaHostnameOf } from "./service-names.ts";
 import { roleOf } from "./managed-service-message.ts";
 
-/** Pure: all that a client needs but the password. `trustBundle`: PEM of the authorities behind the certificate. */
+/**
+ * Pure: everything that a client needs except the password. `trustBundle`: PEM of the authorities behind the
+ * certificate.
+ */
 export function connectionOf(service: ManagedServiceObject, trustBundle: string): Connection {
   const { spec, status } = service;
   const privateHost = privateNameOf(spec.hostname);
-  const form = engineFormOf(spec.databaseType);
+  const profile = engineFormOf(spec.databaseType);
   const poolerPort = poolerPortOf(spec);
   return create(ConnectionSchema, {
     host: spec.hostname,
     port: spec.port,
     user: defaultUser,
-    database: form.connectionDatabase,
-    uri: form.uri(spec.hostname, spec.port),
+    database: profile.connectionDatabase,
+    uri: profile.uri(spec.hostname, spec.port),
     caCertificate: trustBundle,
     privateHost,
-    privateUri: form.uri(privateHost, spec.port),
-    replicaUri: form.uri(replicaHostnameOf(spec.hostname), spec.port),
-    ...(form.allNodesUri && {
-      allNodesUri: form.allNodesUri(
+    privateUri: profile.uri(privateHost, spec.port),
+    replicaUri: profile.uri(replicaHostnameOf(spec.hostname), spec.port),
+    ...(profile.allNodesUri && {
+      allNodesUri: profile.allNodesUri(
         spec.nodes.map(({ hostname }) => hostname),
         spec.port,
       ),
     }),
-    ...(poolerPort !== undefined && { pooledUri: form.uri(spec.hostname, poolerPort) }),
+    ...(poolerPort !== undefined && { pooledUri: profile.uri(spec.hostname, poolerPort) }),
     listeners: Object.entries(clientPorts(spec)).flatMap(([name, port]) => [
       { name, port, audience: "public", tls: "required", host: spec.hostname },
       { name, port, audience: "private", tls: "required", host: privateHost },
     ]),
     nodes: spec.nodes.map((node) => {
-      const made = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
+      const placed = status.nodes.filter(({ id, address }) => id === node.id && address !== "");
       return {
         id: node.id,
         role: roleOf(service, node),
         hostname: node.hostname,
-        addresses: made.map(({ publicAddress }) => publicAddress),
+        addresses: placed.map(({ publicAddress }) => publicAddress),
         privateHostname: privateNameOf(node.hostname),
-        privateAddresses: made.map(({ address }) => address),
+        privateAddresses: placed.map(({ address }) => address),
       };
     }),
   });

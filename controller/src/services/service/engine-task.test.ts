@@ -17,14 +17,14 @@ function servedBy(primaryNodeId: string, term: number): ManagedServiceObject {
   return { ...service, spec: { ...service.spec, nodes }, status: { ...service.status, primaryNodeId, term } };
 }
 
-/** `run` is what an agent answers; it may change what the store has. */
-function world(run: (machineId: string, state: { stored: ManagedServiceObject }) => unknown) {
+/** `run` is the agent's response; it may change the store. */
+function scenario(run: (machineId: string, state: { stored: ManagedServiceObject }) => unknown) {
   const state = { stored: servedBy("a", 1) };
-  const asked: string[] = [];
+  const requested: string[] = [];
   const tasks = createEngineTasks({
     fleet: {
       run: async (machineId) => {
-        asked.push(machineId);
+        requested.push(machineId);
         return run(machineId, state) as never;
       },
     },
@@ -32,35 +32,35 @@ function world(run: (machineId: string, state: { stored: ManagedServiceObject })
     clock: { monotonicMs: () => 0 },
   });
   return {
-    asked,
+    requested,
     state,
     run: (service: ManagedServiceObject) => tasks.run(service, input, new AbortController().signal),
   };
 }
 
-test("goes to the primary of now, whatever its caller had read", async () => {
-  const { asked, state, run } = world(() => answer);
+test("goes to the current primary, even if the caller has an older one", async () => {
+  const { requested, state, run } = scenario(() => answer);
   state.stored = servedBy("b", 2);
   await run(servedBy("a", 1));
-  expect(asked).toEqual(["b"]);
+  expect(requested).toEqual(["b"]);
 });
 
 test.each(["not_ready", "stale_term"])("goes to the new primary when the old one says %s", async (code) => {
-  const { asked, run } = world((machineId, state) => {
+  const { requested, run } = scenario((machineId, state) => {
     state.stored = servedBy("b", 2);
     return machineId === "a" ? failure(code) : answer;
   });
   await run(servedBy("a", 1));
-  expect(asked).toEqual(["a", "b"]);
+  expect(requested).toEqual(["a", "b"]);
 });
 
-test("is not tried again when it may have been done, or when nothing changed", async () => {
-  const changed = world((_, state) => {
+test("is not retried if it may have run, or if nothing changed", async () => {
+  const changed = scenario((_, state) => {
     state.stored = servedBy("b", 2);
     return failure("engine_refused");
   });
   await expect(changed.run(servedBy("a", 1))).rejects.toThrow(HoldfastError);
-  const same = world(() => failure("not_ready"));
+  const same = scenario(() => failure("not_ready"));
   await expect(same.run(servedBy("a", 1))).rejects.toThrow("not_ready");
-  expect([changed.asked, same.asked]).toEqual([["a"], ["a"]]);
+  expect([changed.requested, same.requested]).toEqual([["a"], ["a"]]);
 });

@@ -7,13 +7,13 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
-/** What an engine must take is answered within this time (docs/api.md, what comes out). */
+/** Time in which an engine must respond to a task (docs/api.md, what comes out). */
 export const engineTimeoutMs = 15_000;
 
 type Case = Exclude<TaskInput["case"], undefined>;
 type OutputOf<C> = Extract<TaskResult["output"], { case: C }> extends { value: infer V } ? V : never;
 
-// Codes of task failures that mean something to a user.
+// Error keys by the codes of task failures that users can act on.
 // biome-ignore format: a table, aligned so that it reads as one
 const failures: ReadonlyMap<string, ErrorKey> = new Map(
   Object.entries<ErrorKey>({
@@ -22,13 +22,13 @@ const failures: ReadonlyMap<string, ErrorKey> = new Map(
 }),
 );
 
-/** Of failures: nothing of the task was done. */
-const notBegun: ReadonlySet<string> = new Set(["stale_term", "not_ready"]);
-const lookEveryMs = 100;
+/** Codes of failures by which nothing of the task was done. */
+const notStarted: ReadonlySet<string> = new Set(["stale_term", "not_ready"]);
+const pollIntervalMs = 100;
 
-/** Runs tasks on the primary of a service. While that changes they wait for the new one, and go to it. */
+/** Runs tasks on the primary of a service. During a primary change tasks wait for the new primary. */
 export interface EngineTasks {
-  /** Throws MACHINE_UNREACHABLE when no answer came, ENGINE_REFUSED and NOT_SUPPORTED as the agent says. */
+  /** Throws MACHINE_UNREACHABLE without a response, and ENGINE_REFUSED or NOT_SUPPORTED as the agent reports. */
   run<C extends Case>(
     service: ManagedServiceObject,
     input: Extract<TaskInput, { case: C }>,
@@ -43,7 +43,7 @@ export interface EngineTaskDeps {
 }
 
 export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): EngineTasks {
-  /** The service as it is now. */
+  /** The current version of the service. */
   const currentOf = (service: ManagedServiceObject) => services.get(service.metadata.id)?.object ?? service;
 
   async function runOnce(service: ManagedServiceObject, input: TaskInput, signal: AbortSignal): Promise<TaskResult> {
@@ -60,36 +60,36 @@ export function createEngineTasks({ fleet, services, clock }: EngineTaskDeps): E
 
   return {
     async run<C extends Case>(
-      asked: ManagedServiceObject,
+      service: ManagedServiceObject,
       input: Extract<TaskInput, { case: C }>,
       signal: AbortSignal,
     ) {
       const until = clock.monotonicMs() + engineTimeoutMs;
       for (;;) {
-        const service = currentOf(asked);
-        if (service.spec.succession === undefined) {
-          const result = await runOnce(service, input, signal);
+        const current = currentOf(service);
+        if (current.spec.succession === undefined) {
+          const result = await runOnce(current, input, signal);
           const { failure } = result;
           if (failure === undefined) return outputOf(result, input);
-          // Refused before it began, by a node that is not the primary any more: whoever is it now is asked.
-          const mayRepeat = notBegun.has(failure.code) && isElsewhere(service, currentOf(asked));
+          // A node that is no longer the primary refused the task before it began, so the new primary gets it.
+          const mayRepeat = notStarted.has(failure.code) && hasPrimaryChanged(current, currentOf(service));
           if (!mayRepeat) throw new HoldfastError(failures.get(failure.code) ?? "MACHINE_UNREACHABLE", failure.message);
         }
         if (clock.monotonicMs() >= until)
           throw new HoldfastError("MACHINE_UNREACHABLE", "The service's primary is changing. Try again in a moment.");
-        await sleep(lookEveryMs, undefined, { signal });
+        await sleep(pollIntervalMs, undefined, { signal });
       }
     },
   };
 }
 
-/** Has the primary changed, or is it about to? */
-function isElsewhere(before: ManagedServiceObject, now: ManagedServiceObject): boolean {
+/** True if the primary has changed or is changing. */
+function hasPrimaryChanged(before: ManagedServiceObject, now: ManagedServiceObject): boolean {
   return now.spec.succession !== undefined || now.status.term > before.status.term;
 }
 
 function outputOf<C extends Case>({ output }: TaskResult, input: Extract<TaskInput, { case: C }>): OutputOf<C> {
-  const asked: TaskInput = input;
-  if (output.case !== asked.case) throw new Error(`${asked.case} was answered with ${output.case}`);
+  const { case: requested }: TaskInput = input;
+  if (output.case !== requested) throw new Error(`${requested} was answered with ${output.case}`);
   return output.value as OutputOf<C>;
 }

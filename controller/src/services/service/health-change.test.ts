@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { healthDueInMs, rememberHealth } from "./health-change.ts";
+import { healthRecheckInMs, rememberHealth } from "./managed-service-health.ts";
 import type { HealthMemory, ManagedServiceObject, ServiceHealth } from "./managed-service.ts";
 
 const from = 1_000_000;
 
-/** The service as it is after these looks, each some seconds after the first, and what it announced. */
-function looks(...statuses: readonly (readonly [afterS: number, status: ServiceHealth["status"]])[]) {
+/** The service after these observations, at seconds since the first, and its events. */
+function observations(...statuses: readonly (readonly [afterS: number, status: ServiceHealth["status"]])[]) {
   const healthMemory: HealthMemory = { announced: "healthy", status: "healthy", since: from };
   let service: ManagedServiceObject = runningService({}, {}, { healthMemory });
   const announced: unknown[] = [];
@@ -23,7 +23,7 @@ function looks(...statuses: readonly (readonly [afterS: number, status: ServiceH
 
 test.each([
   [
-    "one that holds, once",
+    "a lasting status, once",
     [
       [0, "unhealthy"],
       [9, "unhealthy"],
@@ -33,7 +33,7 @@ test.each([
     [[10, "healthy", "unhealthy"]],
   ],
   [
-    "not one that is over before",
+    "no status that ends before",
     [
       [0, "degraded"],
       [9, "healthy"],
@@ -42,7 +42,7 @@ test.each([
     [],
   ],
   [
-    "not two that change before either holds",
+    "no two that change before either lasts",
     [
       [0, "degraded"],
       [8, "unhealthy"],
@@ -51,7 +51,7 @@ test.each([
     [],
   ],
   [
-    "the last of several, from what was announced",
+    "the last of several, compared with the announced one",
     [
       [0, "degraded"],
       [8, "unhealthy"],
@@ -73,14 +73,14 @@ test.each([
     ],
   ],
 ] as const)("a change is recorded: %s", (_, statuses, expected) => {
-  expect(looks(...statuses).announced).toEqual(expected);
+  expect(observations(...statuses).announced).toEqual(expected);
 });
 
-test("the next look is due when the status will have held", () => {
-  const { service } = looks([0, "unhealthy"]);
-  expect(healthDueInMs(service, from + 4_000)).toBe(6_000);
-  expect(healthDueInMs(looks([0, "unhealthy"], [10, "unhealthy"]).service, from)).toBeNull();
+test("the next check is due when the status has lasted long enough", () => {
+  const { service } = observations([0, "unhealthy"]);
+  expect(healthRecheckInMs(service, from + 4_000)).toBe(6_000);
+  expect(healthRecheckInMs(observations([0, "unhealthy"], [10, "unhealthy"]).service, from)).toBeNull();
   const deleted = { ...service, metadata: { ...service.metadata, deletionRequestedAt: from } };
-  expect(healthDueInMs(deleted, from)).toBeNull();
+  expect(healthRecheckInMs(deleted, from)).toBeNull();
   expect(rememberHealth(deleted, from + 20_000).event).toBeUndefined();
 });

@@ -3,20 +3,20 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 
-/** How long an agent may take for one convergence before it is asked again. */
+/** Time that an agent may take to apply a spec before the delivery is repeated. */
 const deliveryTimeoutMs = 60_000;
 
 /**
- * Brings instance specs to agents. The spec is desired state that anybody can derive from the store again, so nothing of
- * a delivery is stored: the reconciler asks until the machine reports the generation.
+ * Delivers instance specs to agents. A spec is desired state that can be derived from the store at any time, so no
+ * delivery is stored: the reconciler repeats it until the machine reports the generation.
  */
 export interface InstanceDelivery {
-  /** Starts a delivery unless this very one is under way. What came of it shows in the machine's observation. */
+  /** Starts a delivery unless the same one is in flight. Its result appears in the machine's observation. */
   deliver(machineId: string, spec: InstanceSpec): void;
 }
 
 export function createInstanceDelivery({ fleet, log }: { fleet: Fleet; log: Log }): InstanceDelivery {
-  const underWay = new Map<string, string>();
+  const inFlight = new Map<string, string>();
 
   async function run(machineId: string, spec: InstanceSpec): Promise<void> {
     const request = {
@@ -38,15 +38,15 @@ export function createInstanceDelivery({ fleet, log }: { fleet: Fleet; log: Log 
     deliver(machineId, spec) {
       const boot = fleet.session(machineId)?.bootId ?? "";
       const label = `${spec.generation} ${spec.running} ${boot}`;
-      if (underWay.get(machineId) === label) return;
-      underWay.set(machineId, label);
+      if (inFlight.get(machineId) === label) return;
+      inFlight.set(machineId, label);
       run(machineId, spec)
         .catch((error: unknown) => {
           const reason = HoldfastError.from(error).key;
           log.info("instance not delivered", { service: spec.serviceId, machine: machineId, reason });
         })
         .finally(() => {
-          if (underWay.get(machineId) === label) underWay.delete(machineId);
+          if (inFlight.get(machineId) === label) inFlight.delete(machineId);
         });
     },
   };

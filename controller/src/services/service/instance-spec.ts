@@ -11,31 +11,35 @@ import type { MachineStatus } from "#fleet/machine/machine.ts";
 import { engineFormOf } from "../engine/engine-forms.ts";
 import { privateNameOf } from "#fleet/zone/private-name.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
-import { hasRights, isReplicated, namedPrimary, numberOf, vouchersOf } from "./member/members.ts";
+import { hasRights, isReplicated, namedPrimary, numberOf, failoverCandidatesOf } from "./member/members.ts";
 import { clientPorts, poolerOf, poolerPortOf } from "./pooler.ts";
 import { restartsOf } from "./member/restarts.ts";
 import { syncStandbysOf } from "./member/sync-standbys.ts";
-import { versionOf } from "./trial/other-image.ts";
+import { nodeVersionOf } from "./trial/other-image.ts";
 
 const gib = 1024 ** 3;
 
+/** Inputs of an instance spec. */
 export interface SpecArgs {
   readonly service: ManagedServiceObject;
   readonly node: NodeSpec;
-  /** By which its machine is reached. */
+  /** Addresses of the node's machine. */
   readonly addresses: Pick<MachineStatus, "address" | "publicAddress">;
-  /** Private address of any member; empty until its machine is made. */
+  /** Private address of any member; empty until its machine is created. */
   readonly addressOf: (nodeId: string) => string;
   readonly users: readonly DatabaseUserObject[];
   readonly replicationSecret: string;
   readonly catalog: CatalogData;
   readonly running: boolean;
   readonly generation: number;
-  /** How far its agent knows rights: from 1 on it asks for them, and its keeper ends engines with them. */
-  readonly rights: number;
+  /**
+   * Version of the lease protocol that the agent supports. From 1 on it requests leases, and its keeper stops engines
+   * without one.
+   */
+  readonly leaseProtocol: number;
 }
 
-/** Pure: all that the agent of one node needs to run its engine, with or without controllers. */
+/** Pure: everything that the agent of one node needs to run its engine, with or without controllers. */
 export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   const { service, node, addresses, users, catalog, running, generation } = args;
   const { spec } = service;
@@ -47,7 +51,7 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
     serviceId: service.metadata.id,
     nodeId: node.id,
     engine: spec.databaseType,
-    version: versionOf(spec, node),
+    version: nodeVersionOf(spec, node),
     generation: BigInt(generation),
     term: BigInt(service.status.term),
     running,
@@ -78,15 +82,15 @@ export function instanceSpecOf(args: SpecArgs): InstanceSpec {
   });
 }
 
-function replicationOf({ service, node, addressOf, replicationSecret: secret, rights, running }: SpecArgs) {
+function replicationOf({ service, node, addressOf, replicationSecret: secret, leaseProtocol, running }: SpecArgs) {
   const members = service.spec.nodes.filter(({ leaving }) => leaving !== true);
   const primaryNodeId = namedPrimary(service);
   return create(ReplicationSchema, {
     primaryNodeId,
     secret,
-    underRight: hasRights(service, rights) && primaryNodeId === node.id && members.length > 1,
-    vouchers: vouchersOf(service).map(({ id }) => id),
-    // Over data that are tried, nobody's commits wait for replicas that keep those of before.
+    underRight: hasRights(service, leaseProtocol) && primaryNodeId === node.id && members.length > 1,
+    vouchers: failoverCandidatesOf(service).map(({ id }) => id),
+    // During a canary commits do not wait for replicas, which are pinned to the data from before.
     syncNumbers: service.spec.trial !== undefined && running ? [] : syncStandbysOf(service).map(numberOf),
     members: members.map((node) => ({
       nodeId: node.id,

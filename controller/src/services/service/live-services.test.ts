@@ -28,21 +28,21 @@ const observed = (bootId: string): ObservedInstance => ({
 });
 
 // biome-ignore format: a table
-test.each<[why: string, health: Health, power: "on" | "off", session: string | undefined, observed: string | undefined, told: Health]>([
-  ["an agent is there and has told of its engine", "healthy",   "on",  "boot-1",  "boot-1",  "healthy"],
+test.each<[why: string, health: Health, power: "on" | "off", session: string | undefined, observed: string | undefined, reported: Health]>([
+  ["an agent is connected and has reported its engine", "healthy",   "on",  "boot-1",  "boot-1",  "healthy"],
   ["an agent is away",                             "healthy",   "on",  undefined, "boot-1",  "unknown"],
-  ["a machine was started and has told nothing",   "healthy",   "on",  "boot-2",  "boot-1",  "unknown"],
-  ["nothing was ever told",                        "healthy",   "on",  "boot-1",  undefined, "unknown"],
-  ["what is bad stays bad",                        "unhealthy", "on",  undefined, "boot-1",  "unhealthy"],
+  ["a machine was started and has not reported yet", "healthy",   "on",  "boot-2",  "boot-1",  "unknown"],
+  ["nothing was ever reported",                    "healthy",   "on",  "boot-1",  undefined, "unknown"],
+  ["unhealthy stays unhealthy",                    "unhealthy", "on",  undefined, "boot-1",  "unhealthy"],
   ["a stopped service needs no agent",             "healthy",   "off", undefined, undefined, "healthy"],
-])("%s", (_, health, power, sessionBoot, observedBoot, told) => {
+])("%s", (_, health, power, sessionBoot, observedBoot, reported) => {
   const facts = sessionBoot === undefined ? undefined : session(sessionBoot);
   const observation = observedBoot === undefined ? undefined : observed(observedBoot);
-  const { live } = createLiveServices({ session: () => facts, observation: () => observation }, () => 7);
+  const { withCurrentHealth: live } = createLiveServices({ session: () => facts, observation: () => observation }, () => 7);
   const before = service(health, power);
   const after = live(before);
-  expect(after.status.health.status).toBe(told);
-  // Answers are kept by object.
+  expect(after.status.health.status).toBe(reported);
+  // Results are cached by object.
   expect(live(before)).toBe(after);
-  expect(after === before).toBe(told === health);
+  expect(after === before).toBe(reported === health);
 });

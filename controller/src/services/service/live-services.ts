@@ -3,13 +3,15 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import { silentReason, startingReason } from "./managed-service-health.ts";
 
 /**
- * Services as far as they are known at this moment. What was found healthy at the last look is not said to be so while an
- * agent is away, or has not told of its engine since its machine was started: after a restart of the platform it takes
- * until the next look for the store to say so too.
+ * Services with doubtful health replaced by `unknown`: the stored health was observed earlier, and the agent is
+ * disconnected now or has not reported since its machine's start. After a restart of the platform it takes one round of
+ * the reconciler until the store says so too.
  */
 export interface LiveServices {
-  /** The object itself when nothing is in doubt, else always the same changed one. */
-  live(service: ManagedServiceObject): ManagedServiceObject;
+  /**
+   * The object itself if its health is not in doubt; otherwise a copy, the same one for each call with the same doubt.
+   */
+  withCurrentHealth(service: ManagedServiceObject): ManagedServiceObject;
 }
 
 export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">, now: () => number): LiveServices {
@@ -26,16 +28,16 @@ export function createLiveServices(fleet: Pick<Fleet, "session" | "observation">
   }
 
   return {
-    live(service) {
+    withCurrentHealth(service) {
       const reason = doubtOf(service);
       if (reason === undefined) return service;
-      const known = doubted.get(service) ?? new Map<string, ManagedServiceObject>();
-      doubted.set(service, known);
-      const before = known.get(reason);
+      const variants = doubted.get(service) ?? new Map<string, ManagedServiceObject>();
+      doubted.set(service, variants);
+      const before = variants.get(reason);
       if (before !== undefined) return before;
       const health = { ...service.status.health, status: "unknown" as const, reason, since: now() };
       const changed = { ...service, status: { ...service.status, health } };
-      known.set(reason, changed);
+      variants.set(reason, changed);
       return changed;
     },
   };

@@ -17,7 +17,7 @@ const input = {
   value: { $typeName: "holdfast.agent.v1.ListEngineUsers" },
 } as const;
 
-/** Durable tasks as the store has them, ended by hand. */
+/** Durable tasks in memory, ended by the test. */
 function createFixture() {
   const objects = new Map<string, TaskObject>();
   const states = new Map<string, TaskState>();
@@ -45,7 +45,7 @@ function createFixture() {
   return { tasks, objects, states, lose: () => void (isTheirs = false) };
 }
 
-test("a task of a machine is read by its id until it or its service is gone", async () => {
+test("a task of a machine is read by its id until it or its service is deleted", async () => {
   const { tasks, objects, states, lose } = createFixture();
   const call = testCall();
   const ref = ids.open(call, await tasks.submit(service, input, 1_000, call));

@@ -14,18 +14,18 @@ export interface MachineTaskDeps {
   readonly tasks: Pick<Collection<TaskObject>, "get">;
   readonly access: Pick<ServiceAccess, "find">;
   readonly ids: TaskIds;
-  /** Random: the ids reach users. */
+  /** Random, because users see the ids. */
   readonly newKey: () => string;
 }
 
-/** Asynchronous tasks of one type that are durable tasks of a service's machine; both end within 24 hours. */
+/** Asynchronous tasks of one type that run as durable tasks of a service's machine. Both end within 24 hours. */
 export interface MachineTasks {
   readonly source: TaskSource;
-  /** Records the task for the service's primary and resolves to the id for the caller. */
+  /** Stores the task for the service's primary and resolves to the id for the caller. */
   submit(service: ManagedServiceObject, input: TaskInput, deadlineMs: number, call: Call): Promise<string>;
 }
 
-/** `resultOf` makes the JSON text of the result from the agent's answer. */
+/** `resultOf` builds the JSON text of the result from the agent's response. */
 export function createMachineTasks(
   {
     type,
@@ -56,8 +56,8 @@ export function createMachineTasks(
         const { createdAt } = object.metadata;
         const finishedAt = object.status.finishedAt ?? undefined;
         const error = state.result?.failure;
-        const isDone = state.status === "completed" && state.result !== undefined && error === undefined;
-        const result = isDone ? await resultOf(state.result.output) : undefined;
+        const succeeded = state.status === "completed" && state.result !== undefined && error === undefined;
+        const result = succeeded ? await resultOf(state.result.output) : undefined;
         return { status: state.status, result, error, createdAt, finishedAt };
       },
     },

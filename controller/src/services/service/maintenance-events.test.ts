@@ -32,8 +32,8 @@ test.each<[string, OperationObject["status"], "Running" | "Error", { rolled_back
   ["the data that had none",                             snapshotOf("none"),     "Running", { rolled_back: true,  data_restored: false }],
   ["the data that went back and helped no engine",       snapshotOf("restored"), "Error",   { rolled_back: false, data_restored: true }],
   ["updates that failed before anything was rolled back", ended.status,           "Error",   { rolled_back: false, data_restored: false }],
-])("an event of failed maintenance tells of %s", (_name, status, state, told) => {
+])("an event of failed maintenance has %s", (_name, status, state, reported) => {
   const event = endedEvent(serviceIn(state), { ...ended, status });
   expect(event?.type).toBe("service.maintenance_failed");
-  expect(event?.data).toMatchObject({ ...told, update_ids: ["trixie-2"], error_message: "It ended." });
+  expect(event?.data).toMatchObject({ ...reported, update_ids: ["trixie-2"], error_message: "It ended." });
 });

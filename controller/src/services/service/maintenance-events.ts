@@ -3,26 +3,29 @@ import { serviceEvent } from "./service-events.ts";
 import { maintenanceWorkOf, type OperationObject, replacementOutcomeOf } from "#operation/operation.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 
-/** Work on the service begins, by itself or by request. */
+/** Event of maintenance that begins, automatic or requested. */
 export function startedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent {
-  return serviceEvent("service.maintenance_started", service, told(operation));
+  return serviceEvent("service.maintenance_started", service, maintenanceData(operation));
 }
 
-/** What an operation came to; undefined unless it is one of maintenance. Deletion cancels without a word: it has its own. */
+/**
+ * Event of an operation of maintenance that has ended; undefined for other operations, and for one that a deletion
+ * canceled.
+ */
 export function endedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
   if (maintenanceWorkOf(operation) === undefined) return undefined;
   const { state, error } = operation.status;
-  if (state === "completed") return serviceEvent("service.maintenance_completed", service, told(operation));
+  if (state === "completed") return serviceEvent("service.maintenance_completed", service, maintenanceData(operation));
   if (state !== "failed") return undefined;
   return serviceEvent("service.maintenance_failed", service, {
-    ...told(operation),
+    ...maintenanceData(operation),
     rolled_back: operation.status.rollback !== undefined && service.status.state === "Running",
     data_restored: replacementOutcomeOf(operation)?.snapshot?.outcome === "restored",
     error_message: error?.message ?? "",
   });
 }
 
-function told(operation: OperationObject): Record<string, unknown> {
+function maintenanceData(operation: OperationObject): Record<string, unknown> {
   const { updates = [], automatic = false } = maintenanceWorkOf(operation) ?? {};
   return { operation_id: operation.metadata.id, update_ids: updates, automatic };
 }

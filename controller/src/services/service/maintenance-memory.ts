@@ -1,27 +1,31 @@
-/** What must be remembered of a service's maintenance, because nothing else tells it. */
+/** State of a service's maintenance that cannot be derived from other objects. Times are milliseconds since 1970. */
 export interface MaintenanceMemory {
-  /** Since when parameters wait for a restart; null while none does. */
+  /** Time since which parameters await a restart; null: none does. */
   readonly restartSince: number | null;
-  /** Since when a machine runs under an older keeper than it would get; absent or null while none is known to. */
+  /** Time since which a machine runs under a keeper older than the current one; absent or null: none does. */
   readonly keeperSince?: number | null;
-  /** What users were told of, and for when. */
+  /** Updates that were announced, each with its time. */
   readonly announced: readonly AnnouncedUpdate[];
-  /** The image that was tried last and rolled back; only another one is tried by itself. */
+  /** Image that was tried last and rolled back. It is not applied automatically again; null: none. */
   readonly refused: RefusedImage | null;
-  /** The same of the kernel of virtual machines; absent as long as none was tried. */
+  /** The same for the kernel of virtual machines; absent until one was tried. */
   readonly refusedGuestKernel?: RefusedImage | null;
 }
 
+/** An announced update, and the time at which it will be applied, in milliseconds since 1970. */
 export interface AnnouncedUpdate {
   readonly id: string;
   readonly applyAt: number;
 }
 
-/** An image or a kernel. Of two that were tried at once each is: which of them it was is not known. */
+/**
+ * An image or kernel that was rolled back. If both were tried together, both are refused, because the cause is unknown.
+ */
 export interface RefusedImage {
   readonly image: string;
   readonly message: string;
   readonly at: number;
 }
 
+/** Memory of a new service. */
 export const noMaintenance: MaintenanceMemory = { restartSince: null, announced: [], refused: null };

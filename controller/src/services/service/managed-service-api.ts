@@ -1,8 +1,10 @@
 import { refuseIfManaged } from "#access/managed-by-parent.ts";
-import { type Call, type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
+import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import { lookUp } from "@holdfast/common/look-up.ts";
 import {
+  type ListManagedServicesRequest,
   type ManagedService,
   ManagedServiceService,
   type UpdateManagedServiceRequest,
@@ -27,17 +29,17 @@ import {
   managedServiceMessage,
   nodeMessage,
   type PendingSummary,
+  serviceStatuses,
+  taskSummaryOf,
 } from "./managed-service-message.ts";
 import { newService, newServiceFaults } from "./new-service.ts";
 import { withReplicationSecret } from "./member/new-replica.ts";
 import type { DeletedServices } from "./deleted-services.ts";
 import type { ServiceAccess } from "./service-access.ts";
-import { listFilter } from "./service-filter.ts";
 import type { ServiceLogs } from "./service-logs.ts";
 import type { ServiceCreation } from "./service-creation.ts";
 import { requirePooler } from "./pooler.ts";
 import { requestVerb, type Verb } from "./service-verbs.ts";
-import { taskSummaryOf } from "./task-summary.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
 import { withWritesAllowed } from "../scaling/enable-writes.ts";
@@ -47,7 +49,7 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
-  /** The service as it is answered. */
+  /** The message of a service in responses. */
   readonly shown: (object: ManagedServiceObject, operation: OperationObject | undefined) => ManagedService;
   readonly creation: ServiceCreation;
   readonly access: ServiceAccess;
@@ -56,23 +58,23 @@ export interface ManagedServiceApiDeps extends ResizeDeps {
   readonly logs: ServiceLogs;
   readonly engines: () => readonly EngineOffer[];
   readonly trustBundle: () => string;
-  /** What waits to be done to the service. */
+  /** Pending updates of the service. */
   readonly pendingOf: (service: ManagedServiceObject) => readonly PendingSummary[];
-  /** What can be restored of it; the very same object as long as that is the same, and undefined for an engine without backups. */
+  /** Backups that can be restored. The same object while that is unchanged; undefined for an engine without backups. */
   readonly backupsOf: (service: ManagedServiceObject) => BackupsSummary | undefined;
   readonly deleted: DeletedServices;
   readonly fleet: Pick<Fleet, "observation" | "session">;
 }
 
-/** The RPCs of managed services. */
+/** RPCs of managed services. */
 export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedService {
   const { access, services, cursors } = deps;
-  /** The message of an object at rest, made once for as long as the object is the current one. */
+  /** Message of an object without an operation in progress, cached for as long as the object is current. */
   const messages = new WeakMap<
     ManagedServiceObject,
     { message: ManagedService; backups: BackupsSummary | undefined }
   >();
-  const { live } = createLiveServices(deps.fleet, deps.clock.now);
+  const { withCurrentHealth: live } = createLiveServices(deps.fleet, deps.clock.now);
 
   const { shown } = deps;
 
@@ -80,16 +82,16 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     const object = live(stored);
     const pending = deps.pendingOf(stored);
     const backups = deps.backupsOf(stored);
-    const known = messages.get(object);
-    if (known !== undefined && pending.length === 0 && known.backups === backups) return known.message;
+    const cached = messages.get(object);
+    if (cached !== undefined && pending.length === 0 && cached.backups === backups) return cached.message;
     const operation = await access.inProgress(object, call.signal);
-    const made = Object.freeze(managedServiceMessage(object, operation?.object, pending, backups));
-    // What is pending has times that pass, whatever becomes of the object.
-    if (object.status.operationId === null && pending.length === 0) messages.set(object, { message: made, backups });
-    return made;
+    const created = Object.freeze(managedServiceMessage(object, operation?.object, pending, backups));
+    // Pending updates contain times that pass, so they are not cached.
+    if (object.status.operationId === null && pending.length === 0) messages.set(object, { message: created, backups });
+    return created;
   }
 
-  /** What a mutation answers: the object as it was committed, once this replica's reads show it. */
+  /** Response of a mutation: the object as committed, once reads of this controller return it. */
   async function answer(
     call: Call,
     id: string,
@@ -110,9 +112,9 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       checkIfMatch(call, service.object);
       const current = await access.inProgress(service.object, call.signal);
       const { skipFinalBackup = false } = input;
-      const asked = { operationId: deps.newId(), skipFinalBackup, now: deps.clock.now() };
-      const outcome = requestVerb(service.object, name, current?.object, asked);
-      if (outcome.kind === "underWay") return message(service, call);
+      const ids = { operationId: deps.newId(), skipFinalBackup, now: deps.clock.now() };
+      const outcome = requestVerb(service.object, name, current?.object, ids);
+      if (outcome.kind === "inProgress") return message(service, call);
       const unit = deps.begin();
       if (current !== undefined && outcome.ended !== undefined) unit.update(operationKind, current, outcome.ended);
       unit.create(operationKind, outcome.operation);
@@ -122,14 +124,14 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
       return answer(call, input.id, await unit.commit(call.signal), outcome.after, outcome.operation);
     });
 
-  const resize = (name: "resize" | "expand", id: string, asked: AskedSize, call: Call) =>
+  const resize = (name: "resize" | "expand", id: string, size: AskedSize, call: Call) =>
     retryConflict(call.signal, async () => {
       const service = access.require(id, call);
       refuseIfManaged(service.object, name);
       checkIfMatch(call, service.object);
       const current = await access.inProgress(service.object, call.signal);
       const unit = deps.begin();
-      const { after, operation } = await resizeService(service.object, asked, current?.object, unit, deps, call.signal);
+      const { after, operation } = await resizeService(service.object, size, current?.object, unit, deps, call.signal);
       if (operation === undefined) return message(service, call);
       unit.update(managedServiceKind, service, after);
       unit.audit(auditOf(call, `managed-service.${name}`, "managed-service", id));
@@ -140,12 +142,12 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   const handlers: Handlers<typeof ManagedServiceService> = {
     createManagedService: async (request, call) => {
       const { service, message: created } = await deps.creation.create(call, "managed-service.create", (context) => {
-        const asked = newService(request, context);
-        const made = { ...asked, service: withReplicationSecret(asked.service, deps.sealer) };
+        const designed = newService(request, context);
+        const service = withReplicationSecret(designed.service, deps.sealer);
         const { serviceId, organizationId, now } = context;
         const user = { serviceId, organizationId, username: defaultUser, role: "admin" } as const;
-        const { databaseType: engine } = made.service.spec;
-        return { ...made, users: [newUser({ ...user, engine, sealer: deps.sealer, now }).user] };
+        const { databaseType: engine } = service.spec;
+        return { ...designed, service, users: [newUser({ ...user, engine, sealer: deps.sealer, now }).user] };
       });
       call.setHeader("ETag", etag(service));
       return created;
@@ -154,20 +156,20 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
     listManagedServices: async (request, call) => {
       const { accepts, label } = listFilter(request);
       if (request.deleted === true) {
-        const asked = {
+        const page = {
           ...cursors.open(call, "deleted-services", label, request),
           organizationId: organizationOf(call),
         };
         const { items, next } = deps.deleted.page(
           (service) => mayTouch(call, "managed-service", service.metadata.id) && accepts(service),
-          asked,
+          page,
         );
-        return { services: items.map(deletedServiceMessage), ...asked.next(next) };
+        return { services: items.map(deletedServiceMessage), ...page.next(next) };
       }
       const page = { ...cursors.open(call, "managed-services", label, request), organizationId: organizationOf(call) };
-      const isShown = (service: ManagedServiceObject) =>
+      const isVisible = (service: ManagedServiceObject) =>
         mayTouch(call, "managed-service", service.metadata.id) && accepts(service);
-      const { items, next } = services.page(isShown, page);
+      const { items, next } = services.page(isVisible, page);
       return { services: await Promise.all(items.map((item) => message(item, call))), ...page.next(next) };
     },
 
@@ -184,13 +186,13 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
         const { after, rename } = updateService(service.object, request, deps.clock.now());
         requirePooler(service.object.spec, after.spec, (nodeId) => deps.fleet.observation(nodeId)?.instance);
         if (rename !== undefined) refuseIfManaged(service.object, "rename");
-        const asked = askedSize(request);
-        if (!hasSize(after, asked)) refuseIfManaged(service.object, "resize");
+        const size = requestedSize(request);
+        if (!hasSize(after, size)) refuseIfManaged(service.object, "resize");
         const current = await access.inProgress(service.object, call.signal);
         const unit = deps.begin();
-        const resized = hasSize(after, asked)
+        const resized = hasSize(after, size)
           ? { after, operation: undefined }
-          : await resizeService(after, asked, current?.object, unit, deps, call.signal);
+          : await resizeService(after, size, current?.object, unit, deps, call.signal);
         if (resized.after === service.object) return message(service, call);
         if (rename !== undefined) {
           unit.releaseName(managedServiceKind, service.object.metadata.organizationId, rename.from);
@@ -223,10 +225,10 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
 
     getConnection: async ({ id }, call) => connectionOf(access.require(id, call).object, deps.trustBundle()),
 
-    listNodes: async ({ id, ...asked }, call) => {
+    listNodes: async ({ id, ...pageRequest }, call) => {
       const { object } = access.require(id, call);
-      // Never more nodes than fit one page, so no cursor is ever given out.
-      cursors.open(call, "nodes", id, asked);
+      // All nodes fit one page, so no cursor is ever returned.
+      cursors.open(call, "nodes", id, pageRequest);
       return { nodes: object.spec.nodes.map((node) => nodeMessage(object, node)) };
     },
 
@@ -243,8 +245,8 @@ export function createManagedServiceApi(deps: ManagedServiceApiDeps): ServedServ
   });
 }
 
-/** The sizes that the mask names. */
-function askedSize({ planName, storageSizeGb, updateMask }: UpdateManagedServiceRequest): AskedSize {
+/** The sizes that the update mask names. */
+function requestedSize({ planName, storageSizeGb, updateMask }: UpdateManagedServiceRequest): AskedSize {
   const paths = updateMask?.paths ?? [];
   return {
     ...(paths.includes("plan_name") && planName !== undefined && { planName }),
@@ -256,8 +258,26 @@ function etag(service: ManagedServiceObject): string {
   return `"${service.metadata.generation}"`;
 }
 
-/** Throws PRECONDITION_FAILED when If-Match names another generation. */
+/** Throws PRECONDITION_FAILED if If-Match names another generation. */
 function checkIfMatch(call: Call, service: ManagedServiceObject): void {
   if (call.ifMatch === undefined || call.ifMatch === "*" || call.ifMatch === etag(service)) return;
   throw new HoldfastError("PRECONDITION_FAILED", `The service is at ${etag(service)} now.`);
+}
+
+/** Pure: the filter of a list request, and a label that binds its cursors to the filter. */
+export function listFilter(request: ListManagedServicesRequest): {
+  accepts: (service: ManagedServiceObject) => boolean;
+  label: readonly unknown[];
+} {
+  const { name, status, databaseType, tag } = request;
+  const colon = tag?.indexOf(":") ?? -1;
+  const [key, value] = tag === undefined ? [] : [tag.slice(0, colon), tag.slice(colon + 1)];
+  return {
+    label: [name, status, databaseType, tag],
+    accepts: ({ metadata, spec, status: current }) =>
+      (name === undefined || metadata.name === name) &&
+      (status === undefined || serviceStatuses[current.state] === status) &&
+      (databaseType === undefined || spec.databaseType === databaseType) &&
+      (key === undefined || lookUp(spec.tags, key) === value),
+  };
 }

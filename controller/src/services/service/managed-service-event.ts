@@ -3,14 +3,14 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ManagedServiceEvent } from "./managed-service-lifecycle.ts";
 import { faultOf, isHealthy, isUpgraded, servesByItsPrimary } from "./managed-service-plan.ts";
 import type { ObservedService } from "./observed-service.ts";
-import { mayFailOver } from "./member/suspicion.ts";
+import { canFailOver } from "./member/suspicion.ts";
 import type { Upgrade } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
 
-/** Of an operation that upgrades nothing, in a service that an earlier one may have left Upgrading. */
-const noUpgrade: Upgrade = { isUnderWay: () => false, isDone: isUpgraded };
+/** An operation that upgrades nothing, while an earlier one may have left the service in Upgrading. */
+const noUpgrade: Upgrade = { isInFlight: () => false, isComplete: isUpgraded };
 
-/** What the observation means for the life cycle, or undefined when nothing that the table knows. */
+/** Event of the life cycle that the observation causes; undefined if it causes none. */
 export function managedServiceEvent(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -20,25 +20,25 @@ export function managedServiceEvent(
   if (service.metadata.deletionRequestedAt !== undefined) return undefined;
   const { state } = service.status;
   const procedure = procedureOf(operation);
-  const wantsOn = service.spec.power === "on" && !isHeldDown(observed);
-  if (!wantsOn) return state !== "Stopped" && isStopped(observed) ? "stopped" : undefined;
+  const shouldRun = service.spec.power === "on" && !isStoppedForDrain(observed);
+  if (!shouldRun) return state !== "Stopped" && isStopped(observed) ? "stopped" : undefined;
   if (state === "Stopped") return "startRequested";
-  if (state === "Error" && procedure.leavesError === true && operation?.status.state === "pending")
+  if (state === "Error" && procedure.retriesError === true && operation?.status.state === "pending")
     return "startRequested";
-  // The operation may be over though the service is Upgrading still.
-  const { isUnderWay, isDone } = procedure.upgrade ?? noUpgrade;
-  const isUpgrade = isUnderWay(operation, service);
+  // The operation may have ended while the service is still Upgrading.
+  const { isInFlight, isComplete: isDone } = procedure.upgrade ?? noUpgrade;
+  const isUpgrade = isInFlight(operation, service);
   if (state === "Running" && isUpgrade) return isDone(service, observed, operation) ? undefined : "upgradeStarted";
-  // A primary that does not come up is the succession's to answer, as is one that another member takes the place of.
-  const isReplaced = service.spec.succession !== undefined || mayFailOver(service, observed);
-  // An operation that gets nowhere with a replica is no end of a service whose primary serves.
+  // A primary that does not come up is handled by its primary change, or by the failover that is about to begin.
+  const isReplaced = service.spec.succession !== undefined || canFailOver(service, observed);
+  // An operation stuck at a replica does not fail a service whose primary serves.
   const answersFor = state === "Running" && servesByItsPrimary(service, observed) ? undefined : operation;
   const fault = isReplaced ? undefined : faultOf(observed, answersFor, now);
   if (state === "Upgrading") {
     if (isDone(service, observed, operation)) return "upgradeEnded";
-    // A change that does not work is rolled back first.
-    const isTried = isUpgrade && operation?.status.rollback === undefined;
-    return fault === undefined || isTried ? undefined : "failed";
+    // A failed change is rolled back first.
+    const hasCanary = isUpgrade && operation?.status.rollback === undefined;
+    return fault === undefined || hasCanary ? undefined : "failed";
   }
   if (fault !== undefined) {
     if (state === "Running") return "failed";
@@ -49,12 +49,12 @@ export function managedServiceEvent(
   return state !== "Running" && isHealthy(service, observed) ? "becameHealthy" : undefined;
 }
 
-/** Is the service stopped for maintenance of a host? */
-function isHeldDown(observed: ObservedService): boolean {
-  return observed.nodes.some(({ isHeld }) => isHeld);
+/** True if the service is stopped because its host is drained. */
+function isStoppedForDrain(observed: ObservedService): boolean {
+  return observed.nodes.some(({ stoppedForDrain }) => stoppedForDrain);
 }
 
-/** Is everything shut down as asked? */
+/** True if all machines have stopped as requested. */
 function isStopped(observed: ObservedService): boolean {
   return observed.nodes.every(({ machine }) => machine?.spec.power === "off" && machine.status.state === "stopped");
 }

@@ -12,23 +12,27 @@ interface Case {
   /** State of the service. */
   readonly service?: ManagedServiceObject["status"]["state"];
   readonly power?: "on" | "off";
-  /** What was shown of the node before. */
+  /** Status of the node before. */
   readonly before?: NodeStatus["status"];
   /** Absent: it has no machine yet. */
   readonly machine?: MachineObject["status"]["state"];
-  /** What its agent told of the engine; absent: nothing. */
+  /** State of the engine by its agent's report; absent: none. */
   readonly engine?: string;
   readonly connected?: boolean;
   readonly isCurrent?: boolean;
-  readonly isHeld?: boolean;
+  readonly stoppedForDrain?: boolean;
 }
 
-function shown({ service = "Running", power = "on", before = "Provisioning", machine, engine, ...told }: Case) {
-  const { service: made } = newServiceObject();
-  const known = {
-    ...made,
-    spec: { ...made.spec, power },
-    status: { ...made.status, state: service, nodes: made.status.nodes.map((each) => ({ ...each, status: before })) },
+function status({ service = "Running", power = "on", before = "Provisioning", machine, engine, ...reported }: Case) {
+  const { service: created } = newServiceObject();
+  const existing = {
+    ...created,
+    spec: { ...created.spec, power },
+    status: {
+      ...created.status,
+      state: service,
+      nodes: created.status.nodes.map((each) => ({ ...each, status: before })),
+    },
   };
   const { status, ...object } = runningMachine(node.id, {});
   const observed: ObservedNode = {
@@ -36,43 +40,43 @@ function shown({ service = "Running", power = "on", before = "Provisioning", mac
     machine: machine && { ...object, status: { ...status, state: machine } },
     connected: false,
     isCurrent: true,
-    isHeld: false,
+    stoppedForDrain: false,
     silentHost: undefined,
-    ...told,
+    ...reported,
     instance: engine === undefined ? undefined : create(InstanceObservationSchema, { state: engine }),
   };
-  return nodeStatusesOf(known, { nodes: [observed], names: "verified", isChanging: false })[0];
+  return nodeStatusesOf(existing, { nodes: [observed], names: "verified", isChanging: false })[0];
 }
 
-describe("what is shown of a node", () => {
+describe("the status of a node", () => {
   const up = { machine: "running", connected: true } as const;
   // biome-ignore format: a table, aligned so that it reads as one
   it.each<[NodeStatus["status"], string, Case]>([
     ["Provisioning", "has no machine yet",                                     { service: "Pending" }],
     ["Provisioning", "has a machine that starts",                              { service: "Provisioning", machine: "pending" }],
-    ["Provisioning", "is connected and told of no engine",                     { service: "Provisioning", ...up }],
+    ["Provisioning", "is connected and has reported no engine",                { service: "Provisioning", ...up }],
     ["Provisioning", "has an engine that starts",                              { ...up, engine: "starting" }],
     ["Running",      "runs its engine",                                        { ...up, engine: "running" }],
-    ["Provisioning", "told of an engine before its machine was started again", { ...up, engine: "running", isCurrent: false }],
-    ["Error",        "has a machine that failed, whatever was told before",    { machine: "failed", connected: true, engine: "running" }],
+    ["Provisioning", "reported an engine before its machine was started again", { ...up, engine: "running", isCurrent: false }],
+    ["Error",        "has a failed machine, with any earlier report",          { machine: "failed", connected: true, engine: "running" }],
     ["Error",        "has an engine that failed",                              { ...up, engine: "failed" }],
     ["Stopped",      "was stopped by its user",                                { service: "Stopped", power: "off", machine: "stopped", before: "Running" }],
-    ["Stopped",      "is held while its host is drained",                      { machine: "stopped", isHeld: true, before: "Running" }],
+    ["Stopped",      "is stopped while its host is drained",                   { machine: "stopped", stoppedForDrain: true, before: "Running" }],
     ["Provisioning", "is stopped for another image and is to start again",     { service: "Upgrading", machine: "stopped", before: "Running" }],
     ["Unreachable",  "ran and fell silent",                                    { machine: "running", engine: "running", before: "Running" }],
     ["Unreachable",  "ran on a host that does not answer",                     { machine: "unreachable", engine: "running", before: "Running" }],
     ["Unreachable",  "fell silent before its engine was ready",                { machine: "running", engine: "starting" }],
-    ["Running",      "is heard though its host is silent",                     { machine: "unreachable", connected: true, engine: "running" }],
+    ["Running",      "is connected though its host is silent",                 { machine: "unreachable", connected: true, engine: "running" }],
     ["Provisioning", "is silent and was never there",                          { machine: "unreachable" }],
-    ["Provisioning", "is silent while its service is made",                    { service: "Provisioning", machine: "running" }],
+    ["Provisioning", "is silent while its service is created",                 { service: "Provisioning", machine: "running" }],
     ["Provisioning", "is silent while it shuts down",                          { power: "off", machine: "running", before: "Running" }],
-  ])("is %s of one that %s", (status, _what, given) => {
-    expect(shown(given)?.status).toBe(status);
+  ])("is %s of a node that %s", (expected, _what, input) => {
+    expect(status(input)?.status).toBe(expected);
   });
 
   it("has the addresses of its machine, empty without one", () => {
-    expect(shown(up)).toMatchObject({ id: node.id, address: "127.98.0.1", publicAddress: "127.98.0.1" });
-    expect(shown({})).toMatchObject({ id: node.id, address: "", publicAddress: "" });
+    expect(status(up)).toMatchObject({ id: node.id, address: "127.98.0.1", publicAddress: "127.98.0.1" });
+    expect(status({})).toMatchObject({ id: node.id, address: "", publicAddress: "" });
   });
 });
 
@@ -81,12 +85,12 @@ describe("the health of a service whose engine starts", () => {
     const { service } = newServiceObject();
     const checks = [{ name: "listener", status: listener }];
     const instance = create(InstanceObservationSchema, { state: "starting", reason: "It starts.", checks });
-    const told = { connected: true, isCurrent: true, isHeld: false, silentHost: undefined };
-    const nodes = [{ ...told, node, machine: runningMachine(node.id, {}), instance }];
+    const reported = { connected: true, isCurrent: true, stoppedForDrain: false, silentHost: undefined };
+    const nodes = [{ ...reported, node, machine: runningMachine(node.id, {}), instance }];
     return healthOf(service, { nodes, names: "verified", isChanging: false }, 7);
   };
 
-  it("is unknown, and unhealthy where it is known that clients do not reach it", () => {
+  it("is unknown, and unhealthy if clients certainly cannot connect", () => {
     expect(healthWith("healthy")).toMatchObject({ status: "unknown", reason: "It starts." });
     expect(healthWith("unhealthy")).toMatchObject({ status: "unhealthy", reason: "It starts." });
   });

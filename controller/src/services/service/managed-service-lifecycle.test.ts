@@ -7,7 +7,7 @@ import { heldReason } from "./managed-service-health.ts";
 import { managedServiceLifecycle } from "./managed-service-lifecycle.ts";
 import { requestVerb } from "./service-verbs.ts";
 
-test("whatever is asked when, every operation ends, in the state that was asked for or in Error with a reason", () => {
+test("every operation ends in the requested state, or in Error with a reason", () => {
   const worlds = fc
     .tuple(
       fc.record({ engine: fc.boolean(), machine: fc.boolean(), silent: fc.boolean() }),
@@ -16,14 +16,14 @@ test("whatever is asked when, every operation ends, in the state that was asked 
     .map(([broken, image]) => ({ ...broken, image }));
   const commands = fc.array(fc.tuple(fc.nat(3), fc.nat(2_000), fc.constantFrom(...asks)), { maxLength: 12 });
   fc.assert(
-    fc.property(worlds, commands, (broken, asked) => {
-      const world = createServiceWorld(broken);
-      for (const [rounds, elapsedMs, verb] of asked) {
-        for (let i = 0; i < rounds; i++) world.round(elapsedMs);
-        world.command(verb);
+    fc.property(worlds, commands, (broken, requested) => {
+      const observed = createServiceWorld(broken);
+      for (const [rounds, elapsedMs, verb] of requested) {
+        for (let i = 0; i < rounds; i++) observed.round(elapsedMs);
+        observed.command(verb);
       }
-      for (let i = 0; i < 24; i++) world.round(stuckAfterMs);
-      const { service, operation } = world;
+      for (let i = 0; i < 24; i++) observed.round(stuckAfterMs);
+      const { service, operation } = observed;
       if (service === undefined) return;
       expect(service.status.operationId).toBeNull();
       expect(isOver(operation)).toBe(true);
@@ -45,32 +45,32 @@ test("every state of the table but the first can be left and reached", () => {
   expect(to).toEqual(new Set(["Provisioning", "Running", "Upgrading", "Stopped", "Error"]));
 });
 
-test("is stopped while its host is drained and says why, stays so when told to, and else runs again by itself", () => {
-  const world = createServiceWorld();
+test("stays stopped with a reason while its host is drained, and starts afterwards unless it was stopped", () => {
+  const observed = createServiceWorld();
   const rounds = () => {
-    for (let round = 0; round < 10; round += 1) world.round(1_000);
+    for (let round = 0; round < 10; round += 1) observed.round(1_000);
   };
   rounds();
-  expect(world.service?.status.state).toBe("Running");
-  world.hold(true);
+  expect(observed.service?.status.state).toBe("Running");
+  observed.hold(true);
   rounds();
-  expect(world.service?.status).toMatchObject({
+  expect(observed.service?.status).toMatchObject({
     state: "Stopped",
     nodes: [{ status: "Stopped" }],
     health: { status: "unknown", reason: heldReason },
   });
   expect(() =>
-    requestVerb(world.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
+    requestVerb(observed.service as ManagedServiceObject, "start", undefined, { operationId: "op", now: 1 }),
   ).toThrow(heldReason);
-  world.hold(false);
+  observed.hold(false);
   rounds();
-  expect(world.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
-  world.hold(true);
+  expect(observed.service?.status).toMatchObject({ state: "Running", health: { status: "healthy" } });
+  observed.hold(true);
   rounds();
-  world.command("stop");
+  observed.command("stop");
   rounds();
-  world.hold(false);
+  observed.hold(false);
   rounds();
-  expect(world.service?.status.state).toBe("Stopped");
-  expect(world.operation.status.state).toBe("completed");
+  expect(observed.service?.status.state).toBe("Stopped");
+  expect(observed.operation.status.state).toBe("completed");
 });

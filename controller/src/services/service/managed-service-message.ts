@@ -8,12 +8,14 @@ import {
   type ManagedService,
   ManagedServiceSchema,
   ManagedServiceStatus,
-  type ServiceBackupsSchema,
   type Node,
   NodeRole,
   NodeSchema,
   NodeStatus,
   type ReplicationSchema,
+  type ServiceBackupsSchema,
+  type TaskSummary,
+  TaskSummarySchema,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { defaultWindow } from "./maintenance-window.ts";
 import type { OperationObject } from "#operation/operation.ts";
@@ -35,7 +37,7 @@ import type { DeletedService } from "./deleted-services.ts";
 import { windowMessage } from "./window-message.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
-export const shownStates: Record<ManagedServiceState, ManagedServiceStatus> = {
+export const serviceStatuses: Record<ManagedServiceState, ManagedServiceStatus> = {
   Pending:      ManagedServiceStatus.PENDING,
   Provisioning: ManagedServiceStatus.PROVISIONING,
   Running:      ManagedServiceStatus.RUNNING,
@@ -45,7 +47,7 @@ export const shownStates: Record<ManagedServiceState, ManagedServiceStatus> = {
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownNodes: Record<StoredNodeStatus["status"], NodeStatus> = {
+const nodeStatuses: Record<StoredNodeStatus["status"], NodeStatus> = {
   Provisioning: NodeStatus.PROVISIONING,
   Running:      NodeStatus.RUNNING,
   Stopped:      NodeStatus.STOPPED,
@@ -54,20 +56,20 @@ const shownNodes: Record<StoredNodeStatus["status"], NodeStatus> = {
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownHealth: Record<ServiceHealth["status"], HealthStatus> = {
+const healthStatuses: Record<ServiceHealth["status"], HealthStatus> = {
   healthy:   HealthStatus.HEALTHY,
   degraded:  HealthStatus.DEGRADED,
   unhealthy: HealthStatus.UNHEALTHY,
   unknown:   HealthStatus.UNKNOWN,
 };
 
-/** One thing that waits to be done to a service, as it is shown beside it. */
+/** One pending update of a service. */
 export type PendingSummary = MessageInitShape<typeof PendingUpdateSummarySchema>;
 
-/** What can be restored of a service, as it is shown beside it. */
+/** Backups of a service that can be restored. */
 export type BackupsSummary = MessageInitShape<typeof ServiceBackupsSchema>;
 
-/** The service as users see it. `operation` is the one in progress, if any. */
+/** Message of a service. `operation` is the one in progress, if any. */
 export function managedServiceMessage(
   service: ManagedServiceObject,
   operation: OperationObject | undefined,
@@ -80,7 +82,7 @@ export function managedServiceMessage(
   return create(ManagedServiceSchema, {
     id: metadata.id,
     name: metadata.name,
-    status: shownStates[status.state],
+    status: serviceStatuses[status.state],
     databaseType: spec.databaseType,
     version: spec.version,
     planName: spec.planName,
@@ -114,15 +116,15 @@ export function managedServiceMessage(
   });
 }
 
-/** Replicas that get their data count once they have them. */
+/** Replicas that still copy their data are not counted. */
 function replicationMessage(service: ManagedServiceObject): MessageInitShape<typeof ReplicationSchema> {
   const standbys = standbysOf(service);
   const { checks } = service.status.health;
-  const isWell = ({ id }: NodeSpec) =>
+  const isHealthy = ({ id }: NodeSpec) =>
     checks.some(({ name, nodeId, status }) => nodeId === id && name === "replication" && status === "healthy");
   const mode = modeOf(service.spec);
   const named = mode === "async" ? standbys : syncStandbysOf(service);
-  const healthy = standbys.every(isWell) && (mode === "async" || named.length > 0);
+  const healthy = standbys.every(isHealthy) && (mode === "async" || named.length > 0);
   return { mode, healthy, standbyNames: named.map(({ hostname }) => hostname) };
 }
 
@@ -135,7 +137,7 @@ function originMessage({ kind, serviceId, backupId, targetTime }: ServiceOrigin)
   };
 }
 
-/** A service that is gone and can come back, as users see it. */
+/** Message of a deleted service that can be undeleted. */
 export function deletedServiceMessage({ service, at, until }: DeletedService): ManagedService {
   const stopped = { ...service, status: { ...service.status, state: "Stopped" as const, error: null } };
   return create(ManagedServiceSchema, {
@@ -145,15 +147,15 @@ export function deletedServiceMessage({ service, at, until }: DeletedService): M
   });
 }
 
-/** Health as the API tells it. */
+/** Message of a service's health. */
 export function healthMessage(health: ServiceHealth): Health {
   return create(HealthSchema, {
-    status: shownHealth[health.status],
+    status: healthStatuses[health.status],
     since: timestampFromMs(health.since),
     checks: health.checks.map(({ name, nodeId, status, since, reason }) => ({
       name,
       nodeId,
-      status: shownHealth[status],
+      status: healthStatuses[status],
       since: timestampFromMs(since),
       ...(reason === "" ? {} : { reason }),
     })),
@@ -161,13 +163,13 @@ export function healthMessage(health: ServiceHealth): Health {
   });
 }
 
-/** A node as the API tells it. */
+/** Message of a node. */
 export function nodeMessage(service: ManagedServiceObject, node: NodeSpec, operation?: OperationObject): Node {
   const status = service.status.nodes.find(({ id }) => id === node.id)?.status ?? "Provisioning";
   return create(NodeSchema, {
     id: node.id,
     role: roleOf(service, node),
-    status: shownNodes[status],
+    status: nodeStatuses[status],
     hostname: node.hostname,
     zone: node.zone,
     privateHostname: privateNameOf(node.hostname),
@@ -175,6 +177,21 @@ export function nodeMessage(service: ManagedServiceObject, node: NodeSpec, opera
   });
 }
 
+/** Role of a node in messages. */
 export function roleOf(service: ManagedServiceObject, node: NodeSpec): NodeRole {
   return isPrimary(service, node) ? NodeRole.PRIMARY : NodeRole.REPLICA;
+}
+
+/** Pure: progress of the operation in progress; 100 and no task without one. */
+export function taskSummaryOf(service: ManagedServiceObject, operation: OperationObject | undefined): TaskSummary {
+  const status = serviceStatuses[service.status.state];
+  if (operation === undefined) return create(TaskSummarySchema, { status, progressPct: 100 });
+  const { step, progressPct } = operation.status;
+  const operationId = operation.metadata.id;
+  return create(TaskSummarySchema, {
+    status,
+    progressPct,
+    operationId,
+    ...(step === null ? {} : { currentTask: step }),
+  });
 }

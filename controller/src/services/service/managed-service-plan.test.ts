@@ -7,14 +7,14 @@ import { observedNode, observedService, replicaOf } from "../../../../test/suppo
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "./managed-service.ts";
 import { engineFailedForMs, faultOf, isHealthy, planManagedService } from "./managed-service-plan.ts";
-import { awayAfterMs } from "./member/proven-replicas.ts";
+import { disconnectedAfterMs } from "./member/proven-replicas.ts";
 
 test.each([
   ["all is well", { liveness: "healthy", listener: "healthy" }, true],
   ["one takes no write", { liveness: "unhealthy", listener: "healthy" }, false],
   ["one is not reached at an address of its own", { liveness: "healthy", listener: "unhealthy" }, false],
-  ["one has much to keep on a small disk", { liveness: "healthy", storage: "unhealthy" }, true],
-  ["one has an agent that tells nothing of listeners", { liveness: "healthy" }, true],
+  ["one has much log to retain on a small disk", { liveness: "healthy", storage: "unhealthy" }, true],
+  ["one has an agent without reports of listeners", { liveness: "healthy" }, true],
 ])("a service's engines are up when %s: %j %s", (_, checks, expected) => {
   const { service } = newServiceObject();
   const instance = create(InstanceObservationSchema, {
@@ -28,21 +28,21 @@ test.each([
     instance,
     connected: true,
     isCurrent: true,
-    isHeld: false,
+    stoppedForDrain: false,
     silentHost: undefined,
   };
   expect(isHealthy(service, { nodes: [observed], names: "verified", isChanging: false })).toBe(expected);
 });
 
-const askedAt = 25_000;
+const requestedAt = 25_000;
 test.each([
   ["not at once", engineFailedForMs - 1, undefined, undefined],
   ["after a while", engineFailedForMs, undefined, "engine_failed"],
-  ["not for what was before the operation", engineFailedForMs, askedAt, undefined],
-  ["after as long an operation", askedAt + engineFailedForMs, askedAt, "engine_failed"],
+  ["not for a failure before the operation", engineFailedForMs, requestedAt, undefined],
+  ["after as long an operation", requestedAt + engineFailedForMs, requestedAt, "engine_failed"],
 ])("an engine that fails is the end of it: %s", (_, now, createdAt, code) => {
-  const asked = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: "start" } as const;
-  const operation = createdAt === undefined ? undefined : newOperation({ ...asked, now: createdAt });
+  const request = { id: "op", subject: serviceSubject("s-1"), organizationId: "org", type: "start" } as const;
+  const operation = createdAt === undefined ? undefined : newOperation({ ...request, now: createdAt });
   const failed = observedNode(node, { state: "failed", reason: "It ended.", since: { seconds: 0n, nanos: 0 } });
   expect(faultOf(observedService([failed]), operation, now)?.code).toBe(code);
 });
@@ -52,27 +52,27 @@ test.each([
   ["is waited for until it is off", { power: "off" }, "running", []],
   ["stays when it is off", { power: "off" }, "stopped", ["forget"]],
   ["stays when it cannot run", { power: "off" }, "failed", ["forget"]],
-] as const)("the machine of a deleted service whose disk is kept %s", (_, spec, state, steps) => {
+] as const)("the machine of a deleted service with a retained disk %s", (_, spec, state, steps) => {
   const { service } = newServiceObject();
   const deleted = { ...service, metadata: { ...service.metadata, deletionRequestedAt: 1 } };
-  const made = runningMachine(node.id, spec);
-  const machine = { ...made, status: { ...made.status, state } };
-  const at = { node, machine, instance: undefined, connected: false, isCurrent: false, isHeld: false };
+  const created = runningMachine(node.id, spec);
+  const machine = { ...created, status: { ...created.status, state } };
+  const at = { node, machine, instance: undefined, connected: false, isCurrent: false, stoppedForDrain: false };
   const observed = { nodes: [{ ...at, silentHost: undefined }], names: "absent", isChanging: false } as const;
-  expect(planManagedService(deleted, { ...observed, keepsDisk: true }).map(({ kind }) => kind)).toEqual(steps);
+  expect(planManagedService(deleted, { ...observed, retainsDisks: true }).map(({ kind }) => kind)).toEqual(steps);
   expect(planManagedService(deleted, observed).map(({ kind }) => kind)).toEqual(["deleteMachine"]);
 });
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
-  ["one that is away and waits for nothing",             { told: 1, wanted: 1 }, 0,               true],
-  ["none whose turn is to come, away for a moment",      { told: 0, wanted: 1 }, awayAfterMs - 1, false],
-  ["one whose turn is to come, and which stays away",    { told: 0, wanted: 1 }, awayAfterMs,     true],
+  ["one that is disconnected and awaits no update",      { told: 1, wanted: 1 }, 0,               true],
+  ["none that awaits its update and was just disconnected", { told: 0, wanted: 1 }, disconnectedAfterMs - 1, false],
+  ["one that awaits its update and stays disconnected",  { told: 0, wanted: 1 }, disconnectedAfterMs,     true],
 ])("a service is well without %s", (_, restarts, awayMs, expected) => {
   const replica = { ...replicaOf("r2", 2), restarts };
   const service = runningService({}, { nodes: [node, replica], nextNodeNumber: 3, restartCount: 1 });
   const { instanceGeneration: generation } = service.spec;
   const primary = observedNode(node, { state: "running", generation: BigInt(generation), restartCount: 1n });
-  const away = observedNode(replica, {}, { connected: false, isCurrent: false, instance: undefined, awayMs });
+  const away = observedNode(replica, {}, { connected: false, isCurrent: false, instance: undefined, disconnectedMs: awayMs });
   expect(isHealthy(service, observedService([primary, away]))).toBe(expected);
 });

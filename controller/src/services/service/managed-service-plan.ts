@@ -1,41 +1,41 @@
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { versionNumber } from "#catalog/version-number.ts";
-import { awaitsSeal } from "./trial/trial-seal.ts";
+import { awaitsWriteFence } from "./trial/write-fence.ts";
 import { type OperationObject, replacementOf, stuckFault } from "#operation/operation.ts";
 import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "./observed-service.ts";
 import { unfinishedOrigin } from "./service-origin.ts";
 import { planMembers } from "./member/member-plan.ts";
 import { isPrimary, isStaying } from "./member/members.ts";
-import { awayAfterMs } from "./member/proven-replicas.ts";
+import { disconnectedAfterMs } from "./member/proven-replicas.ts";
 import { restartsOf } from "./member/restarts.ts";
-import { awaitsTurn } from "./member/turns.ts";
-import { hasOtherImage, isOutdated, lacksImage } from "./trial/other-image.ts";
+import { awaitsRollout } from "./member/rolling-update.ts";
+import { hasDifferentImage, isOutdated, lacksServiceImage } from "./trial/other-image.ts";
 import { isSized, planSize, type SizeStep } from "../scaling/size-plan.ts";
 
-/** How long an engine may be failed before the service is. */
+/** Time after which a failed engine makes the service fail. */
 export const engineFailedForMs = 30_000;
 
-/** Pure: what to do next so that the world becomes what was asked for. Empty when it is so, or when only waiting helps. */
+/** Pure: the next steps toward the desired state. Empty if it is reached, or if only waiting helps. */
 export function planManagedService(service: ManagedServiceObject, observed: ObservedService): ServiceStep[] {
-  const waits = awaitsSeal(service, observed);
+  const waits = awaitsWriteFence(service, observed);
   const planned = () => planMembers(service, observed, (node) => planNode(service, node, waits));
   if (service.metadata.deletionRequestedAt !== undefined) {
     const steps = planDeletion(observed);
     if (observed.awaitsFinalBackup !== true) return steps;
-    // A last backup is taken of a primary: one that is being named becomes it first.
+    // A final backup needs a primary, so a change of the primary completes first.
     if (service.spec.succession !== undefined) return steps.length === 0 ? planned() : steps;
     return [...planClosing(service, observed), ...steps];
   }
   return [...planned(), ...planNames(service, observed)];
 }
 
-/** The primary lets its clients go: what they write from now on would not be in the final backup. */
+/** The primary disconnects its clients: the final backup would lack their later writes. */
 function planClosing(service: ManagedServiceObject, { nodes }: ObservedService): ServiceStep[] {
   const { closed, instanceGeneration: generation } = service.spec;
   if (closed !== true) return [];
   return nodes.flatMap(({ node, connected, instance }) =>
-    isPrimary(service, node) && connected && !isHeldTo(generation, instance)
+    isPrimary(service, node) && connected && !hasGeneration(generation, instance)
       ? [{ kind: "converge" as const, node, running: true, generation }]
       : [],
   );
@@ -46,7 +46,7 @@ function planDeletion(observed: ObservedService): ServiceStep[] {
   if (observed.awaitsFinalBackup) return [];
   const machines = observed.nodes.filter(({ machine }) => machine !== undefined);
   if (machines.length === 0) return [{ kind: "forget" }];
-  if (observed.keepsDisk === true) {
+  if (observed.retainsDisks === true) {
     const on = machines.filter(({ machine }) => machine?.spec.power === "on");
     if (on.length > 0) return on.map(({ node }) => ({ kind: "powerMachine", node, power: "off" }));
     return machines.every(({ machine }) => machine?.status.state !== "running") ? [{ kind: "forget" }] : [];
@@ -56,55 +56,61 @@ function planDeletion(observed: ObservedService): ServiceStep[] {
     .map(({ node }) => ({ kind: "deleteMachine", node }));
 }
 
-/** `waits`: that clients are kept out is written before the machine is stopped. */
+/** `waits`: the write fence must be stored before the machine stops. */
 function planNode(service: ManagedServiceObject, observed: ObservedNode, waits: boolean): ServiceStep[] {
   const { node, machine, connected, instance } = observed;
   const { power, instanceGeneration: generation } = service.spec;
   if (machine === undefined) return [{ kind: "createMachine", node }];
-  // Nothing is told to the agent: its engine runs again with the settings that it has. The keeper shuts it down in order.
-  if (observed.isHeld && power === "on")
+  // The agent gets no new settings: after the drain its engine runs with the current ones. The keeper shuts the engine
+  // down in order.
+  if (observed.stoppedForDrain && power === "on")
     return machine.spec.power === "off" ? [] : [{ kind: "powerMachine", node, power: "off" }];
   if (power === "off")
     return machine.spec.power === "off"
-      ? fitting(planSize(service.spec, observed, true), node)
+      ? resizeSteps(planSize(service.spec, observed, true), node)
       : planShutdown(observed, generation);
-  if (hasOtherImage(service, machine)) {
+  if (hasDifferentImage(service, machine)) {
     if (machine.spec.power === "on") return waits ? [] : planShutdown(observed, generation - 1);
-    return machine.status.state === "stopped" ? [{ kind: "placeImage", node }] : [];
+    return machine.status.state === "stopped" ? [{ kind: "installImage", node }] : [];
   }
   if (machine.spec.power === "off") return [{ kind: "powerMachine", node, power: "on" }];
-  const sizing = planSize(service.spec, observed, tookSettings(service, observed));
-  if (sizing !== undefined) return fitting(sizing, node);
-  // A failed service keeps its snapshot: its repair may need it.
+  const sizing = planSize(service.spec, observed, hasSettings(service, observed));
+  if (sizing !== undefined) return resizeSteps(sizing, node);
+  // A failed service retains its snapshot, which its repair may need.
   if (machine.spec.snapshot != null && service.status.operationId === null && service.status.state === "Running")
-    return [{ kind: "dropSnapshot", node }];
-  return connected && !isHeldTo(generation, instance) ? [{ kind: "converge", node, running: true, generation }] : [];
+    return [{ kind: "deleteSnapshot", node }];
+  return connected && !hasGeneration(generation, instance)
+    ? [{ kind: "converge", node, running: true, generation }]
+    : [];
 }
 
-/** Without a step while the machine's provider is at it. */
-function fitting(step: SizeStep | undefined, node: NodeSpec): ServiceStep[] {
+/** No step while the machine's provider is still resizing. */
+function resizeSteps(step: SizeStep | undefined, node: NodeSpec): ServiceStep[] {
   return step?.kind === "fit" ? [{ kind: "fitMachine", node, size: step.size }] : [];
 }
 
-/** Does the engine run with the newest settings, after the restarts that were asked for? */
-function tookSettings({ spec }: ManagedServiceObject, { node, instance, connected, isCurrent }: ObservedNode): boolean {
+/** True if the engine runs with the newest settings and all requested restarts. */
+function hasSettings({ spec }: ManagedServiceObject, { node, instance, connected, isCurrent }: ObservedNode): boolean {
   return (
     connected &&
     isCurrent &&
     instance?.state === "running" &&
-    isHeldTo(spec.instanceGeneration, instance) &&
+    hasGeneration(spec.instanceGeneration, instance) &&
     Number(instance.restartCount) >= restartsOf(spec, node).wanted
   );
 }
 
-/** The engine is shut down in order first; a machine whose agent is silent is stopped as it is, its keeper stops the engine. */
+/**
+ * The engine shuts down in order before its machine stops. The machine of a silent agent stops at once; its keeper
+ * shuts the engine down.
+ */
 function planShutdown({ node, connected, instance }: ObservedNode, generation: number): ServiceStep[] {
   const engineUp = connected && instance !== undefined && instance.state !== "stopped" && instance.state !== "absent";
   if (!engineUp) return [{ kind: "powerMachine", node, power: "off" }];
-  return isHeldTo(generation, instance) ? [] : [{ kind: "converge", node, running: false, generation }];
+  return hasGeneration(generation, instance) ? [] : [{ kind: "converge", node, running: false, generation }];
 }
 
-/** Other members have names as soon as they have addresses. */
+/** Other members get names as soon as they have addresses. */
 function planNames(service: ManagedServiceObject, { nodes, names }: ObservedService): ServiceStep[] {
   const primary = nodes.find(({ node }) => isPrimary(service, node));
   if (primary?.machine === undefined || primary.machine.status.address === "") return [];
@@ -112,14 +118,14 @@ function planNames(service: ManagedServiceObject, { nodes, names }: ObservedServ
   return names === "published" ? [{ kind: "verifyNames" }] : [];
 }
 
-/** Is the agent holding its machine to these settings or newer ones (whether they work yet or not)? */
-function isHeldTo(generation: number, instance: InstanceObservation | undefined): boolean {
+/** True if the agent has these settings or newer ones, applied or not. */
+function hasGeneration(generation: number, instance: InstanceObservation | undefined): boolean {
   return instance !== undefined && Number(instance.generation) >= generation;
 }
 
 /**
- * Is the primary up with the newest settings and reachable by name, and so are the replicas, but for those that cannot be had?
- * A service is what its primary is.
+ * True if the primary runs with the newest settings and resolves by name, and every replica that can be waited for does
+ * its part. The state of a service is that of its primary.
  */
 export function isHealthy(service: ManagedServiceObject, observed: ObservedService): boolean {
   if (observed.names !== "verified" || service.spec.succession !== undefined) return false;
@@ -129,39 +135,39 @@ export function isHealthy(service: ManagedServiceObject, observed: ObservedServi
 }
 
 /**
- * Nobody waits for a replica that has yet to get its data, also anew, that goes, or that is out of reach; one whose turn is to come is out of
- * reach only after a while, as agents take a moment to find another controller.
+ * A replica is not waited for while it copies its data, is removed, or is unreachable. A replica that still awaits a
+ * rolling update counts as unreachable only after a delay, because agents take a moment to find another controller.
  */
 function replicaIsSettled(service: ManagedServiceObject, observed: ObservedNode): boolean {
-  const { node, connected, isCurrent, instance, awayMs = 0 } = observed;
+  const { node, connected, isCurrent, instance, disconnectedMs: awayMs = 0 } = observed;
   if (!isStaying(node) || isOutdated(service.spec, node)) return true;
   if (!connected || !isCurrent || instance === undefined)
-    return !awaitsTurn(service.spec, node) || awayMs >= awayAfterMs;
+    return !awaitsRollout(service.spec, node) || awayMs >= disconnectedAfterMs;
   if (instance.state === "failed") return true;
   return instance.replication?.state === "copying" || nodeIsHealthy(service, observed);
 }
 
-/** Does the machine have what the service's data are made from? */
+/** True if the machine has the data that the service is restored from. */
 function hasItsData({ spec }: ManagedServiceObject, { restore }: InstanceObservation): boolean {
   const origin = unfinishedOrigin(spec);
   return origin === undefined || (restore?.restoreId === origin.restoreId && restore.state === "finished");
 }
 
-/** With one of them unhealthy there are clients that do not get in. */
+/** Clients cannot connect while one of these checks is unhealthy. */
 const neededChecks: ReadonlySet<string> = new Set(["liveness", "listener"]);
 
 function nodeIsHealthy(service: ManagedServiceObject, node: ObservedNode): boolean {
   const { machine, connected, instance, isCurrent } = node;
   if (machine?.status.state !== "running" || !connected || instance === undefined || !isCurrent) return false;
-  if (lacksImage(service, machine) || !hasItsData(service, instance)) return false;
-  return tookSettings(service, node) && isSized(service, node) && admitsClients(instance);
+  if (lacksServiceImage(service, machine) || !hasItsData(service, instance)) return false;
+  return hasSettings(service, node) && isSized(service, node) && admitsClients(instance);
 }
 
 function admitsClients({ checks }: InstanceObservation): boolean {
   return checks.every(({ name, status }) => !neededChecks.has(name) || status !== "unhealthy");
 }
 
-/** Does the primary of a service with replicas serve by its name, with whatever settings? */
+/** True if the primary of a service with replicas serves under its name, with any settings. */
 export function servesByItsPrimary(service: ManagedServiceObject, { nodes, names }: ObservedService): boolean {
   if (service.spec.nodes.length === 1 || service.spec.trial !== undefined || names !== "verified") return false;
   const primary = nodes.find(({ node }) => isPrimary(service, node));
@@ -171,48 +177,48 @@ export function servesByItsPrimary(service: ManagedServiceObject, { nodes, names
 }
 
 /**
- * Is every node up, whoever is admitted, with the version that the operation brings, or any version when it brings none? Replicas whose
- * data are to be copied anew follow later. An
- * engine that has been given up for the old image is well with what it had.
+ * True if every node runs, clients admitted or not, with the version that the operation brings; any version if it
+ * brings none. Replicas whose data are copied again follow later. After a rollback the old version is healthy.
  */
-export function isWellUnderImage(
+export function isHealthyOnImage(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject | undefined,
 ): boolean {
   if (!isHealthy(service, observed)) return false;
-  const wanted = operation?.status.rollback === undefined ? (replacementOf(operation)?.image?.toVersion ?? "") : "";
+  const version = operation?.status.rollback === undefined ? (replacementOf(operation)?.image?.toVersion ?? "") : "";
   const nodes = observed.nodes.filter(({ node }) => !isOutdated(service.spec, node));
-  return wanted === "" || nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === wanted);
+  return version === "" || nodes.every(({ instance }) => versionNumber(instance?.engineVersion ?? "") === version);
 }
 
-/** The same, and clients are admitted. */
+/** As `isHealthyOnImage`, and clients are admitted. */
 export function isUpgraded(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject | undefined,
 ): boolean {
-  return service.spec.trial === undefined && isWellUnderImage(service, observed, operation);
+  return service.spec.trial === undefined && isHealthyOnImage(service, observed, operation);
 }
 
-/** Why provisioning cannot go on, in words that a user can act on; undefined while it can. */
+/** Reason why provisioning cannot proceed, in a message for users; undefined while it can. */
 export function faultOf(
   observed: ObservedService,
   operation: OperationObject | undefined,
   now: number,
   engineMayFailForMs = engineFailedForMs,
 ): { code: string; message: string } | undefined {
-  // A machine that the tried image kept from starting says so until it has the old one: the way back ends by its own deadline.
+  // A machine that the canary kept from starting stays failed until it has the old image: the rollback ends by its own
+  // deadline.
   const isRollingBack = operation?.status.rollback !== undefined;
   for (const { isReplica, machine, instance, connected, isCurrent } of observed.nodes) {
-    // What becomes of a replica is told by its own status, and by the service's health.
+    // A failed replica is reported by its own status and by the service's health.
     if (isReplica) continue;
     if (machine?.status.state === "failed" && !isRollingBack)
       return { code: "machine_failed", message: machine.status.reason };
     const restore = instance?.restore;
     if (restore?.state === "failed" && restore.errorCode !== "retrying")
       return { code: "restore_failed", message: restore.reason };
-    // A restore that is tried again says so itself; one that gets nowhere is stuck.
+    // A restore that is retried reports that itself; a restore without progress is stuck.
     if (restore !== undefined && restore.state !== "finished") continue;
     if (
       connected &&
@@ -226,10 +232,10 @@ export function faultOf(
   return operation !== undefined && memberOperations.has(operation.spec.type) ? undefined : stuckFault(operation, now);
 }
 
-/** Their end, however they end, is no end of the service. */
+/** Operations on members: their failure does not fail the service. */
 const memberOperations: ReadonlySet<string> = new Set(["add_node", "remove_node", "move_node", "failover"]);
 
-/** What failed before the operation began is what that may mend: it has as long from its own beginning on. */
+/** The operation may repair an earlier failure, so the time counts from its begin at the earliest. */
 function hasFailedFor(
   ms: number,
   { since }: InstanceObservation,

@@ -6,12 +6,15 @@ import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import type { StepProgress } from "./procedure/procedure.ts";
 import { procedureOf } from "./procedure/procedures.ts";
 
-/** Where an operation is. `mark` is a new text whenever anything moved, so that a slow step is not a stuck one. */
+/**
+ * Progress of an operation. `mark` is a text that changes with any progress, such as `running/on/true/running/7/1
+ * verified`, so that a slow step does not count as stuck.
+ */
 export interface Progress extends StepProgress {
   readonly mark: string;
 }
 
-/** Pure: the step that the service waits for, by what is observed. */
+/** Pure: the step that the operation waits for. */
 export function progressOf(
   service: ManagedServiceObject,
   observed: ObservedService,

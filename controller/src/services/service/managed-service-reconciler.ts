@@ -1,10 +1,10 @@
 import type { Log } from "@holdfast/common/log.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { withProvenReplicas } from "./member/proven-replicas.ts";
-import { awayDueInMs } from "./member/settle-members.ts";
-import { type MoveDeps, settleMoves } from "./member/settle-moves.ts";
-import { type AutomaticFailoverDeps, settlePrimary } from "./member/automatic-failover.ts";
-import { engineMayFailForMs } from "./trial/image-trial.ts";
+import { memberRecheckInMs } from "./member/update-members.ts";
+import { type MoveDeps, startDueMove } from "./member/due-moves.ts";
+import { type AutomaticFailoverDeps, failOverSilentPrimary } from "./member/automatic-failover.ts";
+import { engineFailureTimeoutMs } from "./trial/image-trial.ts";
 import { cancelled, operationKind } from "#operation/operation.ts";
 import { again, type Outcome, type Reconciler, settled } from "#kernel/runtime/reconciler.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -15,11 +15,11 @@ import { engineFailedForMs } from "./managed-service-plan.ts";
 import type { ObservedService, ServiceStep } from "./observed-service.ts";
 import { procedureOf } from "./procedure/procedures.ts";
 import { advance } from "./service-advance.ts";
-import { archivingDueInMs } from "./archiving-check.ts";
-import { warningsDueInMs } from "./member/member-warnings.ts";
+import { archivingRecheckInMs } from "./archiving-check.ts";
+import { warningsRecheckInMs } from "./member/member-warnings.ts";
 import { growStorage, type StorageGrowthDeps } from "../scaling/grow-storage.ts";
 import { autoscaleDueInMs } from "../scaling/autoscale-target.ts";
-import { healthDueInMs } from "./health-change.ts";
+import { healthRecheckInMs } from "./managed-service-health.ts";
 import { requestDeletion } from "./service-deletion.ts";
 import { serviceEvent } from "./service-events.ts";
 import { expiryOf } from "./service-expiry.ts";
@@ -34,15 +34,23 @@ export interface ManagedServiceReconcilerDeps extends StepDeps, ObserverDeps {
   readonly services: Collection<ManagedServiceObject>;
   readonly maintenance: ServiceMaintenance;
   readonly holds: AutomaticFailoverDeps["holds"];
-  /** Do deletions by time wait now? */
+  /** True while deletions by expiry are deferred. */
   readonly held: () => boolean;
-  /** Did the wall clock jump, a while ago at the most? */
+  /** True if the wall clock jumped recently. */
   readonly clockJumped: () => boolean;
   readonly newId: () => string;
   readonly log: Log;
 }
 
-/** Converges one managed service: observe, plan, perform, write what is. Key: service id. */
+/**
+ * Converges one managed service; the key is its id.
+ *
+ * A round first handles what has a transaction of its own and ends the round when it commits: expiry, maintenance,
+ * failover of a silent primary, growth of storage, and moves of nodes off drained hosts. Then it observes the service,
+ * plans steps by the procedure of the operation in progress (`procedure/procedures.ts`), performs them, observes again,
+ * and writes status, operation and events in one transaction (`service-advance.ts`). Every step is idempotent; the
+ * queue retries. The result is the time of the next round, the earliest that any part needs.
+ */
 export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDeps): Reconciler {
   return {
     name: "managed-service",
@@ -54,13 +62,13 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
       const maintenance = await deps.maintenance.settle(service, signal);
       if (maintenance.written !== undefined) return maintenance.written;
 
-      const failover = await settlePrimary(service, () => observeService(service.object, deps), deps, signal);
+      const failover = await failOverSilentPrimary(service, () => observeService(service.object, deps), deps, signal);
       if (failover !== undefined) return failover;
 
       const growth = await growStorage(service, () => observeService(service.object, deps), deps, signal);
       if (growth !== undefined) return growth;
 
-      const moves = await settleMoves(service, () => observeService(service.object, deps), deps, signal);
+      const moves = await startDueMove(service, () => observeService(service.object, deps), deps, signal);
       if (moves.written !== undefined) return moves.written;
 
       const { operationId } = service.object.status;
@@ -73,52 +81,52 @@ export function createManagedServiceReconciler(deps: ManagedServiceReconcilerDep
 
       const observed = await withProvenReplicas(service.object, observeService(service.object, deps), deps, signal);
       const written = await writeStatus(service, observed, deps, signal);
-      const healthInMs = healthDueInMs(written, deps.clock.now());
-      const warningsInMs = warningsDueInMs(written, deps.clock.now());
-      const archivingInMs = archivingDueInMs(service.object, observed, deps.clock.now());
+      const healthInMs = healthRecheckInMs(written, deps.clock.now());
+      const warningsInMs = warningsRecheckInMs(written, deps.clock.now());
+      const archivingInMs = archivingRecheckInMs(service.object, observed, deps.clock.now());
       const [next] = plan(service.object, observed, operation);
-      const dueInMs = [
+      const recheckInMs = [
         maintenance.lookAgainMs,
         healthInMs,
         warningsInMs,
         archivingInMs,
-        awayDueInMs(written, observed),
+        memberRecheckInMs(written, observed),
         autoscaleDueInMs(written, deps.clock.now()),
-        moves.lookAgainMs,
+        moves.recheckInMs,
       ];
-      return lookAgain(service.object, observed, next, dueInMs, deps);
+      return recheck(service.object, observed, next, recheckInMs, deps);
     },
   };
 }
 
-/** What a machine is at, or what others have to become ready for. */
+/** Steps whose result takes seconds: a machine or another node has to finish its part. */
 const takesTime: ReadonlySet<ServiceStep["kind"]> = new Set(["converge", "switchOver"]);
 
-function lookAgain(
+function recheck(
   service: ManagedServiceObject,
   observed: ObservedService,
   step: ServiceStep | undefined,
-  dueInMs: readonly (number | null)[],
+  recheckInMs: readonly (number | null)[],
   deps: ManagedServiceReconcilerDeps,
 ): Outcome {
   if (step !== undefined) return again(takesTime.has(step.kind) || isNaming(service) ? 2_000 : 50, step.kind);
   const hasFailed = observed.nodes.some(({ instance }) => instance?.state === "failed");
   if (service.status.operationId !== null)
-    return again(hasFailed ? engineMayFailForMs : 15_000, "operation in progress");
+    return again(hasFailed ? engineFailureTimeoutMs : 15_000, "operation in progress");
   if (hasFailed) return again(engineFailedForMs, "engine failed");
   const expiry = expiryOf(service, deps.clock.now(), deps.held());
-  const timed = [expiry.action === "none" ? expiry.lookAgainMs : null, ...dueInMs].filter((ms) => ms !== null);
-  // Timers of Node end at 2^31 ms; a longer wait is split.
+  const timed = [expiry.action === "none" ? expiry.recheckInMs : null, ...recheckInMs].filter((ms) => ms !== null);
+  // Node timers are limited to 2^31 ms; a longer delay is split.
   return timed.length === 0 ? settled : again(Math.min(...timed, 86_400_000), "expiry, maintenance or health");
 }
 
-/** A primary that was named, or recalled, takes its time, and wakes the service when it tells something. */
+/** A primary that was named or recalled needs time, and its next report wakes the service. */
 function isNaming({ spec }: ManagedServiceObject): boolean {
   const { step } = spec.succession ?? {};
   return step === "promote" || step === "recall";
 }
 
-/** Announces or carries out the end of the service's time to live. Undefined when there is nothing to do about it. */
+/** Announces or performs the expiry of the service. Undefined if nothing is due. */
 async function settleExpiry(
   service: Stored<ManagedServiceObject>,
   deps: ManagedServiceReconcilerDeps,
@@ -162,7 +170,7 @@ async function settleExpiry(
   return again(0, expiry.action);
 }
 
-/** Writes status, operation and announcements in one transaction, and only when something changed. Resolves to what is. */
+/** Writes status, operation and events in one transaction if anything changed. Resolves to the current service. */
 async function writeStatus(
   service: Stored<ManagedServiceObject>,
   observed: ObservedService,
@@ -176,8 +184,8 @@ async function writeStatus(
     clockJumped: deps.clockJumped(),
   });
   const unit = deps.begin();
-  if (after.spec.trial?.sealed === true && before.spec.trial?.sealed !== true)
-    await holdStill(service, observed, unit, deps);
+  if (after.spec.trial?.writesFenced === true && before.spec.trial?.writesFenced !== true)
+    await requireUnchanged(service, observed, unit, deps);
   const operationChanged =
     stored !== undefined && operation !== undefined && !same(stored.object.status, operation.status);
   if (operationChanged) unit.update(operationKind, stored, operation);
@@ -197,10 +205,10 @@ async function writeStatus(
 }
 
 /**
- * What is written of the seal is true of the machines as they were looked at, and of all changes in the engine that were asked
- * for before the image was tried.
+ * The write fence is only true of the machines as observed, and of all changes in the engine that were requested before
+ * the canary began: throws Conflict if either changed.
  */
-async function holdStill(
+async function requireUnchanged(
   { object, modRevision }: Stored<ManagedServiceObject>,
   { nodes }: ObservedService,
   unit: UnitOfWork,

@@ -1,6 +1,7 @@
+import type { StoredNames } from "@holdfast/common/stored-names.ts";
 import type { MaintenanceMemory } from "./maintenance-memory.ts";
 import type { MaintenanceWindow } from "./maintenance-window.ts";
-import type { ImageTrial } from "./trial/way-back.ts";
+import type { ImageCanary } from "./trial/rollback-plan.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import type { Subject } from "#operation/operation.ts";
 import type { ServiceOrigin } from "./service-origin.ts";
@@ -10,9 +11,32 @@ import type { Pooler } from "./pooler.ts";
 import type { Resizing } from "../scaling/service-size.ts";
 import type { AutoscaleMemory, StorageAutoscale } from "../scaling/storage-autoscale.ts";
 
+/** A stored managed service. */
 export type ManagedServiceObject = Resource<ManagedServiceSpec, ManagedServiceStatus>;
 
+/** Fields of a service whose name in code differs from their stored key. Archives store services too. */
+export const managedServiceStoredNames: StoredNames = {
+  "spec.nodes.*.failoverCandidate": "vouches",
+  "spec.nodes.*.pinned": "keeps",
+  "spec.nodes.*.replaces.switchoverRequested": "asked",
+  "spec.trial.writesFenced": "sealed",
+  "spec.trial.dataRolledBack": "dataBack",
+  "status.recoveryPointStale": "restorableStale",
+  "status.warnings.*.announced": "told",
+};
+
+/**
+ * A managed service is a database engine on one or more nodes, each with a machine of its own.
+ *
+ * The API writes the desired state (`spec`) and an operation in one transaction. The reconciler
+ * (`managed-service-reconciler.ts`) observes machines, agents and DNS names, plans steps by the procedure of the
+ * operation (`procedure/`), performs them (`service-steps.ts`), and writes the observed state (`status`), the
+ * operation and events (`service-advance.ts`). Agents receive settings as instance specs (`instance-spec.ts`),
+ * numbered by `instanceGeneration` and fenced by the term. `member/` has replicas, failover and rolling updates,
+ * `canary/` changes of the image. State is output: it is shown to users and never read by a plan.
+ */
 export const managedServiceKind = defineKind<ManagedServiceObject>("managed-service", {
+  storedNames: managedServiceStoredNames,
   afterRestore,
   quotas: [
     { name: "services", words: "services", limit: 100 },
@@ -25,7 +49,7 @@ export const managedServiceKind = defineKind<ManagedServiceObject>("managed-serv
   ],
 });
 
-/** What a service is to be. */
+/** Desired state of a service. */
 export interface ManagedServiceSpec {
   readonly databaseType: string;
   readonly version: string;
@@ -41,125 +65,136 @@ export interface ManagedServiceSpec {
   readonly tags: Readonly<Record<string, string>>;
   readonly hostname: string;
   readonly port: number;
-  /** The members, which `member/members.ts` tells the roles of. The first is made with the service. */
+  /** Members; roles are derived by `member/members.ts`. The first one is created together with the service. */
   readonly nodes: readonly NodeSpec[];
-  /** Number of the next member; absent as long as the first is on its own, and the others wait for it to run. */
+  /** Number of the next member. Absent until the first member runs, when the service was created with replicas. */
   readonly nextNodeNumber?: number;
-  /** Sealed: what replicas sign in with; absent where certificates are enough, and before the first replica. */
+  /**
+   * Encrypted: the password that replicas authenticate with. Absent before the first replica, and for engines that
+   * authenticate replicas by certificate.
+   */
   readonly replicationSecret?: string;
-  /** What a commit waits for; absent: nothing of replicas. */
+  /** Replicas that a commit waits for; absent: `async`. */
   readonly replicationMode?: ReplicationMode;
-  /** Ids of the replicas of which one must have a commit before it is acknowledged. */
+  /** Ids of the synchronous standbys: a commit is acknowledged once one of them has it. */
   readonly syncStandbys?: readonly string[];
-  /** Another member is becoming the primary; absent while none is. */
-  readonly succession?: Succession;
-  /** Processes of the platform that are clients of its engine; absent: none. */
+  /** A switchover or failover in progress; absent: none. */
+  readonly succession?: PrimaryChange;
+  /** Processes of the platform that are clients of the engine; absent: none. */
   readonly platformAccess?: readonly PlatformAccess[];
   readonly power: "on" | "off";
-  /** When it was told to start after its last stop; milliseconds since 1970, absent before the first. */
+  /** Time of the last start request that followed a stop, in milliseconds since 1970; absent before the first. */
   readonly poweredOnAt?: number;
-  /** Node image of all machines; empty: whichever they were made with. */
+  /** Node image of all machines; empty: the image that each machine was created with. */
   readonly image: string;
-  /** Kernel that all its virtual machines boot from; absent as with images, and where machines have none of their own. */
+  /** Kernel that all virtual machines of the service boot from. Absent until one is chosen, and for containers. */
   readonly guestKernel?: string;
-  /** Raised by one whenever all its machines are to be started again as they are; absent: 0. */
+  /** Raised by one to start all machines again without another change; absent: 0. */
   readonly machineStarts?: number;
-  /** Null: the one that follows from the id. */
+  /** Null: the default window that is derived from the id. */
   readonly maintenanceWindow: MaintenanceWindow | null;
-  /** Raised by one for each restart asked for. */
+  /** Raised by one for each requested restart. */
   readonly restartCount: number;
-  /** Raised by one when anything changes that an agent must act on. */
+  /** Raised by one with each change that an agent must apply. */
   readonly instanceGeneration: number;
-  /** Nobody is admitted, whatever the allow-list: another image or kernel is tried under the data. */
-  readonly trial?: ImageTrial;
-  /** Absent: as poolerOf says. */
+  /** A new image or kernel is tried over the data while no client is admitted, whatever the allow-list. */
+  readonly trial?: ImageCanary;
+  /** Absent: the default of `poolerOf`. */
   readonly pooler?: Pooler;
-  /** Absent: as autoscaleOf says. */
+  /** Absent: the default of `autoscaleOf`. */
   readonly storageAutoscale?: StorageAutoscale;
-  /** Its size is being changed; the one above is the new one. */
+  /** A change of size in progress, from this size to the one above. */
   readonly resizing?: Resizing;
-  /** Until then writes are not blocked, however full the disk is; milliseconds since 1970, absent for never. */
+  /** Time until which writes are not blocked however full the disk is, in milliseconds since 1970; absent: never. */
   readonly writesAllowedUntil?: number;
-  /** Absent for one that began empty. */
+  /** Backup that the data come from; absent for a service that began empty. */
   readonly origin?: ServiceOrigin;
-  /** Of one that is being deleted: is a backup taken before its machine goes? Absent: it is not, and what is there stays. */
+  /**
+   * Deletion only: whether a final backup is taken before the machines are deleted. Absent: no backup, and the disks
+   * stay.
+   */
   readonly finalBackup?: "wanted" | "skipped";
-  /** No client is admitted, whatever the allow-list: what is acknowledged from now on would not be in the final backup. */
+  /** No client is admitted, whatever the allow-list: the final backup would lack later writes. */
   readonly closed?: true;
 }
 
-/** A role of the platform, the database that it may enter, and the networks (CIDRs) that it comes from. */
+/** A role of the platform, the database that it may connect to, and the networks (CIDRs) that it connects from. */
 export interface PlatformAccess {
   readonly role: string;
   readonly database: string;
   readonly from: readonly string[];
 }
 
-/** `sync`: a commit waits for a replica while there is one; `sync_strict`: always. */
+/** `sync`: a commit waits for a standby while one follows; `sync_strict`: a commit always waits. */
 export type ReplicationMode = "async" | "sync" | "sync_strict";
 
-/** A node's machine has the node's id. */
+/** One member of a service. Its machine has the same id. */
 export interface NodeSpec {
   readonly id: string;
   readonly hostname: string;
   readonly zone: string;
-  /** Absent: 1. Never that of another member, before or after. */
+  /** Absent: 1. Numbers are never reused. */
   readonly number?: number;
   /** It has not followed the primary yet. */
   readonly joining?: true;
   /** It is being removed. */
   readonly leaving?: true;
   /**
-   * It followed the primary of now, who counts it among its vouchers from this generation of settings on; without it, it is
-   * not named the primary after one that is silent.
+   * Generation of the settings from which on the primary's agent counts this replica as a voter for its lease. Only
+   * such a replica becomes the primary after a silent one. Absent: no failover candidate.
    */
-  readonly vouches?: number;
-  /** Absent: all that the service counts. */
+  readonly failoverCandidate?: number;
+  /** Absent: the service's `restartCount`. */
   readonly restarts?: Restarts;
-  /** Its machine keeps these until its turn; absent: it has the service's. */
-  readonly keeps?: Pick<ManagedServiceSpec, "image" | "guestKernel" | "machineStarts"> & {
-    /** Of its engine; absent: the service's. */
+  /** Image, kernel and starts of this node until a rolling update reaches it; absent: the service's. */
+  readonly pinned?: Pick<ManagedServiceSpec, "image" | "guestKernel" | "machineStarts"> & {
+    /** Version of the engine; absent: the service's. */
     readonly version?: string;
   };
-  /** It takes the place of this member, whose host is drained or given up, and which is removed then. */
-  readonly replaces?: Replacing;
+  /** Member that this one replaces because its host is drained or lost; that member is removed afterwards. */
+  readonly replaces?: NodeReplacement;
 }
 
-/** Restarts of a node's engine, counted as the service counts them. */
+/** Restarts of a node's engine, comparable with the service's `restartCount`. */
 export interface Restarts {
-  /** Its agent is told of so many. */
+  /** Restarts that the settings of its agent contain. */
   readonly told: number;
-  /** More than it is told of while it waits for its turn. */
+  /** Restarts that were requested. Larger than `delivered` while the node waits for its part of a rolling update. */
   readonly wanted: number;
 }
 
-/** Of a member that takes another's place. */
-export interface Replacing {
+/** A member that replaces another one. */
+export interface NodeReplacement {
   readonly nodeId: string;
-  /** That one was the primary, and was asked to give way. */
-  readonly asked?: true;
+  /** The replaced member was the primary, and its switchover to this member was requested. */
+  readonly switchoverRequested?: true;
 }
 
-/** One primary gives way to another. */
-export interface Succession {
+/**
+ * A change of the primary: a switchover (planned) or a failover (unplanned). `member/primary-change-plan.ts` decides
+ * each step.
+ */
+export interface PrimaryChange {
   readonly from: string;
-  /** Empty until one is chosen. */
+  /** Empty until a successor is chosen. */
   readonly to: string;
   /**
-   * `fence`: the old one fell silent, and nobody is the primary until it is certain that it takes no writes; `yield`: the old one stops in order, and nobody takes writes; `promote`: the new one is named, and has not taken a write yet;
-   * `recall`: it took too long, and nobody is the primary until its agent says what became of it.
+   * `fence`: the old primary is silent, and no node is the primary until it is certain that the old one takes no
+   * writes. `yield`: the old primary shuts down in order. `promote`: the new primary is named and has not taken a write
+   * yet. `recall`: the promotion took too long; no node is the primary until the agent of the new one reports its
+   * state.
    */
   readonly step: "fence" | "yield" | "promote" | "recall";
-  /** Milliseconds since 1970, as is when the step began; that one is absent for the first. */
+  /** Begin of the change and of its step, in milliseconds since 1970; `stepSince` is absent for the first step. */
   readonly since: number;
   readonly stepSince?: number;
-  /** Of a fence: an operator has this one named, whatever it lacks. */
+  /** Fence only: an operator chose this node, even if it lacks data. */
   readonly forced?: string;
-  /** The data of the new one have been a primary's: the old one lacks what it may have written. */
+  /** The data of the new primary have taken writes, so the old one may lack some. */
   readonly hasPromoted?: true;
 }
 
-/** The spec's steps of provisioning, in order. */
+/** Steps of provisioning, in order (spec, provisioning). */
 export type ProvisioningStep =
   | "SetupNetwork"
   | "SetupServer"
@@ -168,81 +203,82 @@ export type ProvisioningStep =
   | "ProvisioningRestore"
   | "ProvisioningHealth";
 
-/** What a service is, as last observed. Times are milliseconds since 1970. */
+/** Observed state of a service. Times are milliseconds since 1970. */
 export interface ManagedServiceStatus {
   readonly state: ManagedServiceState;
-  /** The operation in progress. */
+  /** Id of the operation in progress. */
   readonly operationId: string | null;
   readonly primaryNodeId: string;
   /** Raised each time a primary is named. */
   readonly term: number;
   readonly nodes: readonly NodeStatus[];
   readonly health: ServiceHealth;
-  /** Absent in what an older version wrote. */
+  /** Absent until the first reconcile of a service that was restored. */
   readonly healthMemory?: HealthMemory;
-  /** It was told that the newest moment that it can be restored to is old, and that is not over. */
-  readonly restorableStale?: boolean;
-  /** Absent as long as its disks had room. */
+  /** `service.recovery_point_stale` was emitted and its recovery was not observed yet. */
+  readonly recoveryPointStale?: boolean;
+  /** Absent until a disk fills up. */
   readonly storage?: StorageMemory;
-  /** Absent as long as its storage never had to grow by itself. */
+  /** Absent until the storage grows automatically. */
   readonly autoscale?: AutoscaleMemory;
-  /** What is wrong with members, by what would be told of it; absent while nothing is. */
+  /** Problems of members by event type and node, such as `node.unhealthy <node id>`; absent: none. */
   readonly warnings?: Readonly<Record<string, WarningMemory>>;
-  /** What members lost when they began to follow, as it was announced last, by node. */
+  /** End of the discarded log that was announced last, by node id. */
   readonly discarded?: Readonly<Record<string, string>>;
-  /** Logical slots that its primary has; absent while it never had one. */
+  /** Logical replication slots of the primary; absent until it has one. */
   readonly slots?: SlotMemory;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** Generation of the instance that every node is held to. */
+  /** Generation of the settings that every node has applied. */
   readonly observedGeneration: number;
-  /** Warnings of expiry that were announced, in hours before. */
+  /** Expiry warnings that were emitted, in hours before the end. */
   readonly expiryWarnings: readonly number[];
   readonly announcedProtectedExpiry: boolean;
   readonly maintenance: MaintenanceMemory;
 }
 
-/** What one node's machine is, as last observed. */
+/** Observed state of one node. */
 export interface NodeStatus {
   readonly id: string;
   readonly status: "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
-  /** Private, and the one for clients elsewhere; empty until the machine is made. */
+  /** Private address, and the address for clients elsewhere; empty until the machine is created. */
   readonly address: string;
   readonly publicAddress: string;
 }
 
-/** Logical slots of a service, as its primary told them last. */
+/** Logical replication slots, as the primary reported them last. */
 export interface SlotMemory {
   readonly nodeId: string;
   readonly slots: readonly LogicalSlot[];
 }
 
+/** A logical replication slot of PostgreSQL. */
 export interface LogicalSlot {
   readonly name: string;
   readonly database: string;
   readonly plugin: string;
 }
 
-/** Since when something is wrong, and was that told? */
+/** Begin of a problem in milliseconds since 1970, and whether its event was emitted. */
 export interface WarningMemory {
   readonly since: number;
-  readonly told: boolean;
+  readonly announced: boolean;
 }
 
-/** What was announced of how full a service's disks are. */
+/** Fill level of a service's disks as it was announced last. */
 export interface StorageMemory {
   /** Percent: 0, 80, 85, 90, 95 or 99. */
   readonly level: number;
   readonly writesBlocked: boolean;
 }
 
-/** Which status of health was recorded as an event last, and since when the one of now holds. */
+/** Status of health that the last event announced, and the current status with its begin. */
 export interface HealthMemory {
   readonly announced: ServiceHealth["status"];
   readonly status: ServiceHealth["status"];
   readonly since: number;
 }
 
-/** What the checks of all nodes say together. */
+/** Combined result of the checks of all nodes. */
 export interface ServiceHealth {
   readonly status: "healthy" | "degraded" | "unhealthy" | "unknown";
   readonly since: number;
@@ -250,7 +286,7 @@ export interface ServiceHealth {
   readonly checks: readonly HealthCheck[];
 }
 
-/** What one check of one node says. */
+/** Result of one check of one node. */
 export interface HealthCheck {
   readonly name: string;
   readonly nodeId: string;
@@ -259,13 +295,13 @@ export interface HealthCheck {
   readonly reason: string;
 }
 
-/** No service had so many failovers or changes since its snapshot: what agents were promised and told since stays below. */
+/** Larger than the number of terms or generations that a service can have used since its snapshot. */
 const restoreStep = 1_000;
 
 /**
- * With a term and a generation above all that agents can have seen since, so that they take the settings. Clients may have been
- * admitted since to the image on trial, and have written: its data from before are nothing to go back to. The primary may count on
- * other replicas by now: each becomes a voucher anew.
+ * Raises the term and the generation above all that agents can have received since the snapshot, so that agents accept
+ * the settings. Clients may have been admitted to a canary and have written since, so its data are not rolled back. The
+ * primary may rely on other replicas by now, so each becomes a failover candidate anew.
  */
 function afterRestore(service: ManagedServiceObject): ManagedServiceObject {
   const { status, spec } = service;
@@ -282,25 +318,25 @@ function specAfterRestore(spec: ManagedServiceSpec): ManagedServiceSpec {
   return {
     ...spec,
     ...(typeof generation === "number" && { instanceGeneration: generation + restoreStep }),
-    ...(nodes !== undefined && { nodes: nodes.map(withoutVote) }),
+    ...(nodes !== undefined && { nodes: nodes.map(withoutFailoverCandidacy) }),
     ...(trial !== undefined && {
-      trial: { operationId: trial.operationId, generation: trial.generation, sealed: false },
+      trial: { operationId: trial.operationId, generation: trial.generation, writesFenced: false },
     }),
   };
 }
 
-/** Pure: a node that is named after nobody. */
-export function withoutVote(node: NodeSpec): NodeSpec {
-  const { vouches: _, ...rest } = node;
+/** Pure: the node without the right to become the primary after a failover. */
+export function withoutFailoverCandidacy(node: NodeSpec): NodeSpec {
+  const { failoverCandidate: _, ...rest } = node;
   return rest;
 }
 
-/** The service as what an operation is of. */
+/** The service as the subject of an operation. */
 export function serviceSubject(id: string): Subject {
   return { kind: managedServiceKind.name, id };
 }
 
-/** The node that takes writes. */
+/** The node that takes writes. Throws if `primaryNodeId` names no member. */
 export function primaryOf(service: ManagedServiceObject): NodeSpec {
   const primary = service.spec.nodes.find((node) => node.id === service.status.primaryNodeId);
   if (primary === undefined) throw new Error(`service ${service.metadata.id} names a primary that is no node of it`);

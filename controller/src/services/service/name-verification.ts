@@ -1,28 +1,31 @@
 import type { ServiceName } from "./service-names.ts";
 
-/** Asks the authoritative servers whether they answer as the store says; remembers what they confirmed. */
+/** Verifies that the authoritative DNS servers resolve names as the store has them, and caches confirmed results. */
 export interface NameVerification {
   isVerified(serviceId: string, names: readonly ServiceName[]): boolean;
-  /** Resolves true when every server answers with exactly these addresses; none means that the name is gone. */
+  /**
+   * Resolves to true if every server returns exactly these addresses; without addresses, if no server resolves the
+   * name.
+   */
   verify(serviceId: string, names: readonly ServiceName[], signal: AbortSignal): Promise<boolean>;
   forget(serviceId: string): void;
 }
 
-/** How long one look waits for the servers; the reconciler looks again. */
-const patienceMs = 2_000;
+/** Time limit of one verification; the reconciler repeats it. */
+const queryTimeoutMs = 2_000;
 
-/** `ask` resolves when every server agrees on one name, and rejects when the signal aborts. */
+/** `query` resolves when every server agrees on one name, and rejects when the signal aborts. */
 export function createNameVerification(
-  ask: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>,
+  query: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>,
 ): NameVerification {
   const confirmed = new Map<string, string>();
   const label = (names: readonly ServiceName[]) => JSON.stringify(names);
   return {
     isVerified: (serviceId, names) => confirmed.get(serviceId) === label(names),
     async verify(serviceId, names, signal) {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(queryTimeoutMs)]);
       try {
-        await Promise.all(names.map(({ name, addresses }) => ask(name, addresses, patience)));
+        await Promise.all(names.map(({ name, addresses }) => query(name, addresses, patience)));
       } catch {
         signal.throwIfAborted();
         return false;

@@ -16,19 +16,19 @@ import {
   type ReplicationMode,
   serviceSubject,
 } from "./managed-service.ts";
-import { newModeFaults, requireMode } from "./member/sync-standbys.ts";
+import { replicationModeFaults, requireReplicationMode } from "./member/sync-standbys.ts";
 import { replicaNode, requireReplicas } from "./member/new-replica.ts";
 import { hostnameOf, nodeHostnameOf } from "./service-names.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerFault } from "./pooler.ts";
-import { reservedNameFault } from "./reserved-names.ts";
+import { reservedNameFault } from "./service-names.ts";
 
-/** What a new service is made of besides the request. */
+/** Inputs of a new service besides the request. */
 export interface NewServiceContext {
   readonly organizationId: string;
   readonly serviceId: string;
   readonly nodeId: string;
-  /** Ids for all others that it can have. */
+  /** Ids for replicas, as many as a service can have. */
   readonly replicaIds: readonly string[];
   readonly operationId: string;
   readonly shortId: string;
@@ -39,7 +39,10 @@ export interface NewServiceContext {
   readonly defaultAllowedCidrs: readonly string[];
 }
 
-/** Pure: the service and its first operation, of a request without faults. Throws NOT_SUPPORTED for what its engine has not of replicas. */
+/**
+ * Pure: the service and its first operation, from a request without faults. Throws NOT_SUPPORTED if its engine has no
+ * replicas or replication mode as requested.
+ */
 export function newService(
   request: CreateManagedServiceRequest,
   context: NewServiceContext,
@@ -55,7 +58,7 @@ export function newService(
       primaryNodeId: nodeId,
       term: 1,
       nodes: spec.nodes.map(({ id }) => ({ id, status: "Provisioning", address: "", publicAddress: "" })),
-      health: { status: "unknown", since: now, reason: "The machine is being made.", checks: [] },
+      health: { status: "unknown", since: now, reason: "The machine is being created.", checks: [] },
       healthMemory: { announced: "unknown", status: "unknown", since: now },
       error: null,
       observedGeneration: 0,
@@ -74,7 +77,7 @@ export function newService(
   return { service, operation };
 }
 
-/** Pure: every field that the protos let pass and the catalog, or the API's own paths, do not. */
+/** Pure: faults of all fields that the protos accept and the catalog, or the API's own paths, do not. */
 export function newServiceFaults(
   request: CreateManagedServiceRequest,
   { catalog, engines }: Pick<NewServiceContext, "catalog" | "engines">,
@@ -89,19 +92,19 @@ export function newServiceFaults(
     ...canonicalCidrs(request.allowedCidrs?.values ?? []).faults,
     ...(pooler === undefined ? [] : [pooler]),
     ...(autoscale === undefined ? [] : [autoscale]),
-    ...newModeFaults(request.replicationMode, request.nodeCount),
+    ...replicationModeFaults(request.replicationMode, request.nodeCount),
   ];
 }
 
 function specOf(request: CreateManagedServiceRequest, context: NewServiceContext): ManagedServiceSpec {
   const { catalog, engines, now } = context;
   const { engine, version, storageTier, zone, parameters } = chooseFromCatalog(request, catalog, engines);
-  assert(engine !== undefined, "what is asked for was checked against the catalog");
+  assert(engine !== undefined, "the request was checked against the catalog");
   const hostname = hostnameOf(request.name, context.shortId, zone, context.domain);
   const { nodeCount = 1 } = request;
   if (nodeCount > 1) requireReplicas(request.databaseType);
   const replicationMode = (request.replicationMode ?? "async") as ReplicationMode;
-  requireMode(request.databaseType, replicationMode);
+  requireReplicationMode(request.databaseType, replicationMode);
   const ttlHours = request.ttlHours ?? null;
   const pooler = chosenPooler({ databaseType: request.databaseType }, request.pooler);
   const storageAutoscale = chosenAutoscale({}, request.storageAutoscale);
@@ -132,7 +135,7 @@ function specOf(request: CreateManagedServiceRequest, context: NewServiceContext
   };
 }
 
-/** The primary, and replicas that are to copy its data once it has some. */
+/** The primary, and replicas that copy its data once it has some. */
 function membersOf(
   { nodeId, replicaIds }: NewServiceContext,
   count: number,

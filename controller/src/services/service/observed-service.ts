@@ -2,74 +2,75 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import type { MachineObject, MachineSize } from "#fleet/machine/machine.ts";
 import type { NodeSpec } from "./managed-service.ts";
 
-/** What the world is like for one service, read fresh at each reconcile. */
+/** Observed state of one service, read anew in each round of its reconciler. */
 export interface ObservedService {
   readonly nodes: readonly ObservedNode[];
-  /** Of the service's DNS names: are they as they should be in the store, and do the servers answer so? */
+  /** DNS names of the service: `absent` or `outdated` in the store, `published` there, or `verified` at the servers. */
   readonly names: "absent" | "outdated" | "published" | "verified";
   /** Users or databases in its engine are being changed. */
   readonly isChanging: boolean;
-  /** A backup of one that is being deleted is still to be taken. */
+  /** The final backup of a deletion is still to be taken. */
   readonly awaitsFinalBackup?: boolean;
-  /** The machines of one that is being deleted stay, off. */
-  readonly keepsDisk?: boolean;
-  /** Newest moment that its log brings back, milliseconds since 1970; absent where no log is archived. */
-  readonly newestPoint?: number | undefined;
-  /** How settings that bind replicas to their primary differ from those that it runs with; absent where none does. */
-  readonly heldSettings?: HeldSettings;
+  /** The machines of a deleted service stay, powered off. */
+  readonly retainsDisks?: boolean;
+  /** Newest moment that the archived log can restore, in milliseconds since 1970; absent without an archive. */
+  readonly newestRecoveryPoint?: number | undefined;
+  /** Pending change of parameters that a standby must have at least as high as its primary; absent: none. */
+  readonly standbySensitiveChange?: StandbySensitiveChange;
 }
 
-/** Settings of which replicas need as much as their primary has. */
-export interface HeldSettings {
-  /** With its next restart the primary has less of one. */
+/**
+ * Pending change of parameters that a standby must have at least as high as its primary (PostgreSQL manual, Hot
+ * Standby: Administrator's Overview), such as `max_connections`.
+ */
+export interface StandbySensitiveChange {
+  /** The next restart lowers one of them on the primary. */
   readonly lowers: boolean;
-  /** It has more of one. */
+  /** The next restart raises one of them on the primary. */
   readonly raises: boolean;
 }
 
+/** Observed state of one node: its machine, its agent and its engine. */
 export interface ObservedNode {
   readonly node: NodeSpec;
   /** Absent for the primary. */
   readonly isReplica?: true;
   readonly machine: MachineObject | undefined;
   readonly connected: boolean;
-  /** What the agent last told of its engine. */
+  /** State of the engine as the agent reported it last. */
   readonly instance: InstanceObservation | undefined;
-  /** Its host is drained, with consent to stop what has no other node: it is off until that is over. */
-  readonly isHeld: boolean;
-  /** Its host, when that does not answer: whatever was ordered there waits until it does. */
+  /** Its host is drained, with consent to stop single nodes: the machine is off until the drain ends. */
+  readonly stoppedForDrain: boolean;
+  /** Id of its host while that does not answer: orders for the machine wait for the host. */
   readonly silentHost: string | undefined;
-  /** Its host is drained or given up: where the service has other nodes, another one takes its place elsewhere. */
+  /** Its host is drained or lost: a service with other nodes replaces this one on another host. */
   readonly mustMove?: true;
-  /** It told that since the machine's start; what it told before is about an engine that is gone. */
+  /** The report is of the machine's current boot; an earlier report describes an engine that has ended. */
   readonly isCurrent: boolean;
-  /** Of a replica: for so long this controller has seen it not follow. */
-  readonly awayMs?: number;
-  /** Of a replica without a vote: both ends said just now that it follows. */
+  /** Replica only: time for which this controller has seen it not follow. */
+  readonly disconnectedMs?: number;
+  /** Replica without failover candidacy only: primary and replica both confirmed just now that it follows. */
   readonly isProven?: true;
 }
 
-/** One thing to do. Each is idempotent. */
+/** One step toward the desired state. Each is idempotent. */
 export type ServiceStep =
   | { readonly kind: "createMachine"; readonly node: NodeSpec }
   | { readonly kind: "powerMachine"; readonly node: NodeSpec; readonly power: "on" | "off" }
-  /** The generation before the service's own is that of a stop that a start follows. */
+  /** A generation below the service's own stops an engine that is started again afterwards. */
   | { readonly kind: "converge"; readonly node: NodeSpec; readonly running: boolean; readonly generation: number }
-  /**
-   * The service's image and kernel come under the data of a machine that is stopped, and the machine is started; a snapshot
-   * comes first.
-   */
-  | { readonly kind: "placeImage"; readonly node: NodeSpec }
-  /** Brings a machine to the size that its service needs of it now. */
+  /** Gives a stopped machine the service's image and kernel, after a snapshot of its data, and starts it. */
+  | { readonly kind: "installImage"; readonly node: NodeSpec }
+  /** Resizes a machine to the size that its service needs now. */
   | { readonly kind: "fitMachine"; readonly node: NodeSpec; readonly size: MachineSize }
-  /** Nobody needs the snapshot of the machine's data any more. */
-  | { readonly kind: "dropSnapshot"; readonly node: NodeSpec }
+  /** The snapshot of the machine's data is no longer needed. */
+  | { readonly kind: "deleteSnapshot"; readonly node: NodeSpec }
   | { readonly kind: "deleteMachine"; readonly node: NodeSpec }
-  /** Nothing is left of a node that is removed. */
-  | { readonly kind: "dropNode"; readonly node: NodeSpec }
-  /** The primary is changing: `member/succession-verdict.ts` has what is next. */
-  | { readonly kind: "handOver" }
-  /** The primary is the last to restart: it gives way to this replica. */
+  /** Removes a node whose machine is deleted from the service. */
+  | { readonly kind: "removeNode"; readonly node: NodeSpec }
+  /** Advances the change of the primary; `member/primary-change-plan.ts` decides how. */
+  | { readonly kind: "changePrimary" }
+  /** The primary restarts last: it switches over to this replica first. */
   | { readonly kind: "switchOver"; readonly to: NodeSpec }
   | { readonly kind: "publishNames" }
   | { readonly kind: "verifyNames" }

@@ -3,18 +3,21 @@ import type { CatalogData } from "#catalog/catalog.ts";
 import { claimedMachine, type WaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
-import { machineSpecOf, placedOn } from "./service-machine.ts";
+import { machineSpecOf, onMachine } from "./service-machine.ts";
 import { hostKind } from "#fleet/host/host.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 
-/** A new service with the machine that it begins on. */
+/** A new service with its first machine. */
 export interface Placement {
-  /** Its node has the id of a machine that waits, if there is one that fits. */
+  /** If a machine of the warm pool matches, the first node has its id. */
   readonly service: ManagedServiceObject;
-  /** Makes the machine the service's own, and promised on its host, in the transaction that makes the service: none of it is ever there without the rest. */
+  /**
+   * Assigns the machine to the service and reserves its capacity on the host, in the transaction that creates the
+   * service.
+   */
   claim(unit: UnitOfWork): void;
-  /** The transaction did not come about. */
-  giveBack(): void;
+  /** Returns the machine to the pool when the transaction failed. */
+  release(): void;
 }
 
 export interface PlacementDeps {
@@ -23,17 +26,17 @@ export interface PlacementDeps {
   readonly clock: Clock;
 }
 
-/** Places a new service. Without a machine that waits, its reconciler has one made. */
+/** Places a new service on a machine of the warm pool. Without one, the reconciler creates a machine. */
 export async function placeService(
-  asked: ManagedServiceObject,
+  requested: ManagedServiceObject,
   { waiting, catalog, clock }: PlacementDeps,
   signal: AbortSignal,
 ): Promise<Placement> {
-  const wanted = machineSpecOf(asked, primaryOf(asked), catalog);
-  const taken = await waiting.take(wanted, signal);
-  if (taken === undefined) return { service: asked, claim() {}, giveBack() {} };
-  const { machine, promise, giveBack } = taken;
-  const service = placedOn(asked, machine.object.metadata.id);
+  const desired = machineSpecOf(requested, primaryOf(requested), catalog);
+  const taken = await waiting.take(desired, signal);
+  if (taken === undefined) return { service: requested, claim() {}, release() {} };
+  const { machine, promise, giveBack: release } = taken;
+  const service = onMachine(requested, machine.object.metadata.id);
   const node = primaryOf(service);
   const { organizationId } = service.metadata;
   const owner = { organizationId, name: node.hostname, spec: machineSpecOf(service, node, catalog) };
@@ -43,6 +46,6 @@ export async function placeService(
       unit.update(machineKind, machine, claimedMachine(machine.object, owner, clock.now()));
       if (promise !== undefined) unit.update(hostKind, promise.of, promise.after);
     },
-    giveBack,
+    release,
   };
 }

@@ -2,42 +2,42 @@ import { engineOf, type PoolerMode } from "@holdfast/common/engine-catalog/engin
 import { type FieldFault, HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** What lets clients share the sessions of a service's engine. */
+/** Connection pooler of a service: clients share sessions of the engine. */
 export interface Pooler {
   readonly enabled: boolean;
   readonly mode: PoolerMode;
 }
 
-/** What of a service's spec it follows from. */
+/** Fields of a service's spec that determine its pooler. */
 interface PooledSpec {
   readonly databaseType: string;
   readonly pooler?: Pooler;
 }
 
-/** What is asked for; what is left out stays as it is. */
+/** Requested change; absent fields stay as they are. */
 export interface PoolerChoice {
   readonly enabled?: boolean | undefined;
   readonly mode?: string | undefined;
 }
 
-/** Pure: the service's, off as long as nobody asked for it; undefined for an engine without one. */
+/** Pure: pooler of the service, disabled by default; undefined for an engine without one. */
 export function poolerOf({ databaseType, pooler }: PooledSpec): Pooler | undefined {
   const [mode] = engineOf(databaseType)?.pooler?.modes ?? [];
   return mode === undefined ? undefined : (pooler ?? { enabled: false, mode });
 }
 
-/** Pure: port of the service's pooler; undefined while it has none that is on. */
+/** Pure: port of the service's pooler; undefined while it is disabled. */
 export function poolerPortOf(spec: PooledSpec): number | undefined {
   return poolerOf(spec)?.enabled === true ? engineOf(spec.databaseType)?.pooler?.port : undefined;
 }
 
-/** Pure: the ports that clients come by, by the name of what listens. */
+/** Pure: ports for clients, by the name of the listener. */
 export function clientPorts(spec: PooledSpec & { readonly port: number }): Readonly<Record<string, number>> {
   const pooler = poolerPortOf(spec);
   return { engine: spec.port, ...(pooler !== undefined && { pooler }) };
 }
 
-/** Pure: what a service's pooler is after the request; undefined where there is nothing to keep. */
+/** Pure: pooler of the service after the request; undefined if there is none to store. */
 export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined): Pooler | undefined {
   const before = poolerOf(spec);
   if (choice === undefined || before === undefined) return spec.pooler;
@@ -45,13 +45,13 @@ export function chosenPooler(spec: PooledSpec, choice: PoolerChoice | undefined)
   return { enabled, mode: mode === "session" ? "session" : "transaction" };
 }
 
-/** Pure: why an engine of this type cannot have what is asked for. */
+/** Pure: fault of a requested pooler that the engine does not support. */
 export function poolerFault(databaseType: string, choice: PoolerChoice | undefined): FieldFault | undefined {
   if (choice?.enabled !== true || engineOf(databaseType)?.pooler !== undefined) return undefined;
   return { field: "pooler", pointer: "/pooler", code: "not_supported", detail: `${databaseType} has no pooler` };
 }
 
-/** Throws NOT_POSSIBLE when the service is to have a pooler from now on, and a machine says that its image has none. */
+/** Throws NOT_POSSIBLE if the request enables the pooler and the image of a machine has none. */
 export function requirePooler(
   before: PooledSpec,
   after: PooledSpec & { readonly nodes: readonly { readonly id: string }[] },

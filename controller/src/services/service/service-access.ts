@@ -10,17 +10,18 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
-/** Finds services for a caller: what is not the caller's organization's does not exist. */
+/** Finds services for a caller. Services of other organizations do not exist for it. */
 export interface ServiceAccess {
-  /** Undefined when there is none for the caller. */
+  /** Undefined if there is none for the caller. */
   find(id: string, call: Call): Stored<ManagedServiceObject> | undefined;
   /** Throws SERVICE_NOT_FOUND. */
   require(id: string, call: Call): Stored<ManagedServiceObject>;
-  /** As `require`, and throws WRONG_STATE unless the service is Running. */
+  /** As `require`; also throws WRONG_STATE unless the service is Running. */
   requireRunning(id: string, call: Call): Stored<ManagedServiceObject>;
   inProgress(service: ManagedServiceObject, signal: AbortSignal): Promise<Stored<OperationObject> | undefined>;
 }
 
+/** Services are found in the watched memory, so every call answers at once. */
 export function createServiceAccess(deps: {
   services: Collection<ManagedServiceObject>;
   operations: Collection<OperationObject>;
@@ -48,12 +49,12 @@ export function createServiceAccess(deps: {
       const service = require(id, call);
       const { state } = service.object.status;
       const { metadata, spec } = service.object;
-      const known = unlessOver(deps.operations.get(service.object.status.operationId ?? ""));
-      // Until its machine has stopped a service is shown as Running, but it takes nothing any more.
+      const current = unlessOver(deps.operations.get(service.object.status.operationId ?? ""));
+      // A stopping service is Running until its machine has stopped, but accepts no changes.
       if (state === "Running" && spec.power === "on" && metadata.deletionRequestedAt === undefined) return service;
-      if (state === "Running") refuseWhileBusy(service.object, known?.object);
+      if (state === "Running") refuseWhileBusy(service.object, current?.object);
       const detail = `The service must be Running for this; it is ${state}.`;
-      throw new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service.object, known?.object) });
+      throw new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service.object, current?.object) });
     },
   };
 }

@@ -15,7 +15,15 @@ const machine = {
 } as MachineObject;
 const observed: ObservedService = {
   nodes: [
-    { node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost: undefined },
+    {
+      node,
+      machine,
+      connected: false,
+      instance: undefined,
+      stoppedForDrain: false,
+      isCurrent: false,
+      silentHost: undefined,
+    },
   ],
   names: "published",
   isChanging: false,
@@ -36,22 +44,22 @@ const maintenance = newOperation({
 
 test.each<[string, "Provisioning" | "Upgrading", OperationObject]>([
   ["a creation", "Provisioning", creation.operation],
-  ["an image that is tried", "Upgrading", maintenance],
-])("%s is not stuck for a clock that jumped, and may be after that", (_what, state, begun) => {
+  ["an image under a canary", "Upgrading", maintenance],
+])("%s is not stuck for a clock that jumped, and may be after that", (_what, state, started) => {
   const { service: created } = creation;
   let service = { ...created, spec: { ...created.spec, image: "new" }, status: { ...created.status, state } };
-  let operation = begun;
-  const look = (now: number, clockJumped = false) => {
+  let operation = started;
+  const observation = (now: number, clockJumped = false) => {
     const moved = advance(service, observed, operation, now, silentLog, { clockJumped });
     operation = moved.operation ?? operation;
     service = { ...moved.after, status: { ...moved.after.status, state } };
     return { ...operation.status, image: moved.after.spec.image };
   };
-  expect(look(1)).toMatchObject({ state: "running", deadline: 1 + stuckAfterMs, image: "new" });
-  expect(look(hour, true)).toMatchObject({ state: "running", deadline: null, error: null, image: "new" });
-  // It is put back.
-  expect(look(2)).toMatchObject({ state: "running", deadline: 2 + stuckAfterMs, image: "new" });
-  const late = look(3 + stuckAfterMs);
+  expect(observation(1)).toMatchObject({ state: "running", deadline: 1 + stuckAfterMs, image: "new" });
+  expect(observation(hour, true)).toMatchObject({ state: "running", deadline: null, error: null, image: "new" });
+  // The canary is rolled back.
+  expect(observation(2)).toMatchObject({ state: "running", deadline: 2 + stuckAfterMs, image: "new" });
+  const late = observation(3 + stuckAfterMs);
   expect([late.state, late.image]).not.toEqual(["running", "new"]);
 });
 

@@ -3,19 +3,19 @@ import type { DatabaseUserObject } from "../contents/user/database-user.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
-/** What the life of a service has to do with its backups. */
+/** Parts of a service's life cycle that depend on its backups. */
 export interface ServiceBackups {
-  /** What its machine must know: where its data comes from, and how its log is archived. */
+  /** Parts of the instance spec: the source of its data, and the archive of its log. */
   instanceOf(service: ManagedServiceObject): Pick<InstanceSpec, "source" | "archive">;
-  /** May a service that is being deleted lose its machine? Not while its final backup is taken. */
+  /** True if the machines of a deleted service may be deleted; false while its final backup is taken. */
   mayGo(service: ManagedServiceObject): boolean;
   /**
-   * Newest moment, in milliseconds since 1970, that the service's log brings back; before its first backup, up to which the log
-   * is in the store. Undefined where no log is archived.
+   * Newest moment that the archived log can restore, in milliseconds since 1970; before the first backup, the moment up
+   * to which log is archived. Undefined without an archive.
    */
   newestPoint(service: ManagedServiceObject): number | undefined;
-  /** Do its machines stay, off, when it is deleted? Of one without a backup of its last moment. */
+  /** True if the machines of a deleted service stay, powered off, because it has no backup of its last moment. */
   keepsDisk(service: ManagedServiceObject): boolean;
-  /** Adds what lets the service come back to the transaction that forgets it. */
+  /** Adds the data of an undelete to the transaction that removes the service. */
   leave(unit: UnitOfWork, service: ManagedServiceObject, users: readonly DatabaseUserObject[]): void;
 }

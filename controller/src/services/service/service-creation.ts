@@ -15,7 +15,7 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { WaitingMachines } from "#fleet/waiting-machine/waiting-machines.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
-import { mostNodes } from "./member/members.ts";
+import { maxNodes } from "./member/members.ts";
 import type { NewServiceContext } from "./new-service.ts";
 import { placeService } from "./placement.ts";
 import { newShortId } from "./service-names.ts";
@@ -31,26 +31,26 @@ export interface ServiceCreationDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly defaultAllowedCidrs: readonly string[];
   readonly domain: string;
-  /** The service as it is answered, at once and for the same Idempotency-Key later. */
+  /** Message of the service, for the response and for retries with the same Idempotency-Key. */
   readonly shown: (service: ManagedServiceObject, operation: OperationObject) => ManagedService;
   readonly clock: Clock;
   readonly newId: () => string;
 }
 
-/** A service as it is to be made, with what comes with it. */
+/** A service to create, with its operation and users. */
 export interface ServiceDesign {
   readonly service: ManagedServiceObject;
   readonly operation: OperationObject;
   readonly users: readonly DatabaseUserObject[];
-  /** Its machines are there already. */
+  /** Its machines exist already. */
   readonly hasMachines?: boolean;
 }
 
-/** The only way to a new service, whatever its data are made from. */
+/** Creates all services, whatever the source of their data. */
 export interface ServiceCreation {
   /**
-   * Adds a service to a unit of work: its name, its share of the quota and a machine that waits come with it. `giveBack` when the
-   * transaction did not come about. Throws QUOTA_EXCEEDED, and what `design` throws.
+   * Adds a service to a unit of work, with its name, its share of the quota and a machine of the warm pool. Call
+   * `release` if the transaction fails. Throws QUOTA_EXCEEDED, and the errors of `design`.
    */
   add(
     unit: UnitOfWork,
@@ -58,11 +58,11 @@ export interface ServiceCreation {
     design: (context: NewServiceContext) => ServiceDesign,
     signal: AbortSignal,
   ): Promise<AddedService>;
-  /** Creations of one organization share its counter, so they go one by one here instead of colliding in the store. */
+  /** Runs creations of one organization one at a time: they share a quota counter and would collide in the store. */
   inTurn<T>(organizationId: string, work: () => Promise<T>): Promise<T>;
   /**
-   * Makes the service that `design` tells, with its name, its share of the quota and a machine that waits, in one transaction.
-   * `design` may be asked again, after another writer was first; it may add to the unit of work. Throws what it throws, and
+   * Creates the service that `design` returns in one transaction, with its name, its share of the quota and a machine
+   * of the warm pool. `design` is called again after a conflict; it may add to the unit of work. Throws its errors, and
    * NAME_TAKEN, QUOTA_EXCEEDED and SCOPE_MISSING.
    */
   create(
@@ -75,7 +75,7 @@ export interface ServiceCreation {
   }>;
 }
 
-/** A service that a unit of work makes. */
+/** A service that a unit of work creates. */
 export interface AddedService {
   readonly service: ManagedServiceObject;
   readonly operation: OperationObject;
@@ -85,36 +85,36 @@ export interface AddedService {
 export function createServiceCreation(deps: ServiceCreationDeps): ServiceCreation {
   const inTurn = createKeyedMutex();
 
-  async function place(unit: UnitOfWork, asked: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
-    const { id, name, organizationId } = asked.service.metadata;
-    const { storageSizeGb, nodes } = asked.service.spec;
+  async function addTo(unit: UnitOfWork, designed: ServiceDesign, signal: AbortSignal): Promise<AddedService> {
+    const { id, name, organizationId } = designed.service.metadata;
+    const { storageSizeGb, nodes } = designed.service.spec;
     const storageGb = storageSizeGb * nodes.length;
     await deps.quotas.claim(unit, organizationId, { services: 1, storageGb });
     const placement =
-      asked.hasMachines === true
-        ? { service: asked.service, claim() {}, giveBack() {} }
-        : await placeService(asked.service, deps, signal);
+      designed.hasMachines === true
+        ? { service: designed.service, claim() {}, release() {} }
+        : await placeService(designed.service, deps, signal);
     const { service } = placement;
     unit.claimName(managedServiceKind, organizationId, name, id);
     unit.create(managedServiceKind, service);
-    unit.create(operationKind, asked.operation);
-    for (const user of asked.users) unit.create(databaseUserKind, user);
+    unit.create(operationKind, designed.operation);
+    for (const user of designed.users) unit.create(databaseUserKind, user);
     placement.claim(unit);
-    return { service, operation: asked.operation, giveBack: placement.giveBack };
+    return { service, operation: designed.operation, giveBack: placement.release };
   }
 
   return {
     inTurn,
     add: (unit, { organizationId, serviceId }, design, signal) =>
-      place(unit, design({ ...contextOf(organizationId, deps), serviceId }), signal),
+      addTo(unit, design({ ...contextOf(organizationId, deps), serviceId }), signal),
     create(call, action, design) {
       requireUnlimited(call);
       const organizationId = organizationOf(call);
       return inTurn(organizationId, () =>
         retryConflict(call.signal, async () => {
           const unit = deps.begin();
-          const asked = await design(contextOf(organizationId, deps), unit);
-          const { service, operation, giveBack } = await place(unit, asked, call.signal);
+          const designed = await design(contextOf(organizationId, deps), unit);
+          const { service, operation, giveBack } = await addTo(unit, designed, call.signal);
           unit.audit(auditOf(call, action, "managed-service", service.metadata.id));
           const message = deps.shown(service, operation);
           unit.answer(call, message);
@@ -137,7 +137,7 @@ function contextOf(organizationId: string, deps: ServiceCreationDeps): NewServic
     organizationId,
     serviceId: deps.newId(),
     nodeId: deps.newId(),
-    replicaIds: Array.from({ length: mostNodes - 1 }, () => deps.newId()),
+    replicaIds: Array.from({ length: maxNodes - 1 }, () => deps.newId()),
     operationId: deps.newId(),
     shortId: newShortId(),
     domain: deps.domain,

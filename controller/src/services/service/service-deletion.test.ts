@@ -16,7 +16,7 @@ import { revived } from "../backup/revived-service.ts";
 test.each([
   ["of a running service lets its clients go before the final backup", {}, false, true],
   ["for good does not wait for them", {}, true, false],
-  ["of a service that is off has nobody to let go", { power: "off" } as const, false, false],
+  ["of a stopped service has no clients to disconnect", { power: "off" } as const, false, false],
 ])("a deletion %s", (_, spec, skipFinalBackup, isClosed) => {
   const { after } = requestDeletion(runningService({}, spec), { operationId: "op-1", now: 1, skipFinalBackup });
   expect(after.spec.closed).toBe(isClosed ? true : undefined);
@@ -29,7 +29,7 @@ test.each([
           machine,
           connected: true,
           instance: create(InstanceObservationSchema, { state: "running", generation }),
-          isHeld: false,
+          stoppedForDrain: false,
           isCurrent: true,
           silentHost: undefined,
         },
@@ -55,45 +55,50 @@ test("a deletion ends with nothing, from every state", () => {
     fc.property(
       fc.array(fc.tuple(fc.nat(3), fc.constantFrom(...asks)), { maxLength: 6 }),
       fc.boolean(),
-      (asked, engine) => {
-        const world = createServiceWorld({ engine });
-        for (const [rounds, verb] of asked) {
-          for (let i = 0; i < rounds; i++) world.round(1_000);
-          world.command(verb);
+      (request, engine) => {
+        const scenario = createServiceWorld({ engine });
+        for (const [rounds, verb] of request) {
+          for (let i = 0; i < rounds; i++) scenario.round(1_000);
+          scenario.command(verb);
         }
-        world.command("delete");
-        for (let i = 0; i < 6; i++) world.round(1_000);
-        expect(world.service).toBeUndefined();
+        scenario.command("delete");
+        for (let i = 0; i < 6; i++) scenario.round(1_000);
+        expect(scenario.service).toBeUndefined();
       },
     ),
     { numRuns: 300 },
   );
 });
 
-test("a deletion waits for a host that does not answer, whatever that takes, and is stuck only when it answers", () => {
-  const asked = requestDeletion(newServiceObject().service, { operationId: "op-1", now: 0 });
+test("a deletion waits for a silent host without a deadline, and is stuck only when the host answers", () => {
+  const request = requestDeletion(newServiceObject().service, { operationId: "op-1", now: 0 });
   const machine = {
     spec: { power: "on", image: "" },
     status: { state: "destroying", reason: "Host east-1 does not answer", address: "127.0.0.2" },
     metadata: { id: node.id, deletionRequestedAt: 1 },
   } as MachineObject;
   const seen = (silentHost: string | undefined): ObservedService => ({
-    nodes: [{ node, machine, connected: false, instance: undefined, isHeld: false, isCurrent: false, silentHost }],
+    nodes: [
+      { node, machine, connected: false, instance: undefined, stoppedForDrain: false, isCurrent: false, silentHost },
+    ],
     names: "absent",
     isChanging: false,
   });
-  let { after: service, operation } = asked;
-  const look = (silentHost: string | undefined, now: number) => {
+  let { after: service, operation } = request;
+  const observation = (silentHost: string | undefined, now: number) => {
     const moved = advance(service, seen(silentHost), operation, now, silentLog);
     service = moved.after;
     operation = moved.operation ?? operation;
     return operation.status;
   };
-  expect(look(undefined, 1)).toMatchObject({ step: "RemoveServer", deadline: 1 + stuckAfterMs });
-  expect(look("east-1", 2)).toMatchObject({ step: "WaitForHost east-1", deadline: null });
-  expect(look("east-1", 100 * stuckAfterMs)).toMatchObject({ state: "running", error: null });
+  expect(observation(undefined, 1)).toMatchObject({ step: "RemoveServer", deadline: 1 + stuckAfterMs });
+  expect(observation("east-1", 2)).toMatchObject({ step: "WaitForHost east-1", deadline: null });
+  expect(observation("east-1", 100 * stuckAfterMs)).toMatchObject({ state: "running", error: null });
   expect(service.status.health.reason).toBe("The deletion waits: Host east-1 does not answer");
-  const back = 101 * stuckAfterMs;
-  expect(look(undefined, back)).toMatchObject({ step: "RemoveServer", deadline: back + stuckAfterMs });
-  expect(look(undefined, back + stuckAfterMs + 1)).toMatchObject({ state: "failed", error: { code: "stuck" } });
+  const restored = 101 * stuckAfterMs;
+  expect(observation(undefined, restored)).toMatchObject({ step: "RemoveServer", deadline: restored + stuckAfterMs });
+  expect(observation(undefined, restored + stuckAfterMs + 1)).toMatchObject({
+    state: "failed",
+    error: { code: "stuck" },
+  });
 });

@@ -3,14 +3,15 @@ import { newOperation, type OperationObject } from "#operation/operation.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { type ManagedServiceObject, type ManagedServiceSpec, serviceSubject } from "./managed-service.ts";
 
+/** Inputs of a deletion. `operationId` is the id of its operation, `now` in milliseconds since 1970. */
 export interface DeletionRequest {
   readonly operationId: string;
   readonly now: number;
-  /** It cannot come back, and its automated backups go with it. */
+  /** The service cannot be undeleted, and its automated backups are deleted. */
   readonly skipFinalBackup?: boolean;
 }
 
-/** Pure: the service with its deletion asked for, and the operation that carries it out. */
+/** Pure: the service with its deletion requested, and the operation that performs it. */
 export function requestDeletion(
   service: ManagedServiceObject,
   { operationId, now, skipFinalBackup = false }: DeletionRequest,
@@ -33,14 +34,14 @@ export function requestDeletion(
 }
 
 /**
- * A final backup needs a running service; any other is brought back from its newest backup. It begins once no client is left, so that
- * it has all that was acknowledged.
+ * A final backup needs a running service; any other one is undeleted from its newest backup. It begins once no client
+ * is connected, so that it has all acknowledged writes.
  */
 function finalBackupOf({ spec, status }: ManagedServiceObject, skipped: boolean): Partial<ManagedServiceSpec> {
   if (skipped) return { finalBackup: "skipped" };
-  // While another image is tried under the data the engine may be off, and a deletion starts it no more.
-  const isTried = spec.trial !== undefined;
-  const isUp = spec.power === "on" && !isTried && (status.state === "Running" || status.state === "Upgrading");
+  // During a canary the engine may be off, and a deletion does not start it again.
+  const hasCanary = spec.trial !== undefined;
+  const isUp = spec.power === "on" && !hasCanary && (status.state === "Running" || status.state === "Upgrading");
   if (!isUp || engineOf(spec.databaseType)?.backups === undefined) return {};
   return { finalBackup: "wanted", closed: true, instanceGeneration: spec.instanceGeneration + 1 };
 }

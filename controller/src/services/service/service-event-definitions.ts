@@ -3,10 +3,10 @@ import type { ServiceEventType } from "./service-events.ts";
 
 const serviceData = {
   service_id: { type: "uuid", meaning: "the service" },
-  service_name: { type: "string", meaning: "its name then" },
-  database_type: { type: "string", meaning: "its engine" },
-  status: { type: "string", meaning: "its status then" },
-  error_message: { type: "string", meaning: "what went wrong, while the service has an error", optional: true },
+  service_name: { type: "string", meaning: "name of the service" },
+  database_type: { type: "string", meaning: "engine of the service" },
+  status: { type: "string", meaning: "status of the service at the event" },
+  error_message: { type: "string", meaning: "error of the service, while it has one", optional: true },
 } as const satisfies EventDefinition["data"];
 
 const serviceExample = {
@@ -20,8 +20,8 @@ const running = { ...serviceExample, status: "Running" };
 const nodeData = {
   node_id: { type: "uuid", meaning: "the node" },
   role: { type: "string", meaning: "`replica`" },
-  hostname: { type: "string", meaning: "its name" },
-  zone: { type: "string", meaning: "where it is" },
+  hostname: { type: "string", meaning: "hostname of the node" },
+  zone: { type: "string", meaning: "zone of the node" },
 } as const satisfies EventDefinition["data"];
 
 const replica = {
@@ -35,7 +35,7 @@ const maintenanceData = {
   ...serviceData,
   operation_id: { type: "uuid", meaning: "the operation that applies them" },
   update_ids: { type: "string[]", meaning: "the updates" },
-  automatic: { type: "boolean", meaning: "it began by itself, in the window or at the end of a notice" },
+  automatic: { type: "boolean", meaning: "true: started by the platform, in the window or at the end of a notice" },
 } as const satisfies EventDefinition["data"];
 
 const maintenanceExample = {
@@ -44,7 +44,7 @@ const maintenanceExample = {
   automatic: true,
 };
 
-/** The events of services themselves. */
+/** Events of services and their nodes. */
 export const serviceEventDefinitions = {
   "service.running": { when: "a service is ready to use", data: serviceData, example: running },
   "service.error": {
@@ -58,32 +58,32 @@ export const serviceEventDefinitions = {
     example: { ...serviceExample, status: "Stopped" },
   },
   "service.deleted": {
-    when: "a service is gone with all that it had",
+    when: "a service and its machines are deleted",
     data: serviceData,
     example: { ...serviceExample, status: "Deleting" },
   },
   "service.expiring": {
-    when: "the end of a service's time to live comes near",
+    when: "a service's time to live ends soon",
     data: {
       ...serviceData,
-      expires_at: { type: "time", meaning: "when it will be deleted" },
-      hours_left: { type: "number", meaning: "hours from the warning to the end" },
+      expires_at: { type: "time", meaning: "time at which the service will be deleted" },
+      hours_left: { type: "number", meaning: "hours until the deletion" },
     },
     example: { ...running, expires_at: "2026-11-22T10:00:00.000Z", hours_left: 24 },
   },
   "service.expiry_held": {
-    when: "a service's time is over and something keeps it from being deleted",
+    when: "a service's time to live has ended, and its deletion is blocked",
     data: { ...serviceData, reason: { type: "string", meaning: "`deletion_protection`" } },
     example: { ...running, reason: "deletion_protection" },
   },
   "service.restored": {
-    when: "a service has the data of a backup and is ready to use",
+    when: "a service is restored from a backup and ready to use",
     data: {
       ...serviceData,
       kind: { type: "string", meaning: "`restore`, `fork` or `undelete`" },
-      source_service_id: { type: "uuid", meaning: "the service that the backup is of" },
+      source_service_id: { type: "uuid", meaning: "service that the backup is of" },
       backup_id: { type: "uuid", meaning: "the backup" },
-      restore_point: { type: "time", meaning: "the moment that was asked for, where one was", optional: true },
+      restore_point: { type: "time", meaning: "requested moment, if any", optional: true },
     },
     example: {
       ...running,
@@ -94,26 +94,25 @@ export const serviceEventDefinitions = {
     },
   },
   "service.failover_started": {
-    when: "a service's primary is given up, mostly as it fell silent",
+    when: "a failover begins, mostly because the primary is silent",
     data: {
       ...serviceData,
-      from_node_id: { type: "uuid", meaning: "the primary that is given up" },
+      from_node_id: { type: "uuid", meaning: "old primary" },
       reason: {
         type: "string",
-        meaning:
-          "`node_silent`, or `engine_silent` where its agent answers and its engine does not, or `forced` by an operator of the platform",
+        meaning: "`node_silent`, `engine_silent` if only the agent answers, or `forced` by an operator of the platform",
       },
     },
     example: { ...running, from_node_id: "0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42", reason: "node_silent" },
   },
   "service.failed_over": {
-    when: "another node has become a service's primary, and has taken a write",
+    when: "another node is the primary of a service and has taken a write",
     data: {
       ...serviceData,
-      from_node_id: { type: "uuid", meaning: "the primary of before" },
-      to_node_id: { type: "uuid", meaning: "the primary of now" },
-      term: { type: "number", meaning: "counts the primaries of the service" },
-      seconds: { type: "number", meaning: "from its beginning until the new primary took a write" },
+      from_node_id: { type: "uuid", meaning: "old primary" },
+      to_node_id: { type: "uuid", meaning: "new primary" },
+      term: { type: "number", meaning: "number of the term, raised with each named primary" },
+      seconds: { type: "number", meaning: "seconds from its begin to the first write of the new primary" },
     },
     example: {
       ...running,
@@ -129,28 +128,28 @@ export const serviceEventDefinitions = {
     example: { ...running, ...replica },
   },
   "node.removed": {
-    when: "nothing is left of a replica that was removed",
+    when: "a removed replica and its machine are deleted",
     data: { ...serviceData, ...nodeData },
     example: { ...running, ...replica },
   },
   "node.unhealthy": {
-    when: "a node of a service with several has been in Error, out of reach or unhealthy for 10 s; told once until it is well",
-    data: { ...serviceData, ...nodeData, reason: { type: "string", meaning: "what its first check that fails says" } },
+    when: "a node of a service with several is in Error, unreachable or unhealthy for 10 s; once until it is healthy",
+    data: { ...serviceData, ...nodeData, reason: { type: "string", meaning: "reason of its first failing check" } },
     example: { ...running, ...replica, reason: "The replica is not connected to its primary." },
   },
   "node.rewound": {
-    when: "a primary of before follows the one of now, without what only it had",
+    when: "an old primary follows the new one, after it discarded the log that only it had",
     data: {
       ...serviceData,
       ...nodeData,
-      discarded_from: { type: "string", meaning: "position in its log behind which nobody else had it" },
-      discarded_bytes: { type: "number", meaning: "bytes of log behind that" },
-      kept_bytes: { type: "number", meaning: "how many of them, from the first on, its machine keeps" },
+      discarded_from: { type: "string", meaning: "position in its log from which on no other node had it" },
+      discarded_bytes: { type: "number", meaning: "bytes of log from that position on" },
+      kept_bytes: { type: "number", meaning: "bytes of these, from the first on, that its machine retains" },
     },
     example: { ...running, ...replica, discarded_from: "0/5000148", discarded_bytes: 8_312, kept_bytes: 8_312 },
   },
   "service.replication_degraded": {
-    when: "replicas have not been connected to the primary for 10 s; told once until all are",
+    when: "replicas are not connected to the primary for 10 s; once until all are",
     data: {
       ...serviceData,
       missing: { type: "string[]", meaning: "host names of the replicas that are not connected" },
@@ -158,14 +157,14 @@ export const serviceEventDefinitions = {
     example: { ...running, missing: ["orders-k3v9q2zt-2.local.holdfast.test"] },
   },
   "service.slot_lost": {
-    when: "another node became the primary of a PostgreSQL, and lacks a logical slot of the one before: its consumer begins anew",
+    when: "a new PostgreSQL primary lacks a logical slot of the old one: its consumer must start again",
     data: {
       ...serviceData,
-      slot: { type: "string", meaning: "the slot's name" },
-      database: { type: "string", meaning: "the database that it is of" },
-      plugin: { type: "string", meaning: "what it decodes by" },
-      from_node_id: { type: "uuid", meaning: "the node that has it" },
-      to_node_id: { type: "uuid", meaning: "the primary now" },
+      slot: { type: "string", meaning: "name of the slot" },
+      database: { type: "string", meaning: "database of the slot" },
+      plugin: { type: "string", meaning: "output plugin of the slot" },
+      from_node_id: { type: "uuid", meaning: "node that has the slot" },
+      to_node_id: { type: "uuid", meaning: "new primary" },
     },
     example: {
       ...running,
@@ -180,29 +179,29 @@ export const serviceEventDefinitions = {
     when: "a service's disk is 80, 85 or 90% full",
     data: {
       ...serviceData,
-      used_pct: { type: "number", meaning: "80, 85 or 90: the last that was reached" },
-      storage_size_gb: { type: "number", meaning: "its storage" },
-      node_id: { type: "uuid", meaning: "the node whose disk it is" },
+      used_pct: { type: "number", meaning: "80, 85 or 90: highest threshold reached" },
+      storage_size_gb: { type: "number", meaning: "storage of the service" },
+      node_id: { type: "uuid", meaning: "node of the disk" },
     },
     example: { ...running, used_pct: 85, storage_size_gb: 10, node_id: replica.node_id },
   },
   "service.writes_blocked": {
-    when: "a service's disk is 95% full, and writes are refused until there is room",
+    when: "a service's disk is 95% full, and writes are blocked until space is free",
     data: {
       ...serviceData,
-      used_pct: { type: "number", meaning: "95, or 99: nobody is admitted" },
-      storage_size_gb: { type: "number", meaning: "its storage" },
-      node_id: { type: "uuid", meaning: "the node whose disk it is" },
+      used_pct: { type: "number", meaning: "95, or 99: no client is admitted" },
+      storage_size_gb: { type: "number", meaning: "storage of the service" },
+      node_id: { type: "uuid", meaning: "node of the disk" },
     },
     example: { ...running, used_pct: 95, storage_size_gb: 10, node_id: replica.node_id },
   },
   "service.autoscale_failed": {
-    when: "a service's storage was to grow by itself, and its quota or its host did not let it; tried again every 10 minutes",
+    when: "the quota or the host prevents automatic growth of a service's storage; retried every 10 minutes",
     data: {
       ...serviceData,
-      storage_size_gb: { type: "number", meaning: "its storage" },
-      wanted_size_gb: { type: "number", meaning: "what it was to have" },
-      reason: { type: "string", meaning: "why not, and what helps" },
+      storage_size_gb: { type: "number", meaning: "storage of the service" },
+      wanted_size_gb: { type: "number", meaning: "size that was attempted" },
+      reason: { type: "string", meaning: "reason, and advice" },
     },
     example: {
       ...running,
@@ -212,14 +211,14 @@ export const serviceEventDefinitions = {
     },
   },
   "service.resized": {
-    when: "a service has the plan, or the storage, that was asked for",
+    when: "a service has the requested plan or storage",
     data: {
       ...serviceData,
-      operation_id: { type: "uuid", meaning: "the operation that brought it" },
-      plan_name: { type: "string", meaning: "its plan now" },
-      storage_size_gb: { type: "number", meaning: "its storage now" },
-      from_plan_name: { type: "string", meaning: "its plan before" },
-      from_storage_size_gb: { type: "number", meaning: "its storage before" },
+      operation_id: { type: "uuid", meaning: "operation that resized it" },
+      plan_name: { type: "string", meaning: "new plan" },
+      storage_size_gb: { type: "number", meaning: "new storage" },
+      from_plan_name: { type: "string", meaning: "old plan" },
+      from_storage_size_gb: { type: "number", meaning: "old storage" },
     },
     example: {
       ...running,
@@ -231,13 +230,13 @@ export const serviceEventDefinitions = {
     },
   },
   "service.health_changed": {
-    when: "another status of a service's health has held for 10 s",
+    when: "a service's health has had a new status for 10 s",
     data: {
       ...serviceData,
-      from: { type: "string", meaning: "`healthy`, `degraded`, `unhealthy` or `unknown`: the one recorded before" },
-      to: { type: "string", meaning: "the one that holds" },
-      reason: { type: "string", meaning: "why; empty when healthy" },
-      checks: { type: "object[]", meaning: "every check of then: `name`, `node_id`, `status`, `reason`" },
+      from: { type: "string", meaning: "`healthy`, `degraded`, `unhealthy` or `unknown`: the status before" },
+      to: { type: "string", meaning: "the new status" },
+      reason: { type: "string", meaning: "reason; empty if healthy" },
+      checks: { type: "object[]", meaning: "all checks: `name`, `node_id`, `status`, `reason`" },
     },
     example: {
       ...running,
@@ -255,20 +254,20 @@ export const serviceEventDefinitions = {
     },
     optIn: true,
   },
-  "service.restorable_stale": {
-    when: "the newest moment that a service can be restored to is 15 minutes old, though its engine runs; told once until that is over",
-    data: { ...serviceData, newest_point: { type: "time", meaning: "the newest moment that it can be restored to" } },
+  "service.recovery_point_stale": {
+    when: "the newest recovery point of a running service is 15 minutes old; once until it is recent again",
+    data: { ...serviceData, newest_point: { type: "time", meaning: "newest moment that can be restored" } },
     example: { ...running, newest_point: "2026-11-22T10:00:00.000Z" },
   },
   "service.maintenance_scheduled": {
-    when: "an update of a service has a time at which it will be applied, or another one than before: a day ahead, urgent ones at once",
+    when: "the time of an update is set or changed: a day ahead, for urgent ones at once",
     data: {
       ...serviceData,
       update_id: { type: "string", meaning: "the update" },
       kind: { type: "string", meaning: "`engine_minor`, `image`, `guest_kernel`, `keeper` or `restart`" },
-      title: { type: "string", meaning: "what it is, for people" },
-      urgent: { type: "boolean", meaning: "it waits for the window no longer than its notice" },
-      apply_at: { type: "time", meaning: "when it begins unless it is applied before" },
+      title: { type: "string", meaning: "description of the update" },
+      urgent: { type: "boolean", meaning: "true: it is applied outside the window if its notice ends" },
+      apply_at: { type: "time", meaning: "time at which it starts unless it is applied earlier" },
     },
     example: {
       ...running,
@@ -280,7 +279,7 @@ export const serviceEventDefinitions = {
     },
   },
   "service.maintenance_started": {
-    when: "updates of a service begin to be applied",
+    when: "the platform starts to apply updates of a service",
     data: maintenanceData,
     example: { ...running, ...maintenanceExample },
   },
@@ -293,11 +292,11 @@ export const serviceEventDefinitions = {
     when: "updates of a service could not be applied",
     data: {
       ...maintenanceData,
-      error_message: { type: "string", meaning: "what went wrong" },
-      rolled_back: { type: "boolean", meaning: "the service runs as before; false: it is in Error" },
+      error_message: { type: "string", meaning: "error of the operation" },
+      rolled_back: { type: "boolean", meaning: "true: the service runs as before; false: it is in Error" },
       data_restored: {
         type: "boolean",
-        meaning: "the data went back to the snapshot from before the update; false: they stayed as they were",
+        meaning: "true: the data were restored from the snapshot before the update; false: they are unchanged",
       },
     },
     example: {

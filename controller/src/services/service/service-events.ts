@@ -2,7 +2,7 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ManagedServiceEffect } from "./managed-service-lifecycle.ts";
 
-/** Types of spec 2 (Events) that the life of a service brings, and the warnings of its end. */
+/** Event types of a service (spec 2, Events). */
 export type ServiceEventType =
   | "service.running"
   | "service.error"
@@ -24,7 +24,7 @@ export type ServiceEventType =
   | "service.storage_low"
   | "service.writes_blocked"
   | "service.autoscale_failed"
-  | "service.restorable_stale"
+  | "service.recovery_point_stale"
   | `service.maintenance_${"scheduled" | "started" | "completed" | "failed"}`;
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -35,12 +35,12 @@ const announced: Record<ManagedServiceEffect, ServiceEventType | undefined> = {
   announceStopped: "service.stopped",
 };
 
-/** The event that an effect of the life cycle announces. */
+/** Event type that an effect of the life cycle emits. */
 export function announcementOf(effect: ManagedServiceEffect): ServiceEventType | undefined {
   return announced[effect];
 }
 
-/** An event about a service as it is now, with what else its type tells. */
+/** An event about a service in its current state, with further data of its type. */
 export function serviceEvent(
   type: ServiceEventType,
   service: ManagedServiceObject,

@@ -17,15 +17,15 @@ function service(
 }
 
 test.each([
-  ["a service without an end", service(null), 0, false, { action: "none", lookAgainMs: null }],
-  ["two days before the end", service(48), 0, false, { action: "none", lookAgainMs: 24 * hour }],
+  ["a service without an end", service(null), 0, false, { action: "none", recheckInMs: null }],
+  ["two days before the end", service(48), 0, false, { action: "none", recheckInMs: 24 * hour }],
   ["a day before", service(48), 24 * hour, false, { action: "warn", hours: 24 }],
   [
     "a day before, warned",
     service(48, { warnings: [24] }),
     24 * hour,
     false,
-    { action: "none", lookAgainMs: 23 * hour },
+    { action: "none", recheckInMs: 23 * hour },
   ],
   ["an hour before", service(48, { warnings: [24] }), 47 * hour, false, { action: "warn", hours: 1 }],
   [
@@ -40,7 +40,7 @@ test.each([
     service(10),
     1,
     false,
-    { action: "none", lookAgainMs: 9 * hour - 1 },
+    { action: "none", recheckInMs: 9 * hour - 1 },
   ],
   ["the end", service(48, { warnings: [24, 1] }), 48 * hour, false, { action: "delete" }],
   [
@@ -48,23 +48,23 @@ test.each([
     service(48, { warnings: [24, 1] }),
     48 * hour,
     true,
-    { action: "none", lookAgainMs: 60_000 },
+    { action: "none", recheckInMs: 60_000 },
   ],
   [
     "the end of a protected one",
     service(48, { protected: true, warnings: [24, 1] }),
     48 * hour,
     false,
-    { action: "announceHeld" },
+    { action: "announceProtection" },
   ],
   [
     "the end of a protected one, announced",
     service(48, { protected: true, announced: true }),
     49 * hour,
     false,
-    { action: "none", lookAgainMs: null },
+    { action: "none", recheckInMs: null },
   ],
-  ["one that is being deleted", service(1, { deleting: true }), 9 * hour, false, { action: "none", lookAgainMs: null }],
-] as const)("%s", (_, object, now, held, expected) => {
-  expect(expiryOf(object, now, held)).toEqual(expected);
+  ["one that is being deleted", service(1, { deleting: true }), 9 * hour, false, { action: "none", recheckInMs: null }],
+] as const)("%s", (_, object, now, deferred, expected) => {
+  expect(expiryOf(object, now, deferred)).toEqual(expected);
 });

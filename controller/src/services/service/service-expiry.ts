@@ -1,32 +1,37 @@
 import type { ManagedServiceObject } from "./managed-service.ts";
 
 const hourMs = 3_600_000;
-/** Warnings go out so many hours before the end. */
+/** Hours before the expiry at which warnings are emitted. */
 const warningHours = [24, 1] as const;
 
-/** What a service's time to live asks for now, and when to look again. */
+/** Action that is due for a service's time to live, or the milliseconds until the next check. */
 export type Expiry =
-  | { readonly action: "none"; readonly lookAgainMs: number | null }
+  | { readonly action: "none"; readonly recheckInMs: number | null }
   | { readonly action: "warn"; readonly hours: number }
-  | { readonly action: "announceHeld" }
+  | { readonly action: "announceProtection" }
   | { readonly action: "delete" };
 
-/** Pure. `held`: deletions by time wait (the clocks disagree, or the store was restored). */
-export function expiryOf(service: ManagedServiceObject, now: number, held: boolean): Expiry {
+/**
+ * Pure: the action that is due now. `deferred`: deletions by expiry wait, because the clocks disagree or the store was
+ * restored.
+ */
+export function expiryOf(service: ManagedServiceObject, now: number, deferred: boolean): Expiry {
   const { expiresAt, deletionProtection } = service.spec;
   if (expiresAt === null || service.metadata.deletionRequestedAt !== undefined)
-    return { action: "none", lookAgainMs: null };
-  const leftMs = expiresAt - now;
-  if (leftMs <= 0) {
-    if (held) return { action: "none", lookAgainMs: 60_000 };
+    return { action: "none", recheckInMs: null };
+  const remainingMs = expiresAt - now;
+  if (remainingMs <= 0) {
+    if (deferred) return { action: "none", recheckInMs: 60_000 };
     if (!deletionProtection) return { action: "delete" };
-    return service.status.announcedProtectedExpiry ? { action: "none", lookAgainMs: null } : { action: "announceHeld" };
+    return service.status.announcedProtectedExpiry
+      ? { action: "none", recheckInMs: null }
+      : { action: "announceProtection" };
   }
-  // A service that lives for less than a day gets no warning of a day.
-  const due = warningHours.filter((hours) => leftMs <= hours * hourMs && (service.spec.ttlHours ?? 0) > hours);
+  // A service that lives for less than a day gets no warning a day ahead.
+  const due = warningHours.filter((hours) => remainingMs <= hours * hourMs && (service.spec.ttlHours ?? 0) > hours);
   const missing = due.filter((hours) => !service.status.expiryWarnings.includes(hours));
   const nearest = missing.at(-1);
   if (nearest !== undefined) return { action: "warn", hours: nearest };
-  const nextMs = warningHours.map((hours) => leftMs - hours * hourMs).filter((ms) => ms > 0);
-  return { action: "none", lookAgainMs: Math.max(1, Math.min(leftMs, ...nextMs)) };
+  const nextMs = warningHours.map((hours) => remainingMs - hours * hourMs).filter((ms) => ms > 0);
+  return { action: "none", recheckInMs: Math.max(1, Math.min(remainingMs, ...nextMs)) };
 }

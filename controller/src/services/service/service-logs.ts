@@ -1,19 +1,18 @@
 import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import {
-  LogLevel,
   type ListLogsRequest,
   type ListLogsResponse,
   ListLogsResponseSchema,
+  LogLevel,
 } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { create } from "@bufbuild/protobuf";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { createSharedLooks } from "./shared-looks.ts";
 import { type ManagedServiceObject, primaryOf } from "./managed-service.ts";
 
-/** The engine's log, read from the machine that has it. */
+/** The engine's log, read from the machine of the primary. */
 export interface ServiceLogs {
   page(service: ManagedServiceObject, request: ListLogsRequest, call: Call): Promise<ListLogsResponse>;
 }
@@ -27,16 +26,16 @@ const levels: readonly (readonly [LogLevel, string])[] = [
 ];
 
 const readTimeoutMs = 10_000;
-/** A follower looks twice a second: all who follow one log to its end have the lines of one look. */
-const lookMs = 400;
+/** A follower polls twice a second; all followers at the end of the same log share one read. */
+const sharedReadMs = 400;
 
 export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: Cursors }): ServiceLogs {
-  const looks = createSharedLooks<TaskResult>(lookMs);
+  const reads = createSharedChecks<TaskResult>(sharedReadMs);
   return {
     async page(service, request, call) {
       const node = primaryOf(service);
-      const level = levels.find(([shown]) => shown === request.level)?.[1] ?? "";
-      // Not bound to `since`: it only says where the first page begins.
+      const level = levels.find(([value]) => value === request.level)?.[1] ?? "";
+      // The filter does not include `since`, which only selects the start of the first page.
       const filter = [service.metadata.id, level];
       const { after = "", limit, cursorAt } = cursors.open(call, "logs", filter, request);
       const value = {
@@ -56,10 +55,10 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         deadlineMs: readTimeoutMs,
       } as const;
       const read = (signal?: AbortSignal) => fleet.run(node.id, task, readTimeoutMs, signal);
-      // Behind a cursor `since` means nothing any more. Each caller may read this service: that was judged before.
+      // A cursor replaces `since`. Each caller's access to this service was checked before.
       const question = [node.id, task.ownerId, task.generation, task.term, level, limit, after];
       const follows = request.follow === true && after !== "";
-      const result = await (follows ? looks.look(JSON.stringify(question), read, call.signal) : read(call.signal));
+      const result = await (follows ? reads.check(JSON.stringify(question), read, call.signal) : read(call.signal));
       if (result.output.case !== "readLogs") {
         throw new HoldfastError("MACHINE_UNREACHABLE", result.failure?.message ?? "The agent did not read its logs.");
       }
@@ -75,6 +74,44 @@ export function createServiceLogs({ fleet, cursors }: { fleet: Fleet; cursors: C
         nextCursor: cursorAt(nextCursor),
         hasMore,
       });
+    },
+  };
+}
+
+/** Concurrent callers with the same key share one result. */
+export interface SharedChecks<T> {
+  /**
+   * The result of `query`, or of another caller's query at most `maxAgeMs` ago. A failure is reported to the waiting
+   * callers and not cached. Rejects when the signal aborts; the query continues for the others.
+   */
+  check(key: string, query: () => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+/** Results are shared for `maxAgeMs` after the query ends. */
+export function createSharedChecks<T>(maxAgeMs: number): SharedChecks<T> {
+  const checks = new Map<string, Promise<T>>();
+
+  function begin(key: string, query: () => Promise<T>): Promise<T> {
+    const check = query();
+    const forget = () => {
+      checks.delete(key);
+    };
+    checks.set(key, check);
+    check.then(() => setTimeout(forget, maxAgeMs).unref(), forget);
+    return check;
+  }
+
+  return {
+    async check(key, query, signal) {
+      signal.throwIfAborted();
+      const abandoned = Promise.withResolvers<never>();
+      const leave = () => abandoned.reject(signal.reason);
+      signal.addEventListener("abort", leave, { once: true });
+      try {
+        return await Promise.race([checks.get(key) ?? begin(key, query), abandoned.promise]);
+      } finally {
+        signal.removeEventListener("abort", leave);
+      }
     },
   };
 }

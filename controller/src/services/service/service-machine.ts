@@ -5,13 +5,13 @@ import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import { serverNamesOf } from "./service-names.ts";
 import { machineSizeOf } from "../scaling/service-size.ts";
 
-/** Pure: what a node's machine must be. */
+/** Pure: desired state of a node's machine. */
 export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, catalog: CatalogData): MachineSpecObject {
   const plan = planOf(catalog, service.spec.planName);
   const { guestKernel, machineStarts } = service.spec;
   return {
     owner: { kind: "managed-service", id: service.metadata.id },
-    // What is not said is a container, for those that were made before there was a choice.
+    // A container is the default, so containers have no `kind`.
     ...(plan.kind === "virtual_machine" && { kind: plan.kind, ...(guestKernel !== undefined && { guestKernel }) }),
     engine: service.spec.databaseType,
     version: service.spec.version,
@@ -27,7 +27,7 @@ export function machineSpecOf(service: ManagedServiceObject, node: NodeSpec, cat
   };
 }
 
-/** Pure: a machine that is still to be made, for a node that no waiting one was there for. */
+/** Pure: a machine to create for a node, if the warm pool had none. */
 export function newMachine(
   service: ManagedServiceObject,
   node: NodeSpec,
@@ -43,13 +43,13 @@ export function newMachine(
 }
 
 /** Pure: the new service with its primary on this machine. */
-export function placedOn(service: ManagedServiceObject, machineId: string): ManagedServiceObject {
+export function onMachine(service: ManagedServiceObject, machineId: string): ManagedServiceObject {
   const { spec, status } = service;
-  const placed = <N extends { readonly id: string }>(node: N): N =>
+  const withMachineId = <N extends { readonly id: string }>(node: N): N =>
     node.id === status.primaryNodeId ? { ...node, id: machineId } : node;
   return {
     ...service,
-    spec: { ...spec, nodes: spec.nodes.map(placed) },
-    status: { ...status, primaryNodeId: machineId, nodes: status.nodes.map(placed) },
+    spec: { ...spec, nodes: spec.nodes.map(withMachineId) },
+    status: { ...status, primaryNodeId: machineId, nodes: status.nodes.map(withMachineId) },
   };
 }

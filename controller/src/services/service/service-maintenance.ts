@@ -2,17 +2,17 @@ import type { Outcome } from "#kernel/runtime/reconciler.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ManagedServiceObject } from "./managed-service.ts";
 
-/** What came of a look at a service's pending updates. */
+/** Result of a check of a service's pending updates. */
 export type MaintenanceLook =
-  /** Something was written: look at the service anew. */
+  /** The service was written: it must be read again. */
   | { readonly written: Outcome }
-  /** When the next one is due; null when only a change matters. */
+  /** Milliseconds until the next check; null if only a change matters. */
   | { readonly written: undefined; readonly lookAgainMs: number | null };
 
-/** What a service's reconciler has done about its pending updates. */
+/** Maintenance as the reconciler of services calls it. */
 export interface ServiceMaintenance {
-  /** Notes, announces or begins what is due. */
+  /** Records, announces or begins due updates. */
   settle(service: Stored<ManagedServiceObject>, signal: AbortSignal): Promise<MaintenanceLook>;
-  /** Told of an image that failed on a service, before that is on record there. */
+  /** Reports an image that failed on a service, before the service records it. */
   failed(image: string, serviceId: string, reason: string, signal: AbortSignal): Promise<void>;
 }

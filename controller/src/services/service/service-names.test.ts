@@ -9,10 +9,18 @@ const hostname = hostnameOf(longest, "abcdefgh", "local", "example.test");
 const node = { id: "n", role: "primary", hostname: nodeHostnameOf(hostname, 1), zone: "local" } as const;
 const service = runningService({}, { hostname, nodes: [node] }, { primaryNodeId: "n" });
 function observed(address: string, publicAddress: string): ObservedNode[] {
-  const made = runningMachine("n", {}, address);
-  const machine = { ...made, status: { ...made.status, publicAddress } };
+  const created = runningMachine("n", {}, address);
+  const machine = { ...created, status: { ...created.status, publicAddress } };
   return [
-    { node, machine, connected: true, instance: undefined, isHeld: false, isCurrent: true, silentHost: undefined },
+    {
+      node,
+      machine,
+      connected: true,
+      instance: undefined,
+      stoppedForDrain: false,
+      isCurrent: true,
+      silentHost: undefined,
+    },
   ];
 }
 
@@ -24,13 +32,13 @@ test("each name leads to the public address, and its private form to the private
   for (const name of serverNamesOf(service, node)) expect(names.has(name)).toBe(true);
 });
 
-test("there is no name of a machine that is not made", () => {
+test("there is no name of a machine before it is created", () => {
   expect(namesOf(service, observed("", ""))).toEqual([]);
 });
 
 test("no label of any name is longer than 63 characters, and none of a private name is another service's", () => {
   for (const name of allNamesOf(service)) for (const label of name.split(".")) expect(label.length).toBeLessThan(64);
-  // Whatever a service is called, its names have as many labels as any other's.
+  // Names of any service have the same number of labels.
   const hostile = hostnameOf("private", "abcdefgh", "local", "example.test");
   expect(hostile.split(".").length).toBe(hostname.split(".").length);
   expect(allNamesOf(service)).toContain(hostname.replace(".local.", ".private.local."));

@@ -4,8 +4,9 @@ import type { ManagedServiceObject, NodeSpec } from "./managed-service.ts";
 import type { ObservedNode } from "./observed-service.ts";
 import { isReplicated, standbysOf } from "./member/members.ts";
 import { follows } from "./member/proven-replicas.ts";
+import type { FieldFault } from "@holdfast/common/errors.ts";
 
-/** A name that clients resolve, with the addresses behind it. */
+/** A DNS name that clients resolve, with its addresses. */
 export interface ServiceName {
   readonly name: string;
   readonly addresses: readonly string[];
@@ -14,33 +15,38 @@ export interface ServiceName {
 
 const base32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** Eight random characters that make a hostname unique and unguessable from the service's name. */
+/** Eight random characters that make a hostname unique and unguessable, such as `k3v9q2zt`. */
 export function newShortId(): string {
   return Array.from({ length: 8 }, () => base32[randomInt(base32.length)]).join("");
 }
 
-/** `<name>-<short id>.<zone>.<domain>`, fixed at creation. */
+/** `<name>-<short id>.<zone>.<domain>`, constant from creation on; such as `orders-k3v9q2zt.local.holdfast.test`. */
 export function hostnameOf(name: string, shortId: string, zone: string, domain: string): string {
   return `${name}-${shortId}.${zone}.${domain}`;
 }
 
-/** The name of the member with this number, beside the service's own. */
+/** Hostname of the member with this number, such as `orders-k3v9q2zt-2.local.holdfast.test`. */
 export function nodeHostnameOf(serviceHostname: string, number: number): string {
   const [label, ...rest] = serviceHostname.split(".");
   return [`${label}-${number}`, ...rest].join(".");
 }
 
-/** The name for reads: any healthy replica, the primary while there is none. */
+/** Hostname for reads: any healthy replica, or the primary while there is none. */
 export function replicaHostnameOf(serviceHostname: string): string {
   return `replica-${serviceHostname}`;
 }
 
-/** Every name that a node's certificate carries from the start, so that a promotion needs no new one; the private form of each comes with it. */
+/**
+ * Names in a node's certificate from the start, each also in its private form, so that a promotion needs no new
+ * certificate.
+ */
 export function serverNamesOf(service: ManagedServiceObject, node: NodeSpec): string[] {
   return [service.spec.hostname, replicaHostnameOf(service.spec.hostname), node.hostname];
 }
 
-/** Pure: the records that the service should have now. The service name moves at once, so it is kept for 1 s only. */
+/**
+ * Pure: the DNS records that the service should have now. The service name moves with the primary, so its TTL is 1 s.
+ */
 export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): ServiceName[] {
   const named = (name: string, nodeIds: readonly string[], ttlS: number): ServiceName[] => {
     const found = nodeIds.map((id) => nodes.find(({ node }) => node.id === id)?.machine?.status);
@@ -52,7 +58,7 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
     ];
   };
   const { hostname, succession } = service.spec;
-  // Clients are led to a new primary once it has taken a write.
+  // Clients are directed to a new primary once it has taken a write.
   const primary = succession?.from ?? service.status.primaryNodeId;
   const readers = readersOf(service, nodes);
   const names = [
@@ -63,16 +69,26 @@ export function namesOf(service: ManagedServiceObject, nodes: readonly ObservedN
   return names.filter(({ addresses }) => addresses.every((address) => address !== ""));
 }
 
-/** Replicas that have what the primary writes, as far as is known. */
+/** Replicas that follow the primary, by their last reports. */
 function readersOf(service: ManagedServiceObject, nodes: readonly ObservedNode[]): string[] {
   if (!isReplicated(service.spec)) return [];
   const standbys = new Set(standbysOf(service).map(({ id }) => id));
   return nodes.filter((node) => standbys.has(node.node.id) && follows(node)).map(({ node }) => node.id);
 }
 
-/** Every name that was ever the service's; all of them go with it. */
+/** All names that the service ever had; a deletion removes all of them. */
 export function allNamesOf(service: ManagedServiceObject): string[] {
   const { hostname, nodes } = service.spec;
   const names = [hostname, replicaHostnameOf(hostname), ...nodes.map((node) => node.hostname)];
   return names.flatMap((name) => [name, privateNameOf(name)]);
+}
+
+/** Segments of API paths that could be confused with the name of a service, including planned ones. */
+const reservedNames: ReadonlySet<string> = new Set(["export", "import", "restore", "templates", "catalog"]);
+
+/** Fault of a reserved name; undefined for any other. */
+export function reservedNameFault(name: string): FieldFault | undefined {
+  if (!reservedNames.has(name)) return undefined;
+  const detail = "is a word of the API's own paths; choose another name";
+  return { field: "name", pointer: "/name", code: "reserved", detail };
 }

@@ -8,9 +8,9 @@ import type { ManagedServiceObject } from "./managed-service.ts";
 import type { ObservedNode, ObservedService } from "./observed-service.ts";
 import type { NameVerification } from "./name-verification.ts";
 import type { ServiceBackups } from "./service-backups.ts";
-import type { Pulse } from "./member/pulse.ts";
+import type { FailureDetector } from "./member/pulse.ts";
 import { follows } from "./member/proven-replicas.ts";
-import { heldSettings } from "./member/held-settings.ts";
+import { standbySensitiveChangeOf } from "./member/standby-sensitive-settings.ts";
 import { isPrimary } from "./member/members.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { allNamesOf, namesOf, type ServiceName } from "./service-names.ts";
@@ -19,18 +19,18 @@ export interface ObserverDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Pick<Collection<HostObject>, "get">;
   readonly records: Collection<DnsRecordObject>;
-  /** Changes of users and databases that are under way. */
+  /** Changes of users and databases in progress. */
   readonly changes: Pick<Collection<EngineChangeObject>, "by" | "reached">;
   readonly fleet: Fleet;
   readonly names: NameVerification;
   readonly backups: ServiceBackups;
-  readonly pulse: Pulse;
+  readonly pulse: FailureDetector;
   readonly catalog: CatalogData;
 }
 
-/** What the world is like for this service now, from the watched objects and the agents' last words. */
+/** Observed state of a service, from watched objects and the agents' last reports. */
 export function observeService(service: ManagedServiceObject, deps: ObserverDeps): ObservedService {
-  // One of several is for a drain to move, not to stop.
+  // A drain moves a member of several; it stops a single node.
   const isAlone = service.spec.nodes.length === 1;
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const machine = deps.machines.get(node.id)?.object;
@@ -44,14 +44,14 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
       machine,
       connected: up && session !== undefined,
       instance: observation?.instance,
-      isHeld: isAlone && host !== undefined && holdsServices(host),
+      stoppedForDrain: isAlone && host !== undefined && holdsServices(host),
       ...(host !== undefined && isLeft(host) && { mustMove: true }),
       silentHost: host !== undefined && isSilent(host) ? host.metadata.id : undefined,
       isCurrent: observation !== undefined && observation.bootId === session?.bootId,
     };
     if (isAlone || isPrimary(service, node)) return seen;
     const fact = `away ${node.id}`;
-    if (!follows(seen)) return { ...seen, awayMs: deps.pulse.knownForMs(fact) };
+    if (!follows(seen)) return { ...seen, disconnectedMs: deps.pulse.trueForMs(fact) };
     deps.pulse.forget(fact);
     return seen;
   });
@@ -60,9 +60,9 @@ export function observeService(service: ManagedServiceObject, deps: ObserverDeps
     names: observeNames(service, nodes, deps),
     isChanging: isChanging(service, deps),
     awaitsFinalBackup: awaitsFinalBackup(service, deps),
-    keepsDisk: deps.backups.keepsDisk(service),
-    newestPoint: deps.backups.newestPoint(service),
-    ...heldSettings(service, nodes, deps.catalog),
+    retainsDisks: deps.backups.keepsDisk(service),
+    newestRecoveryPoint: deps.backups.newestPoint(service),
+    ...standbySensitiveChangeOf(service, nodes, deps.catalog),
   };
 }
 
@@ -80,16 +80,16 @@ function observeNames(
   deps: ObserverDeps,
 ): ObservedService["names"] {
   const present = allNamesOf(service).map((name) => deps.records.get(name)?.object);
-  const gone = service.spec.nodes.filter(({ leaving }) => leaving === true).map(({ hostname }) => hostname);
+  const removed = service.spec.nodes.filter(({ leaving }) => leaving === true).map(({ hostname }) => hostname);
   if (service.metadata.deletionRequestedAt !== undefined) {
-    const gone = present.every((record) => record === undefined);
-    return gone && deps.names.isVerified(service.metadata.id, withdrawn(service)) ? "absent" : "published";
+    const isAbsent = present.every((record) => record === undefined);
+    return isAbsent && deps.names.isVerified(service.metadata.id, withdrawn(service)) ? "absent" : "published";
   }
-  const wanted = namesOf(service, nodes);
-  if (present.every((record) => record === undefined) || wanted.length === 0) return "absent";
-  if (gone.some((name) => deps.records.get(name) !== undefined)) return "outdated";
-  if (!wanted.every((name) => isPublished(name, deps.records.get(name.name)?.object))) return "outdated";
-  return deps.names.isVerified(service.metadata.id, wanted) ? "verified" : "published";
+  const desired = namesOf(service, nodes);
+  if (present.every((record) => record === undefined) || desired.length === 0) return "absent";
+  if (removed.some((name) => deps.records.get(name) !== undefined)) return "outdated";
+  if (!desired.every((name) => isPublished(name, deps.records.get(name.name)?.object))) return "outdated";
+  return deps.names.isVerified(service.metadata.id, desired) ? "verified" : "published";
 }
 
 function isPublished(name: ServiceName, record: DnsRecordObject | undefined): boolean {
@@ -98,7 +98,7 @@ function isPublished(name: ServiceName, record: DnsRecordObject | undefined): bo
   );
 }
 
-/** The service's names as they are to be answered when it is gone: not at all. */
+/** The names of a deleted service: DNS servers must not resolve them. */
 export function withdrawn(service: ManagedServiceObject): ServiceName[] {
   return allNamesOf(service).map((name) => ({ name, addresses: [], ttlS: 0 }));
 }

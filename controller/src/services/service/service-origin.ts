@@ -1,25 +1,27 @@
-/** Where a service's data came from: a backup, of this or of another service. Times are milliseconds since 1970. */
+/**
+ * Backup that a service's data were restored from, of the same or another service. Times are milliseconds since 1970.
+ */
 export interface ServiceOrigin {
   readonly kind: "restore" | "fork" | "undelete" | "recover";
-  /** Its machine restores once for each. */
+  /** A machine restores once for each id. */
   readonly restoreId: string;
-  /** Whose backup it is. */
+  /** Service that the backup is of. */
   readonly serviceId: string;
   readonly backupId: string;
-  /** Null: what the backup has, or all of the log behind it. */
+  /** Null: the end of the backup, or of the log behind it with `toLogEnd`. */
   readonly targetTime: number | null;
-  /** All that the log behind the backup has. */
+  /** Restores all archived log behind the backup. */
   readonly toLogEnd?: boolean;
-  /** When all of it was there; null until then. */
+  /** Time at which the restore finished; null until then. */
   readonly finishedAt: number | null;
 }
 
-/** The restore that a service waits for; undefined when it has its data, or began empty. */
+/** The restore that a service waits for; undefined once it has its data, or if it began empty. */
 export function unfinishedOrigin(spec: { readonly origin?: ServiceOrigin }): ServiceOrigin | undefined {
   return spec.origin?.finishedAt === null ? spec.origin : undefined;
 }
 
-/** Is log read behind the backup? */
+/** True if the restore replays log behind the backup. */
 export function readsLog({ targetTime, toLogEnd }: ServiceOrigin): boolean {
   return targetTime !== null || toLogEnd === true;
 }

@@ -10,8 +10,8 @@ import { createServiceReach, serviceRulesOf } from "./service-reach.ts";
 const service = (id: string, nodes: string[], allowedCidrs: string[]) =>
   runningService({ id }, { allowedCidrs, nodes: nodes.map(nodeOf) });
 function machine(owner: string, address: string, hostId = "here", publicAddress = address): MachineObject {
-  const made = runningMachine("m", { owner: { kind: "managed-service", id: owner }, hostId }, address);
-  return { ...made, status: { ...made.status, publicAddress } };
+  const created = runningMachine("m", { owner: { kind: "managed-service", id: owner }, hostId }, address);
+  return { ...created, status: { ...created.status, publicAddress } };
 }
 
 const machines: Record<string, MachineObject> = {
@@ -20,9 +20,9 @@ const machines: Record<string, MachineObject> = {
   c: machine("two", "10.1.0.4"),
   near: machine("apart", "10.1.0.6"),
   far: machine("apart", "10.2.0.6", "there"),
-  known: machine("open", "10.1.0.7", "here", "203.0.113.17"),
+  open: machine("open", "10.1.0.7", "here", "203.0.113.17"),
   peer: machine("open", "10.1.0.8", "here", "203.0.113.18"),
-  fresh: machine("three", ""),
+  current: machine("three", ""),
   taken: machine("somebody", "10.1.0.5"),
 };
 
@@ -35,9 +35,9 @@ test.each([
   [
     "the engine's port, too, is open to a process of the platform, by the private address",
     {
-      ...service("open", ["known"], []),
+      ...service("open", ["open"], []),
       spec: {
-        ...service("open", ["known"], []).spec,
+        ...service("open", ["open"], []).spec,
         platformAccess: [{ role: "holdfast_auth_x", database: "defaultdb", from: ["10.0.0.1/32"] }],
       },
     },
@@ -58,7 +58,7 @@ test.each([
       ["10.1.0.2", 5433, ["1.2.0.0/16"]],
     ],
   ],
-  ["nobody is admitted by an empty list", service("one", ["a"], []), [["10.1.0.2", 5432, []]]],
+  ["an empty list admits no client", service("one", ["a"], []), [["10.1.0.2", 5432, []]]],
   [
     "members of one service reach each other",
     service("two", ["b", "c"], ["9.0.0.0/8"]),
@@ -80,7 +80,7 @@ test.each([
   ],
   [
     "clients reach both addresses of a machine, peers its private one",
-    service("open", ["known", "peer"], ["9.0.0.0/8"]),
+    service("open", ["open", "peer"], ["9.0.0.0/8"]),
     [
       ["10.1.0.7", 5432, ["9.0.0.0/8"]],
       ["203.0.113.17", 5432, ["9.0.0.0/8"]],
@@ -90,20 +90,20 @@ test.each([
       ["10.1.0.8", null, ["10.1.0.7/32"]],
     ],
   ],
-  ["a machine without an address has no rule", service("three", ["fresh", "missing"], ["9.0.0.0/8"]), []],
-  ["a machine of somebody else is left alone", service("one", ["taken"], ["9.0.0.0/8"]), []],
-])("%s", (_, given, expected) => {
-  const rules = serviceRulesOf(given, "here", (id) => machines[id]);
+  ["a machine without an address has no rule", service("three", ["current", "missing"], ["9.0.0.0/8"]), []],
+  ["a machine of another owner is left alone", service("one", ["taken"], ["9.0.0.0/8"]), []],
+])("%s", (_, input, expected) => {
+  const rules = serviceRulesOf(input, "here", (id) => machines[id]);
   expect(rules.map(({ to, port, from }) => [to, port, from])).toEqual(expected);
 });
 
-describe("a change is told for the hosts whose rules it changes", () => {
-  let world: TestStore;
-  let told: (readonly string[])[];
+describe("a change notifies the hosts whose rules it changes", () => {
+  let scenario: TestStore;
+  let notified: (readonly string[])[];
   let watch: { close(): void };
   beforeAll(async () => {
-    world = await startTestStore();
-    const unit = world.begin();
+    scenario = await startTestStore();
+    const unit = scenario.begin();
     for (const [id, object] of Object.entries({
       a: machine("s", "10.1.0.2"),
       b: machine("s", "10.2.0.2", "there"),
@@ -113,14 +113,14 @@ describe("a change is told for the hosts whose rules it changes", () => {
     }
     unit.create(managedServiceKind, service("s", ["a", "b"], ["9.0.0.0/8"]));
     unit.create(managedServiceKind, service("t", ["c"], []));
-    await world.collections.reached(await unit.commit(), 60_000);
-    watch = createServiceReach(world.collections).subscribe((hostIds) =>
-      told.push([...(hostIds ?? ["all"])].toSorted()),
+    await scenario.collections.reached(await unit.commit(), 60_000);
+    watch = createServiceReach(scenario.collections).subscribe((hostIds) =>
+      notified.push([...(hostIds ?? ["all"])].toSorted()),
     );
   });
   afterAll(async () => {
     watch?.close();
-    await world?.close();
+    await scenario?.close();
   });
 
   test.each<[string, (spec: ManagedServiceObject["spec"]) => ManagedServiceObject["spec"], string[][]]>([
@@ -129,10 +129,10 @@ describe("a change is told for the hosts whose rules it changes", () => {
     ["a tag", (spec) => ({ ...spec, tags: { a: "b" } }), []],
     ["a member that left", (spec) => ({ ...spec, nodes: spec.nodes.slice(0, 1) }), [["here", "there"]]],
   ])("%s", async (_, change, expected) => {
-    const before = world.collections.services.get("s");
+    const before = scenario.collections.services.get("s");
     if (before === undefined) throw new Error("no service");
     expect(
-      await toldOf((unit) =>
+      await notificationsOf((unit) =>
         unit.update(managedServiceKind, before, { ...before.object, spec: change(before.object.spec) }),
       ),
     ).toEqual(expected);
@@ -143,16 +143,18 @@ describe("a change is told for the hosts whose rules it changes", () => {
     ["a certificate", (object) => ({ ...object, status: { ...object.status, reason: "renewed" } }), []],
     ["another owner", (object) => ({ ...object, spec: { ...object.spec, owner: null } }), [["elsewhere"]]],
   ])("of a machine, %s", async (_, change, expected) => {
-    const before = world.collections.machines.get("c");
+    const before = scenario.collections.machines.get("c");
     if (before === undefined) throw new Error("no machine");
-    expect(await toldOf((unit) => unit.update(machineKind, before, change(before.object)))).toEqual(expected);
+    expect(await notificationsOf((unit) => unit.update(machineKind, before, change(before.object)))).toEqual(expected);
   });
 
-  async function toldOf(write: (unit: ReturnType<TestStore["begin"]>) => void): Promise<(readonly string[])[]> {
-    told = [];
-    const unit = world.begin();
+  async function notificationsOf(
+    write: (unit: ReturnType<TestStore["begin"]>) => void,
+  ): Promise<(readonly string[])[]> {
+    notified = [];
+    const unit = scenario.begin();
     write(unit);
-    await world.collections.reached(await unit.commit(), 60_000);
-    return told;
+    await scenario.collections.reached(await unit.commit(), 60_000);
+    return notified;
   }
 });

@@ -11,7 +11,7 @@ export interface ServiceReachDeps {
   readonly machines: Pick<Collection<MachineObject>, "get" | "by" | "subscribe">;
 }
 
-/** Opens the machines of each service to its allow-list and to its other members. */
+/** Network policy of services: admits the allow-list and the other members to each service's machines. */
 export function createServiceReach({ services, machines }: ServiceReachDeps): ReachOwner {
   const machine = (id: string) => machines.get(id)?.object;
   const hostsOf = (...objects: (ManagedServiceObject | undefined)[]) =>
@@ -32,11 +32,11 @@ export function createServiceReach({ services, machines }: ServiceReachDeps): Re
       const watches = [
         services.subscribe((id, before) => {
           const after = services.get(id)?.object;
-          if (!isDeepStrictEqual(reachOf(before), reachOf(after))) onChange(hostsOf(before, after));
+          if (!isDeepStrictEqual(policyInputsOf(before), policyInputsOf(after))) onChange(hostsOf(before, after));
         }),
         machines.subscribe((id, before) => {
           const after = machine(id);
-          if (isDeepStrictEqual(placeOf(before), placeOf(after))) return;
+          if (isDeepStrictEqual(machineInputsOf(before), machineInputsOf(after))) return;
           const own = [before, after].flatMap((object) => object?.spec.hostId ?? []);
           const owners = [before, after].map((object) => services.get(ownerOf(object) ?? "")?.object);
           onChange(hostsOf(...owners).union(new Set(own)));
@@ -51,27 +51,27 @@ export function createServiceReach({ services, machines }: ServiceReachDeps): Re
   };
 }
 
-/** Id of the service that a machine belongs to. */
+/** Id of the service that owns a machine. */
 function ownerOf(machine: MachineObject | undefined): string | undefined {
   const owner = machine?.spec.owner;
   return owner?.kind === managedServiceKind.name ? owner.id : undefined;
 }
 
-/** What of a service its rules follow from. */
-function reachOf(service: ManagedServiceObject | undefined): unknown {
+/** Fields of a service that its rules depend on. */
+function policyInputsOf(service: ManagedServiceObject | undefined): unknown {
   if (service === undefined) return undefined;
   const { allowedCidrs, platformAccess, nodes } = service.spec;
   return [allowedCidrs, platformAccess, nodes.map(({ id }) => id), clientPorts(service.spec)];
 }
 
-/** What of a machine the rules of its service follow from. */
-function placeOf(machine: MachineObject | undefined): unknown {
+/** Fields of a machine that the rules of its service depend on. */
+function machineInputsOf(machine: MachineObject | undefined): unknown {
   return machine && [machine.spec.owner, machine.spec.hostId, machine.status.address, machine.status.publicAddress];
 }
 
 /**
- * Pure: who may reach which machines of a service on one host, from wherever its peers are: clients by either address, peers by
- * the private one. What no rule allows is denied; a machine of another owner has none.
+ * Pure: rules for the machines of a service on one host, whatever host its peers are on. Clients use either address,
+ * peers the private one. Everything without a rule is denied.
  */
 export function serviceRulesOf(
   { metadata, spec }: ManagedServiceObject,
@@ -97,7 +97,7 @@ export function serviceRulesOf(
       ...addresses.flatMap((address) => ports.map((port) => ({ owner, to: address, port, from: spec.allowedCidrs }))),
       ...(platform.length === 0 ? [] : [{ owner, to, port: spec.port, from: platform }]),
       ...(peers.length === 0 ? [] : [{ owner, to, port: null, from: peers.map((peer) => `${peer}/32`) }]),
-      // What it may begin is for its own host's edge to let out.
+      // Outgoing connections to members on other hosts pass the firewall of this host.
       ...elsewhere.map(({ status }) => ({ owner, to: status.address, port: null, from: [`${to}/32`] })),
     ];
   });

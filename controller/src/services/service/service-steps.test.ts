@@ -14,15 +14,15 @@ import { performServiceStep, type StepDeps } from "./service-steps.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 
 const { signal } = new AbortController();
-let kept: TestStore;
+let retained: TestStore;
 beforeAll(async () => {
-  kept = await startTestStore();
+  retained = await startTestStore();
 });
-afterAll(() => kept?.close());
+afterAll(() => retained?.close());
 
-/** A service with its machine, and what its steps need of the store. */
+/** A service with its machine, and the dependencies of its steps in the store. */
 async function makeService({ withMachine }: { withMachine: boolean }) {
-  const { collections, begin } = kept;
+  const { collections, begin } = retained;
   const { service } = newServiceObject();
   const machine = runningMachine(node.id, { snapshot: { name: "op-1", restore: false } });
   const unit = begin();
@@ -32,15 +32,16 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
   const zone = createZoneRecords(collections.records, systemClock);
   onTestFinished(async () => {
     zone.close();
-    const left = begin();
-    for (const { object } of collections.services.values()) left.remove(managedServiceKind, read(object.metadata.id));
-    for (const stored of collections.machines.values()) left.remove(machineKind, stored);
-    await collections.reached(await left.commit(), 60_000);
+    const remaining = begin();
+    for (const { object } of collections.services.values())
+      remaining.remove(managedServiceKind, read(object.metadata.id));
+    for (const stored of collections.machines.values()) remaining.remove(machineKind, stored);
+    await collections.reached(await remaining.commit(), 60_000);
   });
   const read = (id: string) => collections.services.get(id) as Stored<ManagedServiceObject>;
   const { machines, records, operations, databaseUsers: users } = collections;
   const catalog = defaultCatalog;
-  // No step of these asks the servers of names, or has anything for an agent.
+  // None of these steps queries DNS servers or delivers to an agent.
   const names = createNameVerification(() => Promise.reject(new Error("nobody is asked")));
   const delivery = { deliver: () => expect.unreachable("nothing is delivered") };
   const backups = {
@@ -52,7 +53,7 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
   };
   const deps: StepDeps = {
     backups,
-    pulse: { heard: () => undefined, knownForMs: () => 0, forget() {} },
+    pulse: { leaseReport: () => undefined, trueForMs: () => 0, forget() {} },
     fences: { isEnded: () => expect.unreachable("no machine is fenced") },
     machines,
     records,
@@ -68,15 +69,21 @@ async function makeService({ withMachine }: { withMachine: boolean }) {
     fleet: { run: () => expect.unreachable("nobody is asked") } as never,
     services: collections.services,
   };
-  const told = { connected: true, instance: undefined, isHeld: false, silentHost: undefined, isCurrent: true };
-  const observed: ObservedService = { nodes: [{ node, machine, ...told }], names: "absent", isChanging: false };
+  const agent = {
+    connected: true,
+    instance: undefined,
+    stoppedForDrain: false,
+    silentHost: undefined,
+    isCurrent: true,
+  };
+  const observed: ObservedService = { nodes: [{ node, machine, ...agent }], names: "absent", isChanging: false };
   const perform = (step: ServiceStep, of: Stored<ManagedServiceObject>) =>
     performServiceStep(step, of, observed, deps, signal);
-  return { service: read(service.metadata.id), perform, revision: () => kept.store.revision() };
+  return { service: read(service.metadata.id), perform, revision: () => retained.store.revision() };
 }
 
 async function change(before: Stored<ManagedServiceObject>): Promise<void> {
-  const { collections, begin } = kept;
+  const { collections, begin } = retained;
   const { metadata } = before.object;
   const unit = begin();
   unit.update(managedServiceKind, before, { ...before.object, metadata: { ...metadata, deletionRequestedAt: 1 } });
@@ -86,10 +93,10 @@ async function change(before: Stored<ManagedServiceObject>): Promise<void> {
 test.each<[string, ServiceStep, boolean]>([
   ["makes no machine", { kind: "createMachine", node }, false],
   ["turns none off", { kind: "powerMachine", node, power: "off" }, true],
-  ["puts no image under it", { kind: "placeImage", node }, true],
-  ["drops no snapshot", { kind: "dropSnapshot", node }, true],
+  ["puts no image under it", { kind: "installImage", node }, true],
+  ["drops no snapshot", { kind: "deleteSnapshot", node }, true],
   ["publishes no names", { kind: "publishNames" }, true],
-])("what was decided on a service as it was %s once it goes another way", async (_what, step, withMachine) => {
+])("a decision on an earlier version of a service %s once the service changes", async (_what, step, withMachine) => {
   const { service, perform, revision } = await makeService({ withMachine });
   await change(service);
   const before = await revision();

@@ -3,8 +3,8 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { databaseUserKind, type DatabaseUserObject, usersOfService } from "../contents/user/database-user.ts";
 import { machineKind, type MachineObject } from "#fleet/machine/machine.ts";
-import { chosenImages } from "./trial/other-image.ts";
-import { snapshotFor } from "./trial/trial-seal.ts";
+import { desiredImages } from "./trial/other-image.ts";
+import { snapshotFor } from "./trial/write-fence.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { completed, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -21,12 +21,12 @@ import type { NameVerification } from "./name-verification.ts";
 import { serviceEvent } from "./service-events.ts";
 import type { ServiceBackups } from "./service-backups.ts";
 import type { FenceOrders } from "./member/fence-orders.ts";
-import type { Pulse } from "./member/pulse.ts";
-import { handOver } from "./member/hand-over.ts";
+import type { FailureDetector } from "./member/pulse.ts";
+import { changePrimary } from "./member/change-primary.ts";
 import { namedPrimary } from "./member/members.ts";
 import { switchOver } from "./member/switch-over.ts";
 import { replicationSecretOf } from "./member/new-replica.ts";
-import { nodeEvent } from "./member/settle-members.ts";
+import { nodeEvent } from "./member/update-members.ts";
 import { newMachine } from "./service-machine.ts";
 import { namesOf } from "./service-names.ts";
 import { withdrawn } from "./service-observer.ts";
@@ -42,7 +42,7 @@ export interface StepDeps {
   readonly names: NameVerification;
   readonly backups: ServiceBackups;
   readonly fleet: Fleet;
-  readonly pulse: Pulse;
+  readonly pulse: FailureDetector;
   readonly fences: FenceOrders;
   readonly services: Pick<Collection<unknown>, "reached">;
   readonly catalog: CatalogData;
@@ -51,8 +51,8 @@ export interface StepDeps {
 }
 
 /**
- * Performs one step of a plan. Each may be performed again after a crash; a Conflict means that the world moved on: what is
- * written is written for the service as it was when this was decided, and for no service that goes another way, or is gone.
+ * Performs one step of a plan. A step may be repeated after a crash. Every write is conditional on the service being
+ * unchanged since the decision; otherwise it throws Conflict.
  */
 export async function performServiceStep(
   step: ServiceStep,
@@ -74,16 +74,16 @@ export async function performServiceStep(
       return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, { power: step.power }, deps.clock.now()),
       );
-    case "placeImage":
+    case "installImage":
       return changeMachine(step.node.id, service, deps, signal, (machine) => {
         const snapshot = snapshotFor(object, machine);
-        return withSpec(machine, { ...chosenImages(object), power: "on", snapshot }, deps.clock.now());
+        return withSpec(machine, { ...desiredImages(object), power: "on", snapshot }, deps.clock.now());
       });
     case "fitMachine":
       return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, step.size, deps.clock.now()),
       );
-    case "dropSnapshot":
+    case "deleteSnapshot":
       return changeMachine(step.node.id, service, deps, signal, (machine) =>
         withSpec(machine, { snapshot: null }, deps.clock.now()),
       );
@@ -93,7 +93,7 @@ export async function performServiceStep(
         return { ...machine, metadata: { ...machine.metadata, deletionRequestedAt: now, updatedAt: now } };
       });
     case "converge": {
-      // Each kind has a watch of its own: what came with the service in one transaction may not all be in memory yet.
+      // Each kind has its own watch: objects of one transaction may reach memory at different times.
       const { modRevision } = service;
       await Promise.all([deps.machines.reached(modRevision, 1_000), deps.users.reached(modRevision, 1_000)]);
       const { address = "", publicAddress = "" } = deps.machines.get(step.node.id)?.object.status ?? {};
@@ -102,18 +102,18 @@ export async function performServiceStep(
       const { node, running, generation } = step;
       const addressOf = (nodeId: string) => deps.machines.get(nodeId)?.object.status.address ?? "";
       const replicationSecret = replicationSecretOf(object, deps.sealer);
-      const rights = deps.fleet.session(node.id)?.rights ?? 0;
+      const leaseProtocol = deps.fleet.session(node.id)?.rights ?? 0;
       const { catalog } = deps;
-      const told = { service: object, node, running, generation, rights };
-      const args = { ...told, addresses, addressOf, users, replicationSecret, catalog };
+      const target = { service: object, node, running, generation, leaseProtocol };
+      const args = { ...target, addresses, addressOf, users, replicationSecret, catalog };
       const isLeader = namedPrimary(object) === node.id;
       deps.delivery.deliver(node.id, { ...instanceSpecOf(args), ...(isLeader && deps.backups.instanceOf(object)) });
       return;
     }
-    case "dropNode":
-      return dropNode(step.node, service, deps, signal);
-    case "handOver":
-      return handOver(service, observed, deps, signal);
+    case "removeNode":
+      return removeNode(step.node, service, deps, signal);
+    case "changePrimary":
+      return changePrimary(service, observed, deps, signal);
     case "switchOver":
       return switchOver(service, step.to, deps, signal);
     case "publishNames":
@@ -153,8 +153,8 @@ async function changeMachine(
   await settle(unit, deps.machines, signal);
 }
 
-/** What was ordered for the node before its removal is in memory, so a machine that is not there is gone. */
-async function dropNode(
+/** Everything ordered for the node before its removal is in memory, so an absent machine is deleted. */
+async function removeNode(
   node: NodeSpec,
   service: Stored<ManagedServiceObject>,
   deps: StepDeps,
@@ -192,10 +192,10 @@ async function withdrawNames(service: ManagedServiceObject, deps: StepDeps, sign
   await deps.names.verify(service.metadata.id, withdrawn(service), signal);
 }
 
-/** The last step of a deletion: what is left of the service in the store goes in one transaction. */
+/** The last step of a deletion: removes the remaining objects of the service in one transaction. */
 async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, signal: AbortSignal): Promise<void> {
   const { metadata, spec, status } = service.object;
-  // From its deletion on nothing is made for it; what was made before may not all be in memory yet.
+  // Nothing is created for a service after its deletion began; earlier objects may not be in memory yet.
   await Promise.all([deps.machines, deps.users].map(({ reached }) => reached(service.modRevision, 1_000)));
   const unit = deps.begin();
   for (const { id } of spec.nodes) {
@@ -218,7 +218,7 @@ async function forget(service: Stored<ManagedServiceObject>, deps: StepDeps, sig
   deps.names.forget(metadata.id);
 }
 
-/** Commits and waits until the watched memory has it, so that the next look sees what was just done. */
+/** Commits, and waits until the watched memory has the change, so that the next round sees it. */
 async function settle(
   unit: UnitOfWork,
   changed: { reached: Collection<unknown>["reached"] },

@@ -8,37 +8,39 @@ import { withoutRestarts, withRestart } from "./member/restarts.ts";
 import type { ManagedServiceState } from "./managed-service-lifecycle.ts";
 import { type DeletionRequest, requestDeletion } from "./service-deletion.ts";
 
+/** Verbs of the API that change a service as a whole. */
 export type Verb = Extract<OperationType, "start" | "stop" | "restart" | "delete">;
 
-/** What a verb does to a service: nothing new, or a change with its operation. */
+/** Outcome of a verb: already in progress, or a change with its operation. */
 export type VerbOutcome =
-  | { readonly kind: "underWay" }
+  | { readonly kind: "inProgress" }
   | {
       readonly kind: "change";
       readonly after: ManagedServiceObject;
       readonly operation: OperationObject;
-      /** The operation in progress that the verb ends. */
+      /** The operation in progress, canceled by the verb. */
       readonly ended: OperationObject | undefined;
     };
 
-// Verbs by state (api.md, section 3): where a verb is refused, and what would make it possible.
+// Verbs by state (api.md, section 3): states in which a verb is refused, with the way to make it possible.
+const notReady = { Pending: "The service is being created.", Provisioning: "The service is being set up." };
 // biome-ignore format: a table, aligned so that it reads as one
 const refusals: Record<Exclude<Verb, "delete">, Partial<Record<ManagedServiceState, string>>> = {
-  start:   { Running: "The service is Running already.", Pending: "The service is being created.", Provisioning: "The service is being set up." },
-  stop:    { Stopped: "The service is Stopped already.", Pending: "The service is being created.", Provisioning: "The service is being set up." },
-  restart: { Stopped: "The service is Stopped; start it.", Error: "The service is in Error; start it to try again.",
-             Pending: "The service is being created.", Provisioning: "The service is being set up." },
+  start:   { ...notReady, Running: "The service is Running already." },
+  stop:    { ...notReady, Stopped: "The service is Stopped already." },
+  restart: { ...notReady, Stopped: "The service is Stopped; start it.",
+                          Error: "The service is in Error; start it to try again." },
 };
 
-/** Pure: applies a verb, or throws the 409 that says why it cannot be. */
+/** Pure: applies a verb. Throws the 409 that explains why it is not possible. */
 export function requestVerb(
   service: ManagedServiceObject,
   verb: Verb,
   inProgress: OperationObject | undefined,
-  asked: DeletionRequest,
+  request: DeletionRequest,
 ): VerbOutcome {
-  const { operationId, now } = asked;
-  if (inProgress?.spec.type === verb) return { kind: "underWay" };
+  const { operationId, now } = request;
+  if (inProgress?.spec.type === verb) return { kind: "inProgress" };
   if (service.metadata.deletionRequestedAt !== undefined) {
     throw new HoldfastError("OPERATION_IN_PROGRESS", "The service is being deleted.", {
       members: operationMembers(service, inProgress),
@@ -52,12 +54,12 @@ export function requestVerb(
     }
     requireUnattached(service);
     const ended = inProgress && cancelled(inProgress, now);
-    return { kind: "change", ...requestDeletion(service, asked), ended };
+    return { kind: "change", ...requestDeletion(service, request), ended };
   }
   refuseWhileBusy(service, inProgress);
-  // Stopped though it is to run: its host is drained. It may be told to stay stopped.
-  const isHeld = service.status.state === "Stopped" && service.spec.power === "on";
-  const refusal = isHeld ? (verb === "stop" ? undefined : heldReason) : refusals[verb][service.status.state];
+  // Stopped although it should run: its host is drained. Only a stop is accepted.
+  const stoppedForDrain = service.status.state === "Stopped" && service.spec.power === "on";
+  const refusal = stoppedForDrain ? (verb === "stop" ? undefined : heldReason) : refusals[verb][service.status.state];
   if (refusal !== undefined)
     throw new HoldfastError("WRONG_STATE", refusal, { members: operationMembers(service, inProgress) });
   return {
@@ -74,14 +76,16 @@ export function requireUnattached({ spec }: ManagedServiceObject, database?: str
     throw new HoldfastError("ATTACHMENT_IN_USE", `Users of an app are in the database ${used.database}.`);
 }
 
-/** Throws OPERATION_IN_PROGRESS when another operation has the service. */
+/** Throws OPERATION_IN_PROGRESS while another operation changes the service. */
 export function refuseWhileBusy(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
   if (inProgress === undefined) return;
   const detail = `Operation ${inProgress.metadata.id} (${inProgress.spec.type}) is in progress.`;
   throw new HoldfastError("OPERATION_IN_PROGRESS", detail, { members: operationMembers(service, inProgress) });
 }
 
-/** Pure: the service with a changed spec that its machines must take, and the operation that is over when they did. */
+/**
+ * Pure: the service with a changed spec that its machines must apply, and the operation that completes when they did.
+ */
 export function beginOperation(
   service: ManagedServiceObject,
   type: OperationType,

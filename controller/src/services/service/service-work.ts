@@ -12,24 +12,24 @@ import { createManagedServiceReconciler, type ManagedServiceReconcilerDeps } fro
 export interface ServiceWorkDeps extends ManagedServiceReconcilerDeps {
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;
-  /** What is pending for any service may change with an image. */
+  /** A new image may change the pending updates of any service. */
   readonly nodeImages: Pick<Collection<Resource<unknown, unknown>>, "values" | "subscribe">;
   readonly fleet: Fleet;
   /** A deletion waits for its final backup. */
   readonly backupObjects: Pick<Collection<Resource<{ readonly serviceId: string }, unknown>>, "get" | "subscribe">;
 }
 
-const pulseEveryMs = 500;
+const suspectPollMs = 500;
 
-/** The reconciler of services, woken by all that a service is made of. */
+/** Control loop of services: runs the reconciler for each service whose objects, machines, hosts or agents change. */
 export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
   const { services, machines, hosts, nodeImages, fleet } = deps;
-  /** The service whose node a machine is. */
+  /** Id of the service that a machine belongs to. */
   const ownerOf = (machineId: string) => {
     const owner = machines.get(machineId)?.object.spec.owner;
     return owner?.kind === "managed-service" ? owner.id : undefined;
   };
-  // A machine that is gone names no owner any more, so whose it was is remembered.
+  // A deleted machine has no owner any more, so its last owner is remembered.
   const lastOwner = new Map<string, string>();
   return {
     reconciler: createManagedServiceReconciler(deps),
@@ -43,19 +43,19 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
         onChange(owner);
       };
       for (const { object } of machines.values()) machineChanged(object.metadata.id);
-      // Who is silent wakes nobody.
-      const pulsing = setInterval(() => {
+      // A silent primary produces no event, so poll for suspects.
+      const suspectPoll = setInterval(() => {
         for (const { object } of services.values()) {
-          if (object.spec.nodes.length > 1 && isSuspect(deps.pulse.heard(object.status.primaryNodeId)))
+          if (object.spec.nodes.length > 1 && isSuspect(deps.pulse.leaseReport(object.status.primaryNodeId)))
             onChange(object.metadata.id);
         }
-      }, pulseEveryMs).unref();
+      }, suspectPollMs).unref();
       const watching = [
-        { close: () => clearInterval(pulsing) },
+        { close: () => clearInterval(suspectPoll) },
         services.subscribe(onChange),
         machines.subscribe(machineChanged),
         fleet.subscribe(machineChanged),
-        whenHostsChange(hosts, hostInShort, (hostId) => {
+        whenHostsChange(hosts, hostFingerprint, (hostId) => {
           for (const { object } of machines.by(hostOfMachine, hostId)) machineChanged(object.metadata.id);
         }),
         deps.backupObjects.subscribe((id) => {
@@ -73,28 +73,29 @@ export function createServiceWork(deps: ServiceWorkDeps): ControlLoop {
         },
       };
     },
-    inputs: (id) => inputsOf(id, deps),
+    inputs: (id) => fingerprintOf(id, deps),
     concurrency: 32,
   };
 }
 
-/** All that a reconcile of the service reads from memory, in one text. */
-function inputsOf(id: string, { services, machines, hosts, nodeImages, fleet }: ServiceWorkDeps): string {
+/** Fingerprint of everything that a round reads from memory, such as `1042 7 true false b1 4 1764316800000`. */
+function fingerprintOf(id: string, { services, machines, hosts, nodeImages, fleet }: ServiceWorkDeps): string {
   const service = services.get(id);
   const nodes = service?.object.spec.nodes ?? [];
   const parts = nodes.map((node) => {
     const observedAt = fleet.observation(node.id)?.observedAt ?? 0;
     const machine = machines.get(node.id);
     const host = hosts.get(machine?.object.spec.hostId ?? "")?.object;
-    const told = host === undefined ? "" : hostInShort(host);
+    const hostFacts = host === undefined ? "" : hostFingerprint(host);
     const { bootId = "", keeperProtocol = 0 } = fleet.session(node.id) ?? {};
-    return `${machine?.modRevision ?? 0} ${told} ${bootId} ${keeperProtocol} ${observedAt}`;
+    return `${machine?.modRevision ?? 0} ${hostFacts} ${bootId} ${keeperProtocol} ${observedAt}`;
   });
   const images = [...nodeImages.values()].map(({ modRevision }) => modRevision);
   return `${service?.modRevision ?? 0} ${parts.join(" ")} ${images.join(" ")}`;
 }
 
-/** What a service reads of a host that it is on. */
-function hostInShort(host: HostObject): string {
-  return `${holdsServices(host)} ${isLeft(host)} ${isOpen(host)} ${imagesInShort(host)} ${host.status.facts?.keeperProtocol ?? 0}`;
+/** Fields of a host that the services on it depend on, as a text. */
+function hostFingerprint(host: HostObject): string {
+  const { keeperProtocol = 0 } = host.status.facts ?? {};
+  return `${holdsServices(host)} ${isLeft(host)} ${isOpen(host)} ${imagesInShort(host)} ${keeperProtocol}`;
 }

@@ -19,8 +19,8 @@ function request(
   return create(UpdateManagedServiceRequestSchema, { ...fields, id: "s", updateMask: { paths } });
 }
 
-function change(...given: Parameters<typeof request>) {
-  return updateService(service, request(...given), 1_000);
+function change(...input: Parameters<typeof request>) {
+  return updateService(service, request(...input), 1_000);
 }
 
 test("networks are stored in canonical form, and machines must take them", () => {
@@ -30,16 +30,16 @@ test("networks are stored in canonical form, and machines must take them", () =>
   expect(after.metadata.generation).toBe(4);
 });
 
-test("an empty list admits nobody", () => {
+test("an empty list admits no client", () => {
   expect(change({ allowedCidrs: { values: [] } }, ["allowed_cidrs"]).after.spec.allowedCidrs).toEqual([]);
 });
 
-test("what machines need not know leaves them alone", () => {
+test("fields that machines do not use leave them alone", () => {
   const { after } = change({ tags: { b: "2" }, deletionProtection: true }, ["tags", "deletion_protection"]);
   expect(after.spec).toMatchObject({ tags: { b: "2" }, deletionProtection: true, instanceGeneration: 7 });
 });
 
-test("a time to live counts from this request, and its warnings begin anew; null ends it", () => {
+test("a time to live counts from this request and resets its warnings; null ends it", () => {
   expect(change({ ttlHours: 2 }, ["ttl_hours"]).after).toMatchObject({
     spec: { expiresAt: 7_201_000 },
     status: { expiryWarnings: [] },
@@ -57,7 +57,7 @@ test("a request that changes nothing gives the same object back", () => {
   expect(change({ name: "db", tags: { a: "1" } }, ["name", "tags"]).after).toBe(service);
 });
 
-test("a pooler is for machines to run, keeps what a request leaves out, and is off at first", () => {
+test("a pooler runs on machines, retains fields that a request omits, and is off by default", () => {
   const { after } = change({ pooler: { enabled: true } }, ["pooler"]);
   expect(after.spec).toMatchObject({ pooler: { enabled: true, mode: "transaction" }, instanceGeneration: 8 });
   const other = updateService(after, request({ pooler: { mode: "session" } }, ["pooler"]), 2_000).after;
@@ -68,18 +68,18 @@ test("a pooler is for machines to run, keeps what a request leaves out, and is o
 
 test("an engine without a pooler cannot have one", () => {
   const valkey = { ...service, spec: { ...service.spec, databaseType: "valkey" } };
-  const ask = () => updateService(valkey, request({ pooler: { enabled: true } }, ["pooler"]), 1_000);
-  expect(ask).toThrow(expect.objectContaining({ key: "INVALID_REQUEST" }));
+  const update = () => updateService(valkey, request({ pooler: { enabled: true } }, ["pooler"]), 1_000);
+  expect(update).toThrow(expect.objectContaining({ key: "INVALID_REQUEST" }));
 });
 
 test("a pooler waits for an image that has one", () => {
   const { after } = change({ pooler: { enabled: true } }, ["pooler"]);
-  const told = (offersPooler: boolean) => () => create(InstanceObservationSchema, { offersPooler });
-  expect(() => requirePooler(service.spec, after.spec, told(false))).toThrow(/image/);
-  requirePooler(service.spec, after.spec, told(true));
+  const reported = (offersPooler: boolean) => () => create(InstanceObservationSchema, { offersPooler });
+  expect(() => requirePooler(service.spec, after.spec, reported(false))).toThrow(/image/);
+  requirePooler(service.spec, after.spec, reported(true));
   requirePooler(service.spec, after.spec, () => undefined);
-  // Whoever has one keeps it under any image.
-  requirePooler(after.spec, after.spec, told(false));
+  // A service with a pooler retains it under any image.
+  requirePooler(after.spec, after.spec, reported(false));
 });
 
 test.each([
@@ -91,7 +91,7 @@ test.each([
   );
 });
 
-test("a reserved name and bad networks are told together", () => {
+test("a reserved name and invalid networks are reported together", () => {
   const fields = { name: "catalog", allowedCidrs: { values: ["10.0.0.0/8", "nope"] } };
   const faults = updateServiceFaults(request(fields, ["name", "allowed_cidrs"]));
   expect(faults.map(({ field }) => field)).toEqual(["name", "allowed_cidrs[1]"]);

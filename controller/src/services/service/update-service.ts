@@ -3,15 +3,16 @@ import type { UpdateManagedServiceRequest } from "@holdfast/proto/holdfast/v1/ma
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { windowOf } from "./window-message.ts";
 import { canonicalCidrs } from "./allowed-cidrs.ts";
-import { changedMode, modeOf } from "./member/sync-standbys.ts";
+import { replicationModeChange, modeOf } from "./member/sync-standbys.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, ReplicationMode } from "./managed-service.ts";
 import { expiresAt } from "./new-service.ts";
 import { autoscaleFault, autoscaleOf, chosenAutoscale } from "../scaling/storage-autoscale.ts";
 import { chosenPooler, poolerOf, requirePoolerEngine } from "./pooler.ts";
-import { reservedNameFault } from "./reserved-names.ts";
+import { reservedNameFault } from "./service-names.ts";
 
+/** Result of an update. */
 export interface ServiceUpdate {
-  /** The very same object when the request changes nothing. */
+  /** The same object if the request changes nothing. */
   readonly after: ManagedServiceObject;
   readonly rename: { readonly from: string; readonly to: string } | undefined;
 }
@@ -31,27 +32,30 @@ export function updateService(
   let change: Partial<ManagedServiceSpec> = {};
   for (const path of paths) {
     if (path === "name") name = newName(request);
-    else if (path === "replication_mode") change = { ...change, ...changedMode(service, newMode(request)) };
+    else if (path === "replication_mode") change = { ...change, ...replicationModeChange(service, newMode(request)) };
     else change = { ...change, ...changeOf(path, request, service.spec, now) };
   }
   const spec = { ...service.spec, ...change };
   const renamed = name !== service.metadata.name;
   if (!renamed && JSON.stringify(spec) === JSON.stringify(service.spec)) return { after: service, rename: undefined };
-  const told = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), modeOf(of)]);
+  const agentSettings = (of: ManagedServiceSpec) => JSON.stringify([of.allowedCidrs, poolerOf(of), modeOf(of)]);
   const lifeChanged =
     spec.expiresAt !== service.spec.expiresAt || spec.deletionProtection !== service.spec.deletionProtection;
   return {
     after: {
       ...service,
       metadata: { ...nextMetadata(service.metadata, now), name },
-      spec: told(spec) !== told(service.spec) ? { ...spec, instanceGeneration: spec.instanceGeneration + 1 } : spec,
+      spec:
+        agentSettings(spec) !== agentSettings(service.spec)
+          ? { ...spec, instanceGeneration: spec.instanceGeneration + 1 }
+          : spec,
       status: lifeChanged ? { ...service.status, expiryWarnings: [], announcedProtectedExpiry: false } : service.status,
     },
     rename: renamed ? { from: service.metadata.name, to: name } : undefined,
   };
 }
 
-/** Pure: every field that the protos let pass and that cannot be so. */
+/** Pure: faults of all fields that the protos accept but that are not valid. */
 export function updateServiceFaults({ name, allowedCidrs }: UpdateManagedServiceRequest): readonly FieldFault[] {
   const reserved = name === undefined ? undefined : reservedNameFault(name);
   return [...(reserved === undefined ? [] : [reserved]), ...canonicalCidrs(allowedCidrs?.values ?? []).faults];
@@ -99,7 +103,7 @@ function changeOf(
     }
     case "tags":
       return { tags: { ...request.tags } };
-    // Sizes are begun as an operation, by whoever writes the rest (resize-service.ts).
+    // The caller applies sizes by an operation (resize-service.ts).
     case "plan_name":
     case "storage_size_gb":
       return {};

@@ -6,11 +6,15 @@ import type {
 } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import type { MaintenanceWindow } from "./maintenance-window.ts";
 
-/** The window that a request asks for; null for the one that follows from the id. Days of the protos begin with 1. */
-export function windowOf(asked: WindowMessage | undefined): MaintenanceWindow | null {
-  return asked === undefined ? null : { day: asked.day - 1, hour: asked.hour };
+/**
+ * The requested window; null for the default window of the id. Days of the protos begin with 1, those of the spec with
+ * 0.
+ */
+export function windowOf(requested: WindowMessage | undefined): MaintenanceWindow | null {
+  return requested === undefined ? null : { day: requested.day - 1, hour: requested.hour };
 }
 
+/** The window as a message; days of the protos begin with 1. */
 export function windowMessage({ day, hour }: MaintenanceWindow): MessageInitShape<typeof MaintenanceWindowSchema> {
   return { day: (day + 1) as Weekday, hour };
 }

@@ -4,70 +4,75 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { findOperation } from "#operation/find-operation.ts";
 import { cancelled, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import { again, type Outcome } from "#kernel/runtime/reconciler.ts";
-import type { Holds } from "#kernel/clock/holds.ts";
+import type { Hold, Holds } from "#kernel/clock/holds.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { managedServiceKind, type ManagedServiceObject, type Succession } from "../managed-service.ts";
+import { managedServiceKind, type ManagedServiceObject, type PrimaryChange } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
 import { beginOperation } from "../service-verbs.ts";
-import { isBraked } from "./failover-brake.ts";
-import { askReplication } from "./ask-replication.ts";
-import { vouchersOf } from "./members.ts";
-import type { Pulse } from "./pulse.ts";
-import { isConfirmed, isSuspect, mayFailOver, successorsOf, type Witness } from "./suspicion.ts";
+import { tryReadReplication } from "./read-replication.ts";
+import { failoverCandidatesOf } from "./members.ts";
+import type { FailureDetector } from "./pulse.ts";
+import { canFailOver, countedCandidatesOf, isFailureConfirmed, isSuspect, type PeerReport } from "./suspicion.ts";
 
 export interface AutomaticFailoverDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Pick<Collection<ManagedServiceObject>, "reached">;
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "run">;
-  readonly pulse: Pulse;
+  readonly pulse: FailureDetector;
   readonly holds: Pick<Holds, "list" | "unheld">;
   readonly newId: () => string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Gives up a primary that fell silent, by one transaction. Undefined when there is no reason to. */
-export async function settlePrimary(
+/**
+ * Starts the failover of a silent primary in one transaction: its agent sends no lease requests, or reports a silent
+ * engine, and a replica confirms that (`suspicion.ts`). Undefined if there is no reason to.
+ */
+export async function failOverSilentPrimary(
   service: Stored<ManagedServiceObject>,
   observe: () => ObservedService,
   deps: AutomaticFailoverDeps,
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { object } = service;
-  // Most services have nobody to take the place: they are not looked at for it.
-  if (vouchersOf(object).length === 0) return undefined;
+  // Most services have no failover candidate: nothing else is examined.
+  if (failoverCandidatesOf(object).length === 0) return undefined;
   const observed = observe();
-  if (!mayFailOver(object, observed) || isBraked(deps.holds.list())) return undefined;
-  const heard = deps.pulse.heard(object.status.primaryNodeId);
-  if (heard === undefined || !isSuspect(heard)) return undefined;
-  const asked = successorsOf(object, observed).map(({ id }) =>
-    askReplication(object, id, deps, signal, { replacesPrimary: true }),
+  if (!canFailOver(object, observed) || failoverSuspended(deps.holds.list())) return undefined;
+  const leaseReport = deps.pulse.leaseReport(object.status.primaryNodeId);
+  if (leaseReport === undefined || !isSuspect(leaseReport)) return undefined;
+  const queries = countedCandidatesOf(object, observed).map(({ id }) =>
+    tryReadReplication(object, id, deps, signal, { replacesPrimary: true }),
   );
-  const witnesses = (await Promise.all(asked)).flatMap((told): Witness[] =>
-    told?.role === "replica" ? [{ streaming: told.streaming, silentMs: Number(told.silentMs) }] : [],
+  const peerReports = (await Promise.all(queries)).flatMap((response): PeerReport[] =>
+    response?.role === "replica" ? [{ streaming: response.streaming, silentMs: Number(response.silentMs) }] : [],
   );
-  if (!isConfirmed(heard, witnesses)) return undefined;
-  const { askedAgoMs, isEngineSilent } = heard;
-  deps.log.warn("primary given up", { service: object.metadata.id, askedAgoMs, isEngineSilent });
+  if (!isFailureConfirmed(leaseReport, peerReports)) return undefined;
+  const { askedAgoMs, isEngineSilent } = leaseReport;
+  deps.log.warn("failover started", { service: object.metadata.id, askedAgoMs, isEngineSilent });
   const now = deps.clock.now();
-  const begun = beginFailover(object, { operationId: deps.newId(), now });
+  const failover = beginFailover(object, { operationId: deps.newId(), now });
   const unit = deps.begin();
   unit.onlyWhile(deps.holds.unheld("failover"));
   const reason = isEngineSilent ? "engine_silent" : "node_silent";
-  await writeFailover(unit, service, { ...begun, reason, now }, deps.operations, signal);
+  await writeFailover(unit, service, { ...failover, reason, now }, deps.operations, signal);
   await deps.services.reached(await unit.commit(signal), 1_000);
   return again(0, "failover");
 }
 
-/** Has the failover begin with the unit's commit. Without a primary nothing else can go on: what is in progress is cancelled. */
+/**
+ * Adds the begin of a failover to the unit of work. Nothing else can proceed without a primary, so the operation in
+ * progress is canceled.
+ */
 export async function writeFailover(
   unit: UnitOfWork,
   service: Stored<ManagedServiceObject>,
-  begun: {
+  failover: {
     readonly after: ManagedServiceObject;
     readonly operation: OperationObject;
     readonly reason: "engine_silent" | "node_silent" | "forced";
@@ -76,7 +81,7 @@ export async function writeFailover(
   operations: Collection<OperationObject>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { after, operation, reason, now } = begun;
+  const { after, operation, reason, now } = failover;
   const { operationId, primaryNodeId } = service.object.status;
   const current = await findOperation(operations, operationId, signal);
   if (current !== undefined && !isOver(current.object))
@@ -87,15 +92,15 @@ export async function writeFailover(
 }
 
 /**
- * Pure: the service whose primary is nobody until it is certain that the one of before takes no writes. `forced`: who takes
- * its place then, whatever it lacks.
+ * Pure: the service with a failover in its first step: no node is the primary until it is certain that the old one
+ * takes no writes. `forced`: the successor that an operator chose, even if it lacks data.
  */
 export function beginFailover(
   service: ManagedServiceObject,
   { operationId, now }: { readonly operationId: string; readonly now: number },
   forced?: string,
 ): { after: ManagedServiceObject; operation: OperationObject } {
-  const succession: Succession = {
+  const succession: PrimaryChange = {
     from: service.status.primaryNodeId,
     to: "",
     step: "fence",
@@ -107,4 +112,12 @@ export function beginFailover(
     after,
     operation: { ...operation, spec: { ...operation.spec, work: { nodeId: "", from: succession.from } } },
   };
+}
+
+/**
+ * Pure: true if an operator suspended automatic failovers. Pauses of everything concern wall-clock time, which a
+ * failover does not use. The pauses are unknown until the store was read.
+ */
+export function failoverSuspended(pauses: readonly Pick<Hold, "kind">[]): boolean {
+  return pauses.some(({ kind }) => kind === "failover" || kind === "unknown");
 }

@@ -5,7 +5,7 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { rememberDiscarded } from "./discarded-log.ts";
 
-/** The service with a node whose machine tells that it discarded log up to here, or nothing. */
+/** The service with a node whose machine reports discarded log up to this position, or none. */
 function observed(service: ManagedServiceObject, to: string | undefined): ObservedService {
   const discarded = to === undefined ? undefined : { from: "0/10", to, bytes: 32n, keptBytes: 16n };
   const nodes = service.spec.nodes.map((node) => ({
@@ -13,20 +13,20 @@ function observed(service: ManagedServiceObject, to: string | undefined): Observ
     machine: undefined,
     connected: true,
     instance: { replication: { role: "replica", discarded } } as unknown as InstanceObservation,
-    isHeld: false,
+    stoppedForDrain: false,
     isCurrent: true,
     silentHost: undefined,
   }));
   return { nodes, names: "verified", isChanging: false };
 }
 
-test("what a node discarded is told once, and so is what it discards another time", () => {
+test("discarded log of a node is announced once, and again when it discards more", () => {
   let service = runningService();
-  const told = [undefined, "0/30", "0/30", undefined, "0/30", "0/50"].map((to) => {
+  const reported = [undefined, "0/30", "0/30", undefined, "0/30", "0/50"].map((to) => {
     const { memory, events } = rememberDiscarded(service, observed(service, to));
     if (memory !== undefined) service = { ...service, status: { ...service.status, discarded: memory } };
     return events.map(({ type, data }) => [type, data["discarded_from"], data["discarded_bytes"], data["kept_bytes"]]);
   });
   const event = ["node.rewound", "0/10", 32, 16];
-  expect(told).toEqual([[], [event], [], [], [], [event]]);
+  expect(reported).toEqual([[], [event], [], [], [], [event]]);
 });

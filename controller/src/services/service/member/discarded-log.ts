@@ -2,11 +2,11 @@ import { lookUp } from "@holdfast/common/look-up.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { nodeEvent } from "./settle-members.ts";
+import { nodeEvent } from "./update-members.ts";
 
 /**
- * Pure: the events of members that follow without what only they had, each told once; `memory` is what was announced until now,
- * undefined when that is nothing new.
+ * Pure: `node.rewound` for each member that follows again without the log that only it had, emitted once for each.
+ * `memory` is what was announced so far; undefined if that is unchanged.
  */
 export function rememberDiscarded(
   service: ManagedServiceObject,
@@ -16,13 +16,13 @@ export function rememberDiscarded(
   const found = observed.nodes.flatMap(({ node, instance }) => {
     const discarded = instance?.replication?.discarded;
     if (discarded === undefined || lookUp(before, node.id) === discarded.to) return [];
-    const { from, to, bytes, keptBytes } = discarded;
-    const told = { discarded_from: from, discarded_bytes: Number(bytes), kept_bytes: Number(keptBytes) };
-    return [{ id: node.id, to, event: nodeEvent("node.rewound", service, node, told) }];
+    const { from, to, bytes, keptBytes: retainedBytes } = discarded;
+    const data = { discarded_from: from, discarded_bytes: Number(bytes), kept_bytes: Number(retainedBytes) };
+    return [{ id: node.id, to, event: nodeEvent("node.rewound", service, node, data) }];
   });
   if (found.length === 0) return { memory: undefined, events: [] };
   const there = new Set(service.spec.nodes.map(({ id }) => id));
-  const kept = Object.entries(before).filter(([id]) => there.has(id));
-  const memory = Object.fromEntries([...kept, ...found.map(({ id, to }) => [id, to] as const)]);
+  const retained = Object.entries(before).filter(([id]) => there.has(id));
+  const memory = Object.fromEntries([...retained, ...found.map(({ id, to }) => [id, to] as const)]);
   return { memory, events: found.map(({ event }) => event) };
 }

@@ -3,13 +3,13 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { ComputeProvider } from "@holdfast/compute/compute-provider.ts";
 import type { Log } from "@holdfast/common/log.ts";
 
-/** Machines that their hosts were told to end, so that nobody has to wait for a right to lapse. */
+/** Fencing of machines by their hosts, so that a failover need not wait until the lease of the old primary expires. */
 export interface FenceOrders {
   /**
-   * Has the machine's host end all of it, once for each fact, and resolves soon: has its host said since this was asked
-   * first that nothing of the machine is left? A host that is silent, or does not know the machine, proves nothing, and
-   * is told again after a moment. The caller has every controller refuse the machine its right first: whatever is
-   * started of it afterwards can have none.
+   * Orders the machine's host to end all processes of the machine, once for each fact, and resolves soon: true if the
+   * host has confirmed since the first call that none remain. A host that is silent, or does not know the machine,
+   * proves nothing; the order is repeated after a delay. Every controller must refuse the machine its lease first:
+   * processes that start afterwards cannot get one.
    */
   isEnded(fact: string, machineId: string): Promise<boolean>;
 }
@@ -20,17 +20,17 @@ export interface FenceOrdersDeps {
   readonly log: Log;
 }
 
-/** The caller looks again: what takes longer is known then. */
+/** The caller checks again, so a longer order is awaited by a later call. */
 const patienceMs = 400;
 const orderWithinMs = 20_000;
-/** A service that waits for the order looks many times a second. */
+/** A service that waits for the order checks many times a second. */
 const againAfterMs = 2_000;
-const mostFacts = 1_000;
+const maxFacts = 1_000;
 
 interface FenceOrder {
   state: "ordered" | "ended" | "failed";
-  readonly done: Promise<void>;
-  /** When one that failed is given again. */
+  readonly completion: Promise<void>;
+  /** Time of the next attempt after a failure, by the monotonic clock. */
   againAtMs: number;
 }
 
@@ -38,7 +38,7 @@ export function createFenceOrders({ provider, clock, log }: FenceOrdersDeps): Fe
   const orders = new Map<string, FenceOrder>();
 
   function order(fact: string, machineId: string, before: FenceOrder | undefined): FenceOrder {
-    const done = provider.fence(machineId, AbortSignal.timeout(orderWithinMs)).then(
+    const completion = provider.fence(machineId, AbortSignal.timeout(orderWithinMs)).then(
       () => {
         log.info("machine fenced", { machine: machineId });
         entry.state = "ended";
@@ -50,19 +50,20 @@ export function createFenceOrders({ provider, clock, log }: FenceOrdersDeps): Fe
         entry.againAtMs = clock.monotonicMs() + againAfterMs;
       },
     );
-    const entry: FenceOrder = { state: "ordered", done, againAtMs: 0 };
+    const entry: FenceOrder = { state: "ordered", completion, againAtMs: 0 };
     orders.set(fact, entry);
-    // Those of services that are gone: the oldest go first.
-    if (orders.size > mostFacts) for (const [oldest] of [...orders].slice(0, mostFacts / 10)) orders.delete(oldest);
+    // Entries of deleted services are never removed, so the oldest go first.
+    if (orders.size > maxFacts) for (const [oldest] of [...orders].slice(0, maxFacts / 10)) orders.delete(oldest);
     return entry;
   }
 
   return {
     async isEnded(fact, machineId) {
-      const known = orders.get(fact);
-      const isDue = known === undefined || (known.state === "failed" && clock.monotonicMs() >= known.againAtMs);
-      const entry = isDue ? order(fact, machineId, known) : known;
-      if (entry.state === "ordered") await Promise.race([entry.done, sleep(patienceMs)]);
+      const existing = orders.get(fact);
+      const isDue =
+        existing === undefined || (existing.state === "failed" && clock.monotonicMs() >= existing.againAtMs);
+      const entry = isDue ? order(fact, machineId, existing) : existing;
+      if (entry.state === "ordered") await Promise.race([entry.completion, sleep(patienceMs)]);
       return entry.state === "ended";
     },
   };

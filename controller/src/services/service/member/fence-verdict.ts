@@ -1,117 +1,133 @@
 import { rightMs } from "@holdfast/common/right.ts";
 import { knownWithinMs, rightMarginMs } from "#fleet/session/rights.ts";
 import { silentAfterMs } from "./suspicion.ts";
-import type { MemberWord } from "./succession-verdict.ts";
+import type { MemberState } from "./primary-change-plan.ts";
 
-/** After so long without anybody to take its place, the old primary is named again. */
-export const fenceWithinMs = 30_000;
-/** When a right that was granted is over for certain, whatever clocks and pauses there are. */
-export const lapsedAfterMs = rightMs + rightMarginMs;
+/** Time without an eligible successor after which the old primary is named again. */
+export const fenceTimeoutMs = 30_000;
+/** Time after which a granted lease has expired for certain, whatever clocks and pauses there are. */
+export const leaseExpiredAfterMs = rightMs + rightMarginMs;
 
-/** What a controller knows of the old primary's right, counted by its own clock. */
-export interface RightWord {
-  /** For so long this controller has known that nobody gets the right any more. */
+/** A controller's view of the old primary's lease, in durations of its own clock. */
+export interface LeaseState {
+  /** Time for which this controller has known the revocation. */
   readonly revokedForMs: number;
-  /** For so long no controller has granted it, and none does any more; undefined while one of them has not said so. */
+  /**
+   * Time for which no controller has granted the lease, and none can any more; undefined while a controller has not
+   * confirmed that.
+   */
   readonly ungrantedForMs: number | undefined;
   /**
-   * The machine's host has ended all of it after every controller refused it the right: no earlier right counts, and
-   * what was started since gets none.
+   * The machine's host has ended all its processes after every controller refused the lease: no earlier lease counts,
+   * and processes that started since get none.
    */
   readonly isProven?: boolean;
-  /** Its deadline is by a clock that stops with the machine, as a virtual machine's: no time proves that it is over. */
-  readonly neverLapses?: boolean;
+  /**
+   * The lease's deadline is by a clock that stops with the machine, as that of a virtual machine: no time proves that
+   * it has expired.
+   */
+  readonly neverExpires?: boolean;
 }
 
-/** What a member that may take its place said when it was asked just now. */
+/** A replica's response to a query of its replication state. */
 export interface Candidate {
   readonly nodeId: string;
   readonly timeline: number;
-  /** Positions of different histories cannot be compared; empty where timelines say it. */
+  /** Positions of different histories cannot be compared; empty where timelines tell histories apart. */
   readonly history?: string;
-  /** What it has received, as a number. */
+  /** Received position as a number. */
   readonly position: bigint;
-  /** It has had the same for so long. */
-  readonly quietMs: number;
+  /** Time for which the position has not changed. */
+  readonly unchangedMs: number;
   readonly streaming: boolean;
-  /** Only asked how far it is: it is no voucher. */
-  readonly isOther?: boolean;
-  /** A voucher that the old primary's agent may not count, as after a restart: named only once that one has ended. */
-  readonly isUncounted?: boolean;
+  /** Queried for its position only: it is no failover candidate. */
+  readonly comparisonOnly?: boolean;
+  /**
+   * A failover candidate that the old primary's agent may not count, for example after a restart. It is named only
+   * after the old primary has certainly ended.
+   */
+  readonly isNotCounted?: boolean;
 }
 
+/** Result of a check of a fence. */
 export type FenceVerdict =
   | { readonly kind: "wait" }
   | { readonly kind: "name"; readonly nodeId: string }
-  /** Nobody takes its place: it is named again. */
-  | { readonly kind: "goBack" };
+  /** No replica can be named: the old primary is named again. */
+  | { readonly kind: "revert" };
 
 /**
- * Pure: does the right that controllers granted count no more? A controller that has not acknowledged the revocation may not hear of it
- * for `knownWithinMs`, and then grants for the last time.
+ * Pure: true if granted leases have expired. A controller that has not acknowledged the revocation may learn of it up
+ * to `knownWithinMs` later, and may grant the lease until then.
  */
-export function isLapsed({ revokedForMs, ungrantedForMs = 0, neverLapses = false }: RightWord): boolean {
-  if (neverLapses) return false;
-  return revokedForMs >= knownWithinMs + lapsedAfterMs || ungrantedForMs >= lapsedAfterMs;
+export function isLeaseExpired({ revokedForMs, ungrantedForMs = 0, neverExpires = false }: LeaseState): boolean {
+  if (neverExpires) return false;
+  return revokedForMs >= knownWithinMs + leaseExpiredAfterMs || ungrantedForMs >= leaseExpiredAfterMs;
 }
 
-/** For so long an agent that still answers may end its engine by itself, before the host ends the whole machine. */
-const endsByItselfMs = 2_000;
+/** Time in which an agent that still answers may stop its engine, before the host ends the whole machine. */
+const selfFenceGraceMs = 2_000;
 
 /**
- * Pure: is the host of the old primary's machine told to end it? Only once all controllers refuse the machine its
- * right, as it may start again. `heardAgoMs`: since its agent asked for the right.
+ * Pure: true if the host should end the old primary's machine. Every controller must refuse the lease first, because
+ * the machine may start again. `requestedAgoMs`: time since its agent requested the lease.
  */
-export function isToBeFenced({ revokedForMs, ungrantedForMs }: RightWord, heardAgoMs: number): boolean {
-  return ungrantedForMs !== undefined && (heardAgoMs - revokedForMs >= silentAfterMs || revokedForMs >= endsByItselfMs);
+export function shouldFence({ revokedForMs, ungrantedForMs }: LeaseState, requestedAgoMs: number): boolean {
+  return (
+    ungrantedForMs !== undefined && (requestedAgoMs - revokedForMs >= silentAfterMs || revokedForMs >= selfFenceGraceMs)
+  );
 }
 
 /**
- * Pure: who is named after a primary that fell silent. Its engine is certain to have ended once its agent says so under
- * the new settings, once the host has ended its machine, or once its right has lapsed and no voucher can have confirmed
- * it since: one that receives nothing confirms nothing. `candidates`: the replicas that answered. `needed`: each
- * acknowledged commit is on one of these, so all must have answered; undefined where commits wait for no replica.
- * `forced`: nobody but this one is named, whatever it lacks.
+ * Pure: the successor of a silent primary. Its engine has ended for certain if its agent reports that under the new
+ * settings, if the host has ended its machine, or if its lease has expired and no failover candidate can have confirmed
+ * it since, because a replica that receives nothing confirms nothing. `candidates`: the replicas that responded.
+ * `needed`: every acknowledged commit is on one of these, so all must have responded; undefined if commits wait for no
+ * replica. `forced`: only this replica is named, even if it lacks data.
  */
 export function fenceVerdict(
-  from: MemberWord,
-  right: RightWord,
+  from: MemberState,
+  lease: LeaseState,
   candidates: readonly Candidate[],
   needed?: readonly string[],
   forced?: string,
 ): FenceVerdict {
-  const hasEnded = right.isProven === true || (from.isHeld && from.engine !== "writes" && from.engine !== "unknown");
-  const isOut = hasEnded || isLapsed(right);
+  const hasEnded =
+    lease.isProven === true || (from.hasNewestSettings && from.engine !== "writes" && from.engine !== "unknown");
+  const isOut = hasEnded || isLeaseExpired(lease);
   const isComplete =
     needed === undefined || (needed.length > 0 && needed.every((id) => candidates.some(({ nodeId }) => nodeId === id)));
-  const able = candidates.filter(
-    ({ quietMs, isOther, isUncounted }) =>
-      isOut && isComplete && isOther !== true && (hasEnded || (isUncounted !== true && quietMs >= lapsedAfterMs)),
+  const eligible = candidates.filter(
+    ({ unchangedMs, comparisonOnly, isNotCounted }) =>
+      isOut &&
+      isComplete &&
+      comparisonOnly !== true &&
+      (hasEnded || (isNotCounted !== true && unchangedMs >= leaseExpiredAfterMs)),
   );
-  // What it lacks is taken on; that the old primary may get its right from the others is not.
+  // An operator accepts lost data, but not a primary that may renew its lease through the other replicas.
   const chosen = () =>
     candidates.find(
-      ({ nodeId, quietMs, isOther, isUncounted }) =>
+      ({ nodeId, unchangedMs, comparisonOnly, isNotCounted }) =>
         nodeId === forced &&
         isOut &&
-        (hasEnded || (isOther !== true && isUncounted !== true && quietMs >= lapsedAfterMs)),
+        (hasEnded || (comparisonOnly !== true && isNotCounted !== true && unchangedMs >= leaseExpiredAfterMs)),
     );
-  const best = forced === undefined ? mostAdvanced(able, candidates) : chosen();
+  const best = forced === undefined ? mostAdvanced(eligible, candidates) : chosen();
   if (best !== undefined) return { kind: "name", nodeId: best.nodeId };
-  if (right.revokedForMs < fenceWithinMs) return { kind: "wait" };
-  // It is up behind a network that it shares with its members, or has ended where nobody can take its place.
-  const isThere = from.answers || candidates.some(({ streaming }) => streaming);
-  return isThere ? { kind: "goBack" } : { kind: "wait" };
+  if (lease.revokedForMs < fenceTimeoutMs) return { kind: "wait" };
+  // The old primary runs behind a network that it shares with its members, or has ended where no replica can replace
+  // it.
+  const isAlive = from.answers || candidates.some(({ streaming }) => streaming);
+  return isAlive ? { kind: "revert" } : { kind: "wait" };
 }
 
 /**
- * One that is behind another, or on an older timeline than it, is not named while that one answers; and neither is one of two
- * of which nobody knows who is behind.
+ * A replica is not named while another one that responds is ahead of it, has a newer timeline, or has another history.
  */
-function mostAdvanced(able: readonly Candidate[], all: readonly Candidate[]): Candidate | undefined {
-  const isBehind = (one: Candidate, other: Candidate) =>
-    one.timeline < other.timeline ||
-    one.history !== other.history ||
-    (one.timeline === other.timeline && one.position < other.position);
-  return able.find((one) => !all.some((other) => isBehind(one, other)));
+function mostAdvanced(eligible: readonly Candidate[], all: readonly Candidate[]): Candidate | undefined {
+  const isBehind = (candidate: Candidate, another: Candidate) =>
+    candidate.timeline < another.timeline ||
+    candidate.history !== another.history ||
+    (candidate.timeline === another.timeline && candidate.position < another.position);
+  return eligible.find((candidate) => !all.some((another) => isBehind(candidate, another)));
 }

@@ -11,8 +11,8 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../managed-service.ts";
 import { writeFailover } from "./automatic-failover.ts";
 import { forceFailover } from "./forced-failover.ts";
-import { askReplication } from "./ask-replication.ts";
-import { nodePositions } from "./node-positions.ts";
+import { tryReadReplication } from "./read-replication.ts";
+import { nodePositions } from "./forced-failover.ts";
 import { fencedGenerationOf } from "./suspicion.ts";
 
 export interface ForcedFailoverApiDeps {
@@ -24,7 +24,7 @@ export interface ForcedFailoverApiDeps {
   readonly newId: () => string;
 }
 
-/** Operators put a replica in the primary's place whatever it lacks. */
+/** RPCs by which operators make a replica the primary even if it lacks data. */
 export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedService {
   const { services, operations, fleet, clock } = deps;
 
@@ -42,11 +42,13 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
   }
 
   async function positionsOf(service: ManagedServiceObject, chosen: string, signal: AbortSignal) {
-    const asked = service.spec.nodes.map(
-      async ({ id }) => [id, await askReplication(service, id, deps, signal)] as const,
+    const queries = service.spec.nodes.map(
+      async ({ id }) => [id, await tryReadReplication(service, id, deps, signal)] as const,
     );
-    const told = (await Promise.all(asked)).flatMap(([id, has]) => (has === undefined ? [] : [[id, has] as const]));
-    return nodePositions(service, chosen, new Map(told));
+    const responses = (await Promise.all(queries)).flatMap(([id, has]) =>
+      has === undefined ? [] : [[id, has] as const],
+    );
+    return nodePositions(service, chosen, new Map(responses));
   }
 
   const handlers: Handlers<typeof FailoverService> = {
@@ -55,13 +57,13 @@ export function createForcedFailoverApi(deps: ForcedFailoverApiDeps): ServedServ
         const { service, node } = find(serviceId, nodeId);
         const { object } = service;
         const now = clock.now();
-        const made = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
+        const change = forceFailover(object, node, oldPrimary(object), { operationId: deps.newId(), now });
         const positions = await positionsOf(object, nodeId, call.signal);
         if (!positions.some((each) => each.nodeId === nodeId && each.answers === true))
           throw new HoldfastError("MACHINE_UNREACHABLE", "The replica does not answer.");
         if (!acceptLoss) return { positions };
         const unit = deps.begin();
-        const { after, operation } = made;
+        const { after, operation } = change;
         if (operation === undefined) unit.update(managedServiceKind, service, after);
         else await writeFailover(unit, service, { after, operation, reason: "forced", now }, operations, call.signal);
         unit.audit(auditOf(call, "node.force-failover", "managed-service", serviceId));

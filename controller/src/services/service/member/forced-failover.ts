@@ -6,54 +6,85 @@ import { operationMembers } from "../operation-members.ts";
 import { beginFailover } from "./automatic-failover.ts";
 import { hasRights, isPrimary, isReplicated, isStaying } from "./members.ts";
 import { isOutdated } from "../trial/other-image.ts";
-import { vouchersUnder } from "./suspicion.ts";
+import { candidatesCountedAt } from "./suspicion.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { NodePositionSchema } from "@holdfast/proto/holdfast/admin/v1/failover_pb.ts";
+import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { positionOf } from "./log-position.ts";
 
-/** What is known of the primary that is to give way. */
+/** State of the primary that is replaced. */
 export interface OldPrimary {
-  /** Its agent has a stream, and can say that its engine has ended. */
+  /** Its agent is connected, and can report that its engine has ended. */
   readonly answers: boolean;
-  /** From these settings on its engine ends with its right; 0 for one that needs none. */
+  /** Generation of the settings from which on its engine ends with its lease; 0: it needs no lease. */
   readonly fencedGeneration: number;
 }
 
+/** The service with its forced failover. */
 export interface ForcedChange {
   readonly after: ManagedServiceObject;
-  /** Undefined where a failover that is under way goes on with this replica. */
+  /** Undefined if a failover in progress continues with this replica. */
   readonly operation: OperationObject | undefined;
 }
 
 /**
- * Pure: the service whose primary is fenced, and then replaced by this replica, whatever that one lacks. It goes by the fence
- * of any failover: throws NOT_POSSIBLE where nobody could ever be certain that the primary takes no writes, NOT_SUPPORTED for
- * engines whose primary needs no right, WRONG_STATE otherwise.
+ * Pure: the service whose primary is fenced and then replaced by this replica, even if that one lacks data. It uses the
+ * fence of any failover: throws NOT_POSSIBLE if it could never be certain that the primary takes no writes,
+ * NOT_SUPPORTED for engines whose primary needs no lease, and WRONG_STATE otherwise.
  */
 export function forceFailover(
   service: ManagedServiceObject,
   node: NodeSpec,
   old: OldPrimary,
-  asked: { readonly operationId: string; readonly now: number },
+  args: { readonly operationId: string; readonly now: number },
 ): ForcedChange {
   const { metadata, spec, status } = service;
   const refuse = (detail: string) =>
     new HoldfastError("WRONG_STATE", detail, { members: operationMembers(service, undefined) });
   if (!isReplicated(spec) || !hasRights(service))
-    throw new HoldfastError("NOT_SUPPORTED", "Its primary needs no right: there is no failover against its will.");
+    throw new HoldfastError(
+      "NOT_SUPPORTED",
+      "The primary of this engine needs no lease, so a failover cannot be forced.",
+    );
   if (isPrimary(service, node)) throw refuse("The node is the primary already.");
   if (!isStaying(node)) throw refuse("The node does not follow the primary.");
-  if (isOutdated(spec, node)) throw refuse("The node has data of the version before the upgrade.");
+  if (isOutdated(spec, node)) throw refuse("The node has data from before the upgrade.");
   const isUp = (status.state === "Running" || status.state === "Error") && spec.power === "on";
   if (!isUp || metadata.deletionRequestedAt !== undefined || spec.trial !== undefined)
-    throw refuse(`The service must be up for this; it is ${status.state}, or something else is done to all of it.`);
+    throw refuse(`The service must be up for this; it is ${status.state}, or another change is in progress.`);
   const { succession } = spec;
   if (succession !== undefined && succession.step !== "fence")
-    throw refuse("The service's primary is changing, and somebody is named already.");
-  const isVoucher = vouchersUnder(service, old.fencedGeneration).some(({ id }) => id === node.id);
-  if (!old.answers && !isVoucher)
+    throw refuse("The service's primary is changing, and its successor is named already.");
+  const isCandidate = candidatesCountedAt(service, old.fencedGeneration).some(({ id }) => id === node.id);
+  if (!old.answers && !isCandidate)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      "The primary is silent, and this replica is none that confirms its right: it may take writes for as long as it likes.",
+      "The primary is silent and this replica does not confirm its lease, so the primary may take writes forever.",
     );
-  if (succession === undefined) return beginFailover(service, asked, node.id);
+  if (succession === undefined) return beginFailover(service, args, node.id);
   const chosen = { ...spec, succession: { ...succession, forced: node.id } };
-  return { after: { ...service, metadata: nextMetadata(metadata, asked.now), spec: chosen }, operation: undefined };
+  return { after: { ...service, metadata: nextMetadata(metadata, args.now), spec: chosen }, operation: undefined };
+}
+
+type ReplicationReport = Pick<ReadReplicationResult, "timeline" | "history" | "position">;
+
+/**
+ * Pure: the position of each node and the bytes that the chosen one lacks of it. `reports`: by node id, of the nodes
+ * that responded.
+ */
+export function nodePositions(
+  service: ManagedServiceObject,
+  chosen: string,
+  reports: ReadonlyMap<string, ReplicationReport>,
+): MessageInitShape<typeof NodePositionSchema>[] {
+  const own = reports.get(chosen);
+  return service.spec.nodes.map((node) => {
+    const role = isPrimary(service, node) ? "primary" : "replica";
+    const has = reports.get(node.id);
+    if (has === undefined) return { nodeId: node.id, role, answers: false };
+    const { timeline, history, position } = has;
+    // All data of another history are lost.
+    const ahead = positionOf(position) - (own !== undefined && history === own.history ? positionOf(own.position) : 0n);
+    return { nodeId: node.id, role, answers: true, timeline, position, lostBytes: ahead > 0n ? ahead : 0n };
+  });
 }

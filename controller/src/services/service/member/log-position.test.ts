@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBeyond, lagOf, positionOf } from "./log-position.ts";
+import { hasReplayedBeyond, lagOf, positionOf } from "./log-position.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
@@ -14,7 +14,7 @@ test.each([
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
-  ["of what it has not replayed",            "1000", "h", "900",  "h",   100n],
+  ["of all that it has not replayed",        "1000", "h", "900",  "h",   100n],
   ["of nothing, when it is ahead",           "1000", "h", "1001", "h",   0n],
   ["of everything, with another history",    "1000", "h", "5000", "old", 1000n],
   ["of a log with timelines",                "0/20", "",  "0/10", "",    16n],
@@ -27,7 +27,7 @@ test.each([
   ["one that replayed the last record",      "1001", "h",   "h", true],
   ["none that lacks it",                     "1000", "h",   "h", false],
   ["none with another history, however far", "9999", "old", "h", false],
-  ["any, by an older agent's word",          "1001", "h",   "",  true],
+  ["any, for an end without a history",      "1001", "h",   "",  true],
 ])("the end of a log is behind %s", (_what, replayedPosition, own, history, is) => {
-  expect(isBeyond({ replayedPosition, history: own }, { position: "1000", history })).toBe(is);
+  expect(hasReplayedBeyond({ replayedPosition, history: own }, { position: "1000", history })).toBe(is);
 });

@@ -5,13 +5,13 @@ import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { rememberSlots } from "./lost-slots.ts";
 
-/** By its name, and its database where that is another one. */
-const slot = (told: string) => {
-  const [name = "", database = "app"] = told.split(" of ");
+/** A slot by its name, and its database if that is another one. */
+const slot = (replication: string) => {
+  const [name = "", database = "app"] = replication.split(" of ");
   return { name, database, plugin: "pgoutput" };
 };
 
-/** Whoever is the primary tells these slots, or none yet. */
+/** The current primary reports these slots, or none yet. */
 function observed(service: ManagedServiceObject, names: readonly string[] | undefined): ObservedService {
   const replication = { role: "primary", logicalSlots: names && { slots: names.map(slot) } };
   const nodes = service.spec.nodes.map((node) => ({
@@ -19,19 +19,19 @@ function observed(service: ManagedServiceObject, names: readonly string[] | unde
     machine: undefined,
     connected: true,
     instance: { replication } as unknown as InstanceObservation,
-    isHeld: false,
+    stoppedForDrain: false,
     isCurrent: true,
     silentHost: undefined,
   }));
   return { nodes, names: "verified", isChanging: false };
 }
 
-test("slots that a primary has and the next one has not are told once each, and those that it drops are not", () => {
+test("slots that the new primary lacks are announced once each, and dropped ones are not", () => {
   let service = runningService();
   const [first] = service.spec.nodes;
   if (first === undefined) throw new Error("it has no node");
   service = { ...service, spec: { ...service.spec, nodes: [first, { ...first, id: "second" }] } };
-  const stories: [primary: string, names: string[] | undefined][] = [
+  const scenarios: [primary: string, names: string[] | undefined][] = [
     [first.id, ["a", "b", "c"]],
     [first.id, ["a", "b"]],
     ["second", undefined],
@@ -43,7 +43,7 @@ test("slots that a primary has and the next one has not are told once each, and 
     ["second", ["d of another"]],
     [first.id, []],
   ];
-  const told = stories.map(([primaryNodeId, names]) => {
+  const replication = scenarios.map(([primaryNodeId, names]) => {
     service = { ...service, status: { ...service.status, primaryNodeId } };
     const { memory, events } = rememberSlots(service, observed(service, names));
     if (memory !== undefined) service = { ...service, status: { ...service.status, slots: memory } };
@@ -53,5 +53,5 @@ test("slots that a primary has and the next one has not are told once each, and 
     );
   });
   const lost = (what: string) => [`service.slot_lost ${what} by pgoutput true`];
-  expect(told).toEqual([[], [], [], lost("a of app"), [], lost("b of app"), [], [], [], lost("d of another")]);
+  expect(replication).toEqual([[], [], [], lost("a of app"), [], lost("b of app"), [], [], [], lost("d of another")]);
 });

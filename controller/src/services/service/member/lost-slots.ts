@@ -5,8 +5,9 @@ import { serviceEvent } from "../service-events.ts";
 import { namedPrimary } from "./members.ts";
 
 /**
- * Pure: the events of slots that a primary had and the one after it has not; `memory` is what the primary has now,
- * undefined when that is nothing new. A slot that its primary loses was dropped, and that is no event.
+ * Pure: `service.slot_lost` for each logical slot of the old primary that the new one lacks. `memory` is the slots of
+ * the current primary; undefined if unchanged. A slot that disappears from an unchanged primary was dropped, which is
+ * no event.
  */
 export function rememberSlots(
   service: ManagedServiceObject,
@@ -14,13 +15,14 @@ export function rememberSlots(
 ): { readonly memory: SlotMemory | undefined; readonly events: readonly NewEvent[] } {
   const nothingNew = { memory: undefined, events: [] };
   const primary = observed.nodes.find(({ node }) => node.id === namedPrimary(service));
-  const told = primary?.instance?.replication;
-  if (primary?.isCurrent !== true || told?.role !== "primary" || told.logicalSlots === undefined) return nothingNew;
-  const slots = told.logicalSlots.slots.map(({ name, database, plugin }) => ({ name, database, plugin }));
+  const replication = primary?.instance?.replication;
+  if (primary?.isCurrent !== true || replication?.role !== "primary" || replication.logicalSlots === undefined)
+    return nothingNew;
+  const slots = replication.logicalSlots.slots.map(({ name, database, plugin }) => ({ name, database, plugin }));
   const { id: nodeId } = primary.node;
   const before = service.status.slots ?? { nodeId, slots: [] };
   const isSame = before.nodeId === nodeId && JSON.stringify(before.slots) === JSON.stringify(slots);
-  // Most services have none, and what is not written costs nothing.
+  // Most services have no slots, so nothing is written for them.
   if (isSame || (before.slots.length === 0 && slots.length === 0)) return nothingNew;
   const lost =
     before.nodeId === nodeId ? [] : before.slots.filter(({ name }) => !slots.some((slot) => slot.name === name));

@@ -12,7 +12,7 @@ if (first === undefined) throw new Error("a service has a node");
 const { joining: _, ...replica } = replicaNode({ id: "r", hostname: "db.local", zone: "local", number: 2 });
 const nodes = [first, replica];
 
-interface Look {
+interface Observation {
   readonly power?: "on" | "off";
   readonly machine?: MachineObject["status"]["state"];
   readonly engine?: "running" | "stopped" | "failed";
@@ -20,10 +20,10 @@ interface Look {
   readonly connected?: boolean;
 }
 
-function observed(primary: Look, other: Look): ObservedService {
-  const looks = nodes.map((node, index): ObservedNode => {
-    const look = index === 0 ? primary : other;
-    const { power = "on", machine = "running", engine = "running", generation = 2, connected = true } = look;
+function observed(primary: Observation, replicaState: Observation): ObservedService {
+  const members = nodes.map((node, index): ObservedNode => {
+    const observation = index === 0 ? primary : replicaState;
+    const { power = "on", machine = "running", engine = "running", generation = 2, connected = true } = observation;
     const instance = { state: engine, generation: BigInt(generation), restartCount: 0n, checks: [] };
     return {
       node,
@@ -31,21 +31,21 @@ function observed(primary: Look, other: Look): ObservedService {
       machine: { metadata: { id: node.id }, spec: { power, image: "" }, status: { state: machine, address: "a" } },
       connected,
       instance: instance as unknown as InstanceObservation,
-      isHeld: false,
+      stoppedForDrain: false,
       isCurrent: true,
       silentHost: undefined,
     } as unknown as ObservedNode;
   });
-  return { nodes: looks, names: "verified", isChanging: false };
+  return { nodes: members, names: "verified", isChanging: false };
 }
 
-/** What is done with whom, such as "stop node-1". */
-function planned(service: ManagedServiceObject, world: ObservedService): string[] {
-  const words = (step: ServiceStep): string => {
+/** Steps as texts, such as "stop node-1". */
+function planned(service: ManagedServiceObject, observedService: ObservedService): string[] {
+  const summary = (step: ServiceStep): string => {
     if (step.kind === "converge") return `${step.running ? "start" : "stop"} ${step.node.id}`;
     return step.kind === "powerMachine" ? `${step.power} ${step.node.id}` : step.kind;
   };
-  return planManagedService(service, world).map(words);
+  return planManagedService(service, observedService).map(summary);
 }
 
 const spec = { nodes, nextNodeNumber: 3, instanceGeneration: 2 };
@@ -57,7 +57,7 @@ const off = { engine: "stopped", power: "off", machine: "stopped" } as const;
 const stopped = { engine: "stopped", generation: 1 } as const;
 
 // biome-ignore format: a table, aligned so that it reads as one
-test.each<[what: string, ManagedServiceObject, primary: Look, replica: Look, steps: string[]]>([
+test.each<[what: string, ManagedServiceObject, primary: Observation, replica: Observation, steps: string[]]>([
   ["a stop begins with the primary",                     stopping, old,                        old,     ["stop node-1"]],
   ["which has ended before its machine is off",          stopping, { engine: "stopped" },      old,     ["off node-1"]],
   ["and replicas, which have all of it, come after",     stopping, off,                        old,     ["stop r"]],
@@ -66,6 +66,6 @@ test.each<[what: string, ManagedServiceObject, primary: Look, replica: Look, ste
   ["or when its machine is lost",                        starting, { ...stopped, machine: "failed", connected: false }, stopped, ["start r"]],
   ["or when its engine does not come up",                starting, { engine: "failed" },       stopped, ["start r"]],
   ["a replica that is stopped in a service that runs is started", running, { connected: false }, stopped, ["start r"]],
-])("%s", (_what, service, primary, other, steps) => {
-  expect(planned(service, observed(primary, other))).toEqual(steps);
+])("%s", (_what, service, primary, replicaState, steps) => {
+  expect(planned(service, observed(primary, replicaState))).toEqual(steps);
 });

@@ -1,13 +1,13 @@
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService, ServiceStep } from "../observed-service.ts";
 import { isPrimary, isReplicated } from "./members.ts";
-import { successorInPlace } from "./move-node.ts";
-import { hasTakenOver, yieldedAt } from "./succession.ts";
-import { nextTurn } from "./turns.ts";
+import { replacementPrimary } from "./move-node.ts";
+import { hasTakenOver, oldPrimaryLogEnd } from "./primary-change.ts";
+import { nextInRollout } from "./rolling-update.ts";
 
 /**
- * Pure: what each member is told, and when. `planNode`: what a node by itself would be told. With one member it is told just
- * that.
+ * Pure: the steps of all members, in an order that is safe for replication. `planNode`: the steps of a node regardless
+ * of the others, which are also the steps of a single node.
  */
 export function planMembers(
   service: ManagedServiceObject,
@@ -19,35 +19,35 @@ export function planMembers(
   const primary = nodes.find(({ node }) => isPrimary(service, node));
   if (succession?.step === "yield" || succession?.step === "fence") {
     const steps = nodes.filter(({ node }) => node.id === succession.from).flatMap(planNode);
-    // A primary that takes no settings has a deadline too: the hand-over goes on without its answer.
-    return [...(yieldedAt(service, observed) === undefined ? steps : []), { kind: "handOver" }];
+    // A primary that takes no settings has a deadline too: the change proceeds without its report.
+    return [...(oldPrimaryLogEnd(service, observed) === undefined ? steps : []), { kind: "changePrimary" }];
   }
-  const leads = primary !== undefined && isUp(primary, instanceGeneration);
+  const isPrimaryUp = primary !== undefined && isUp(primary, instanceGeneration);
   const steps = nodes.flatMap((member) => {
     if (member.node.leaving === true) return planLeaving(member);
     if (isPrimary(service, member.node)) return planNode(member);
     const own = planNode(member);
-    // A replica follows who takes writes; one that starts with its primary waits for it.
-    const waits = succession === undefined ? !leads && !isSetUp(member) : !hasTakenOver(service, observed);
-    const begins = service.status.state !== "Running" && member.instance?.state === "stopped";
-    const inTime =
-      waits || (begins && !leads && isComing(primary)) || !isReplicated(service.spec)
+    // A replica follows a primary that takes writes; a replica that starts together with its primary waits for it.
+    const waits = succession === undefined ? !isPrimaryUp && !isSetUp(member) : !hasTakenOver(service, observed);
+    const startsWithPrimary = service.status.state !== "Running" && member.instance?.state === "stopped";
+    const allowed =
+      waits || (startsWithPrimary && !isPrimaryUp && isComing(primary)) || !isReplicated(service.spec)
         ? own.filter(({ kind }) => kind !== "converge")
         : own;
-    return service.spec.power === "off" ? inOrder(inTime, primary) : inTime;
+    return service.spec.power === "off" ? inOrder(allowed, primary) : allowed;
   });
-  if (succession !== undefined) return [...steps, { kind: "handOver" }];
-  const turn = nextTurn(service, observed);
-  const to = turn?.kind === "switchOver" ? turn.to : successorInPlace(service, observed);
+  if (succession !== undefined) return [...steps, { kind: "changePrimary" }];
+  const step = nextInRollout(service, observed);
+  const to = step?.kind === "switchOver" ? step.to : replacementPrimary(service, observed);
   return to === undefined ? steps : [...steps, { kind: "switchOver", to }];
 }
 
 function planLeaving({ node, machine }: ObservedNode): ServiceStep[] {
-  if (machine === undefined) return [{ kind: "dropNode", node }];
+  if (machine === undefined) return [{ kind: "removeNode", node }];
   return machine.metadata.deletionRequestedAt === undefined ? [{ kind: "deleteMachine", node }] : [];
 }
 
-/** The primary stops first, so that replicas have all that it wrote. */
+/** The primary stops first, so that replicas receive all that it wrote. */
 function inOrder(steps: ServiceStep[], primary: ObservedNode | undefined): ServiceStep[] {
   const isStopping = steps.some((step) => isShutdown(step));
   return isStopping && primary?.machine?.spec.power === "on" ? steps.filter((step) => !isShutdown(step)) : steps;
@@ -58,17 +58,17 @@ function isShutdown(step: ServiceStep): boolean {
 }
 
 function isUp({ connected, isCurrent, instance }: ObservedNode, generation: number): boolean {
-  const isHeld = instance !== undefined && Number(instance.generation) >= generation;
-  return connected && isCurrent && isHeld && instance.state === "running";
+  const isUpToDate = instance !== undefined && Number(instance.generation) >= generation;
+  return connected && isCurrent && isUpToDate && instance.state === "running";
 }
 
-/** May a primary that is not up come up by itself? Replicas that start with it are no use before. */
+/** True if a primary that is down may come up by itself; replicas that start with it wait for that. */
 function isComing(primary: ObservedNode | undefined): boolean {
   const { state } = primary?.machine?.status ?? {};
   return state !== undefined && state !== "failed" && state !== "unreachable" && primary?.instance?.state !== "failed";
 }
 
-/** Does it have data that it goes on with by itself? */
+/** True if it has data to start from without a primary. */
 function isSetUp({ node, instance }: ObservedNode): boolean {
   return node.joining !== true && instance !== undefined;
 }

@@ -4,7 +4,7 @@ import { runningService } from "../../../../../test/support/controller/service-o
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
-import { rememberWarnings, warningsDueInMs } from "./member-warnings.ts";
+import { rememberWarnings, warningsRecheckInMs } from "./member-warnings.ts";
 import { replicaNode } from "./new-replica.ts";
 
 const [first] = runningService().spec.nodes;
@@ -12,21 +12,21 @@ if (first === undefined) throw new Error("a service has a node");
 const { joining: _, ...replica } = replicaNode({ id: "r", hostname: "db.local", zone: "local", number: 2 });
 const members = { nodes: [first, replica], nextNodeNumber: 3 };
 
-type Look = "well" | "cutOff" | "silent";
+type Observation = "well" | "cutOff" | "silent";
 
-function observed(service: ManagedServiceObject, look: Look): ObservedService {
+function observed(service: ManagedServiceObject, observation: Observation): ObservedService {
   const nodes = service.spec.nodes.map((node): ObservedNode => {
     const isReplica = node.id !== service.status.primaryNodeId;
-    const isWell = !isReplica || look === "well";
-    const checks = [{ name: "replication", status: isWell ? "healthy" : "unhealthy", reason: "" }];
-    const replication = { state: isWell ? "streaming" : "disconnected" };
+    const isHealthy = !isReplica || observation === "well";
+    const checks = [{ name: "replication", status: isHealthy ? "healthy" : "unhealthy", reason: "" }];
+    const replication = { state: isHealthy ? "streaming" : "disconnected" };
     return {
       node,
       ...(isReplica && { isReplica }),
       machine: { metadata: { id: node.id }, status: { state: "running" } } as MachineObject,
-      connected: !isReplica || look !== "silent",
+      connected: !isReplica || observation !== "silent",
       instance: { state: "running", checks, ...(isReplica && { replication }) } as unknown as InstanceObservation,
-      isHeld: false,
+      stoppedForDrain: false,
       isCurrent: true,
       silentHost: undefined,
     };
@@ -34,13 +34,16 @@ function observed(service: ManagedServiceObject, look: Look): ObservedService {
   return { nodes, names: "verified", isChanging: false };
 }
 
-/** What is told by looks at the replica, each so many seconds after the first. */
-function told(spec: Partial<ManagedServiceObject["spec"]>, ...looks: readonly (readonly [number, Look])[]) {
+/** Events of observations of the replica, at seconds since the first. */
+function reported(
+  spec: Partial<ManagedServiceObject["spec"]>,
+  ...observations: readonly (readonly [number, Observation])[]
+) {
   const running = { id: first?.id ?? "", status: "Running", address: "a", publicAddress: "a" } as const;
   let service = runningService({}, spec, { nodes: [running, { ...running, id: replica.id }] });
   const events: string[] = [];
-  for (const [afterS, look] of looks) {
-    const { memory, events: now } = rememberWarnings(service, observed(service, look), afterS * 1_000);
+  for (const [afterS, observation] of observations) {
+    const { memory, events: now } = rememberWarnings(service, observed(service, observation), afterS * 1_000);
     service = { ...service, status: { ...service.status, warnings: memory } };
     for (const { type, data } of now) events.push(`${afterS} ${type} ${String(data["node_id"] ?? data["missing"])}`);
   }
@@ -48,18 +51,18 @@ function told(spec: Partial<ManagedServiceObject["spec"]>, ...looks: readonly (r
 }
 
 test.each(["cutOff", "silent"] as const)(
-  "a replica that is %s is told once when it lasts, and again the next time",
-  (look) => {
+  "a replica that is %s is announced once when it lasts, and again the next time",
+  (observation) => {
     const both = (at: number) => [`${at} node.unhealthy r`, `${at} service.replication_degraded db-2.local`];
-    const { events } = told(
+    const { events } = reported(
       members,
-      [0, look],
-      [9, look],
-      [10, look],
-      [60, look],
+      [0, observation],
+      [9, observation],
+      [10, observation],
+      [60, observation],
       [61, "well"],
-      [62, look],
-      [72, look],
+      [62, observation],
+      [72, observation],
     );
     expect(events).toEqual([...both(10), ...both(72)]);
   },
@@ -92,12 +95,12 @@ test.each([
       [10, "silent"],
     ],
   ],
-] as const)("nothing is told %s", (_what, spec, looks) => {
-  expect(told(spec, ...looks).events).toEqual([]);
+] as const)("nothing is announced %s", (_what, spec, observations) => {
+  expect(reported(spec, ...observations).events).toEqual([]);
 });
 
-test("the service is looked at again when it is time to tell", () => {
-  expect(warningsDueInMs(told(members, [0, "silent"], [4, "silent"]).service, 4_000)).toBe(6_000);
-  expect(warningsDueInMs(told(members, [0, "silent"], [10, "silent"]).service, 10_000)).toBeNull();
-  expect(warningsDueInMs(told(members, [0, "well"]).service, 0)).toBeNull();
+test("the service is checked again when the announcement is due", () => {
+  expect(warningsRecheckInMs(reported(members, [0, "silent"], [4, "silent"]).service, 4_000)).toBe(6_000);
+  expect(warningsRecheckInMs(reported(members, [0, "silent"], [10, "silent"]).service, 10_000)).toBeNull();
+  expect(warningsRecheckInMs(reported(members, [0, "well"]).service, 0)).toBeNull();
 });

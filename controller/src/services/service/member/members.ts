@@ -1,55 +1,74 @@
 import { engineFormOf } from "../../engine/engine-forms.ts";
 import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec } from "../managed-service.ts";
 
-/** A service has at most so many. */
-export const mostNodes = 5;
+/*
+ * Members of a service: one primary, and replicas that follow it.
+ *
+ * The primary takes writes under a lease of a few seconds that controllers grant, or its voters confirm while no
+ * controller answers. A replica becomes a failover candidate, and thereby a voter, once both ends confirm that it
+ * follows (`proven-replicas.ts`, `update-members.ts`). `failure-detector.ts` and `suspicion.ts` detect a silent
+ * primary, `automatic-failover.ts` starts its failover, and `fence-verdict.ts` names a successor once the old primary
+ * has certainly ended. A switchover starts at `change-nodes.ts` or `switch-over.ts`. Both are primary changes:
+ * `primary-change-plan.ts` decides their steps and `change-primary.ts` performs them. `rolling-update.ts` restarts
+ * members one after another.
+ */
+
+/** Limit of nodes for a service. */
+export const maxNodes = 5;
 
 type Members = Pick<ManagedServiceObject, "spec" | "status">;
 
-/** Has it, or had it, more than one member? Others behave as if there were no replication at all. */
+/** True if the service has, or ever had, several members. Others are handled as if there were no replication. */
 export function isReplicated({ nextNodeNumber }: Pick<ManagedServiceSpec, "nextNodeNumber">): boolean {
   return nextNodeNumber !== undefined;
 }
 
-/** Pure: what a member is to be. While nobody is the primary, whoever was it still counts as it. */
+/** Pure: true for the current or, while no node is the primary, the last primary. */
 export function isPrimary({ status }: Pick<ManagedServiceObject, "status">, node: Pick<NodeSpec, "id">): boolean {
   return status.primaryNodeId === node.id;
 }
 
+/** Number of a member, 1 for the first. */
 export function numberOf(node: NodeSpec): number {
   return node.number ?? 1;
 }
 
-/** Pure: the number of the next member. None is used again. */
+/** Pure: the number of the next member. Numbers are never reused. */
 export function nextNumberOf({ nodes, nextNodeNumber }: Pick<ManagedServiceSpec, "nodes" | "nextNodeNumber">): number {
   return nextNodeNumber ?? Math.max(...nodes.map(numberOf)) + 1;
 }
 
-/** Pure: does the node have its data, and stay? */
+/** Pure: true if the node has its data and is not being removed. */
 export function isStaying({ joining, leaving }: Pick<NodeSpec, "joining" | "leaving">): boolean {
   return joining !== true && leaving !== true;
 }
 
-/** Pure: the replicas that have their data and stay. */
+/** Pure: the replicas that have their data and are not being removed. */
 export function standbysOf(service: Members): NodeSpec[] {
   return service.spec.nodes.filter((node) => !isPrimary(service, node) && isStaying(node));
 }
 
-/** Does its primary take writes only while it has the right to, where its agent knows of rights? `known`: how far that does. */
+/**
+ * True if the primary takes writes only under a lease. `leaseProtocol`: version of the lease protocol that its agent
+ * supports.
+ */
 export function hasRights(
   { spec }: Pick<ManagedServiceObject, "spec">,
-  known: number = Number.POSITIVE_INFINITY,
+  leaseProtocol: number = Number.POSITIVE_INFINITY,
 ): boolean {
   const needed = engineFormOf(spec.databaseType).replicas?.confirmRights;
-  return needed !== undefined && known >= needed;
+  return needed !== undefined && leaseProtocol >= needed;
 }
 
-/** Pure: the members that a primary of now would be followed by without its consent. */
-export function vouchersOf(service: Members): NodeSpec[] {
-  return standbysOf(service).filter(({ vouches }) => vouches !== undefined);
+/**
+ * Pure: the replicas that may become the primary after a failover. The primary's agent counts them as voters: they
+ * confirm its lease while no controller is reachable.
+ */
+export function failoverCandidatesOf(service: Members): NodeSpec[] {
+  return standbysOf(service).filter(({ failoverCandidate }) => failoverCandidate !== undefined);
 }
 
-/** Pure: the node that takes writes, as agents are told; empty while there is none. */
+/** Pure: id of the node that agents accept as the primary; empty while there is none. */
 export function namedPrimary({ spec, status }: Members): string {
   const { step } = spec.succession ?? {};
   return step === "fence" || step === "yield" || step === "recall" ? "" : status.primaryNodeId;

@@ -7,50 +7,53 @@ import { beginOperation } from "../service-verbs.ts";
 import { isPrimary, isReplicated, isStaying, nextNumberOf } from "./members.ts";
 import { replicaNode } from "./new-replica.ts";
 import { follows } from "./proven-replicas.ts";
-import { awaitsTurn } from "./turns.ts";
+import { awaitsRollout } from "./rolling-update.ts";
 
-/** Pure: the node whose place another is to take now, replicas first; undefined while there is none, or something else is done. */
+/**
+ * Pure: the next node to replace because its host is drained or lost, replicas first. Undefined if there is none, or
+ * while the service changes otherwise.
+ */
 export function nodeToMove(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
   const { metadata, spec, status } = service;
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return undefined;
   if (status.operationId !== null || spec.succession !== undefined || spec.trial !== undefined) return undefined;
   if (spec.nodes.length === 1 || !isReplicated(spec)) return undefined;
-  const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsTurn(spec, node);
+  const isChanging = (node: NodeSpec) => !isStaying(node) || node.replaces !== undefined || awaitsRollout(spec, node);
   if (spec.nodes.some(isChanging)) return undefined;
   const leaving = nodes.filter(({ mustMove }) => mustMove === true).map(({ node }) => node);
   return leaving.find((node) => !isPrimary(service, node)) ?? leaving[0];
 }
 
-/** Pure: the service with one member more, which takes the node's place as soon as it follows. */
+/** Pure: the service with a new member that replaces the node once it follows. */
 export function beginMove(
   service: ManagedServiceObject,
   node: NodeSpec,
-  asked: { readonly nodeId: string; readonly operationId: string; readonly now: number },
+  args: { readonly nodeId: string; readonly operationId: string; readonly now: number },
 ): { after: ManagedServiceObject; operation: OperationObject } {
   const { spec } = service;
   const number = nextNumberOf(spec);
-  const next = replicaNode({ id: asked.nodeId, hostname: spec.hostname, zone: node.zone, number });
+  const next = replicaNode({ id: args.nodeId, hostname: spec.hostname, zone: node.zone, number });
   const nodes = [...spec.nodes, { ...next, replaces: { nodeId: node.id } }];
   const change = { nodes, nextNodeNumber: number + 1 };
-  const { after, operation } = beginOperation(service, "move_node", change, asked.operationId, asked.now);
+  const { after, operation } = beginOperation(service, "move_node", change, args.operationId, args.now);
   const work = { nodeId: next.id, from: node.id };
   return { after, operation: { ...operation, spec: { ...operation.spec, work } } };
 }
 
-/** Pure: the member that the primary is to give way to, because it takes its place; undefined while none is ready. */
-export function successorInPlace(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
+/** Pure: the replacement of the primary that is ready for a switchover; undefined if there is none. */
+export function replacementPrimary(service: ManagedServiceObject, { nodes }: ObservedService): NodeSpec | undefined {
   if (service.spec.succession !== undefined || service.status.state !== "Running") return undefined;
   return service.spec.nodes.find(
     (node) =>
       isStaying(node) &&
       node.replaces?.nodeId === service.status.primaryNodeId &&
-      node.replaces.asked !== true &&
-      isThere(nodes.find((seen) => seen.node.id === node.id)),
+      node.replaces.switchoverRequested !== true &&
+      isFollowing(nodes.find((seen) => seen.node.id === node.id)),
   );
 }
 
-/** Pure: the service without the members whose place is taken, once nothing depends on them. */
-export function withMoved(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
+/** Pure: the service with replaced members marked for removal, once nothing depends on them. */
+export function withCompletedMoves(service: ManagedServiceObject, { nodes }: ObservedService): ManagedServiceObject {
   const { spec } = service;
   if (spec.succession !== undefined || spec.nodes.every(({ replaces }) => replaces === undefined)) return service;
   let generation = spec.instanceGeneration;
@@ -60,7 +63,7 @@ export function withMoved(service: ManagedServiceObject, { nodes }: ObservedServ
     if (node.replaces === undefined) continue;
     if (old === undefined) after = after.map((each) => (each.id === node.id ? withoutReplacing(each) : each));
     if (old === undefined || old.leaving === true || isPrimary(service, old)) continue;
-    const isTaken = isPrimary(service, node) || isThere(nodes.find((seen) => seen.node.id === node.id));
+    const isTaken = isPrimary(service, node) || isFollowing(nodes.find((seen) => seen.node.id === node.id));
     if (!isStaying(node) || !isTaken) continue;
     after = after.map((each) => (each.id === old.id ? { ...each, leaving: true as const } : each));
     generation += 1;
@@ -70,11 +73,11 @@ export function withMoved(service: ManagedServiceObject, { nodes }: ObservedServ
     : { ...service, spec: { ...spec, nodes: after, instanceGeneration: generation } };
 }
 
-function isThere(seen: ObservedNode | undefined): boolean {
+function isFollowing(seen: ObservedNode | undefined): boolean {
   return seen !== undefined && follows(seen);
 }
 
-/** Pure: why the node is better left where it is; undefined while its place may be taken. */
+/** Pure: the reason why the node should stay on its host; undefined while its replacement may complete. */
 export function moveFault(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
@@ -88,14 +91,18 @@ export function moveFault(
   if (next?.replaces === undefined) return undefined;
   const machine = nodes.find(({ node }) => node.id === nodeId)?.machine;
   if (machine?.status.state === "failed") return { code: "machine_failed", message: machine.status.reason };
-  if (next.replaces.asked === true && succession === undefined && next.replaces.nodeId === service.status.primaryNodeId)
+  if (
+    next.replaces.switchoverRequested === true &&
+    succession === undefined &&
+    next.replaces.nodeId === service.status.primaryNodeId
+  )
     return { code: "switchover_failed", message: "The primary did not give way to the new node in time." };
   const { deadline, step } = operation.status;
   if (deadline === null || now < deadline) return undefined;
   return { code: "stuck", message: `Nothing moved for ${stuckAfterMs / 60_000} minutes; it was at ${step}.` };
 }
 
-/** Pure: the new member goes again, unless it has become the primary. */
+/** Pure: removes the new member, unless it has become the primary. */
 export function rollBackMove(
   service: ManagedServiceObject,
   operation: OperationObject,

@@ -6,20 +6,23 @@ import { engineFormOf } from "../../engine/engine-forms.ts";
 import { type ManagedServiceObject, managedServiceKind, type NodeSpec } from "../managed-service.ts";
 import { nodeHostnameOf } from "../service-names.ts";
 
-/** Throws NOT_SUPPORTED for an engine whose services have one node. */
+/** Throws NOT_SUPPORTED for an engine whose services have a single node. */
 export function requireReplicas(databaseType: string): void {
   if (engineFormOf(databaseType).replicas !== undefined) return;
   throw new HoldfastError("NOT_SUPPORTED", `A service of ${databaseType} cannot have replicas yet.`);
 }
 
-/** The service with what its replicas sign in with, made with the first of them; it leaves the store only to its machines. */
+/**
+ * The service with the password that replicas authenticate with, generated with the first of them. Only machines of the
+ * service receive it.
+ */
 export function withReplicationSecret(
   service: ManagedServiceObject,
   sealer: Pick<Sealer, "seal">,
 ): ManagedServiceObject {
   const { metadata, spec } = service;
-  const isWanted = spec.nodes.length > 1 && engineFormOf(spec.databaseType).replicas?.haveSecret === true;
-  if (!isWanted || spec.replicationSecret !== undefined) return service;
+  const isNeeded = spec.nodes.length > 1 && engineFormOf(spec.databaseType).replicas?.haveSecret === true;
+  if (!isNeeded || spec.replicationSecret !== undefined) return service;
   const secret = randomBytes(32).toString("hex");
   return {
     ...service,
@@ -27,13 +30,13 @@ export function withReplicationSecret(
   };
 }
 
-/** Empty where certificates are enough. */
+/** Empty for engines that authenticate replicas by certificate. */
 export function replicationSecretOf({ metadata, spec }: ManagedServiceObject, sealer: Pick<Sealer, "open">): string {
   if (spec.replicationSecret === undefined) return "";
   return sealer.open(spec.replicationSecret, keyOf(managedServiceKind, metadata.id));
 }
 
-/** Pure: a member that has yet to copy the primary's data. `hostname` is the service's. */
+/** Pure: a new member that has no data yet. `hostname` is the service's. */
 export function replicaNode(args: {
   readonly id: string;
   readonly hostname: string;

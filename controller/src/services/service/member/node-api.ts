@@ -20,7 +20,7 @@ import { refuseWhileBusy } from "../service-verbs.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { withReplicationSecret } from "./new-replica.ts";
 import { addNode, failOver, type NodeChange, removeNode } from "./change-nodes.ts";
-import { requireReady } from "./failover-readiness.ts";
+import { requireReadyForSwitchover } from "./failover-readiness.ts";
 import { replicationStatus } from "./replication-status.ts";
 
 export interface NodeApiDeps {
@@ -36,35 +36,35 @@ export interface NodeApiDeps {
   readonly newId: () => string;
 }
 
-/** The RPCs of a service's nodes. */
+/** RPCs of a service's nodes. */
 export function createNodeApi(deps: NodeApiDeps): ServedService {
   const { access, services, operations, catalog, clock } = deps;
 
-  /** A change of a Running service that nothing else is done to, answered with what `answer` makes of it. */
+  /** Changes a Running service without an operation in progress, and returns the message that `response` builds. */
   function change<A>(
     { serviceId, action }: { readonly serviceId: string; readonly action: string },
     call: Call,
     design: (service: ManagedServiceObject, unit: UnitOfWork) => NodeChange | Promise<NodeChange>,
-    answer: (made: NodeChange) => A & object,
+    response: (designed: NodeChange) => A & object,
   ): Promise<A> {
     return retryConflict(call.signal, async () => {
       const service = access.requireRunning(serviceId, call);
       refuseWhileBusy(service.object, (await access.inProgress(service.object, call.signal))?.object);
       const unit = deps.begin();
-      const made = await design(service.object, unit);
-      unit.create(operationKind, made.operation);
-      unit.update(managedServiceKind, service, made.after);
+      const designed = await design(service.object, unit);
+      unit.create(operationKind, designed.operation);
+      unit.update(managedServiceKind, service, designed.after);
       unit.audit(auditOf(call, `node.${action}`, "managed-service", serviceId));
-      const message = answer(made);
+      const message = response(designed);
       unit.answer(call, message as never);
       await commitAndSee(call, unit, [services, operations]);
       return message;
     });
   }
 
-  const asked = () => ({ operationId: deps.newId(), now: clock.now() });
+  const operationArgs = () => ({ operationId: deps.newId(), now: clock.now() });
 
-  async function shown(service: Stored<ManagedServiceObject>, node: NodeSpec, call: Call) {
+  async function nodeResponse(service: Stored<ManagedServiceObject>, node: NodeSpec, call: Call) {
     return nodeMessage(service.object, node, (await access.inProgress(service.object, call.signal))?.object);
   }
 
@@ -77,9 +77,9 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         async (service, unit) => {
           if (role !== NodeRole.REPLICA)
             throw invalid({ field: "role", code: "not_replica", detail: "must be replica" });
-          const made = addNode(service, { ...asked(), nodeId: deps.newId(), zone });
+          const designed = addNode(service, { ...operationArgs(), nodeId: deps.newId(), zone });
           await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb: service.spec.storageSizeGb });
-          return { ...made, after: withReplicationSecret(made.after, deps.sealer) };
+          return { ...designed, after: withReplicationSecret(designed.after, deps.sealer) };
         },
         ({ after, node, operation }) => nodeMessage(after, node, operation),
       );
@@ -87,18 +87,18 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
 
     getNode: ({ serviceId, nodeId }, call) => {
       const service = access.require(serviceId, call);
-      return shown(service, requireNode(service.object, nodeId), call);
+      return nodeResponse(service, requireNode(service.object, nodeId), call);
     },
 
     removeNode: async ({ serviceId, nodeId }, call) => {
       const service = access.require(serviceId, call);
       const node = requireNode(service.object, nodeId);
-      if (node.leaving === true) return shown(service, node, call);
+      if (node.leaving === true) return nodeResponse(service, node, call);
       return change(
         { serviceId, action: "remove" },
         call,
-        (object) => removeNode(object, requireNode(object, nodeId), asked()),
-        ({ after, node: gone, operation }) => nodeMessage(after, gone, operation),
+        (object) => removeNode(object, requireNode(object, nodeId), operationArgs()),
+        ({ after, node: removed, operation }) => nodeMessage(after, removed, operation),
       );
     },
 
@@ -114,9 +114,9 @@ export function createNodeApi(deps: NodeApiDeps): ServedService {
         { serviceId, action: "failover" },
         call,
         async (service) => {
-          const made = failOver(service, requireNode(service, nodeId), asked());
-          await requireReady(service, nodeId, deps, call.signal);
-          return made;
+          const designed = failOver(service, requireNode(service, nodeId), operationArgs());
+          await requireReadyForSwitchover(service, nodeId, deps, call.signal);
+          return designed;
         },
         ({ operation }) => operationMessage(operation),
       );

@@ -2,68 +2,76 @@ import type { ReadReplicationResult } from "@holdfast/proto/holdfast/agent/v1/ta
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedNode, ObservedService } from "../observed-service.ts";
-import { askReplication } from "./ask-replication.ts";
+import { tryReadReplication } from "./read-replication.ts";
 import { isPrimary, numberOf, standbysOf } from "./members.ts";
-import type { Pulse } from "./pulse.ts";
-import { deafAfterMs, fencedGenerationOf, isSuspect } from "./suspicion.ts";
+import type { FailureDetector } from "./pulse.ts";
+import { replicationSilentAfterMs, fencedGenerationOf, isSuspect } from "./suspicion.ts";
 
-type Told = Pick<ReadReplicationResult, "role" | "streaming" | "silentMs" | "history" | "peers">;
+type ReplicationReport = Pick<ReadReplicationResult, "role" | "streaming" | "silentMs" | "history" | "peers">;
 
-/** A replica that does not follow for longer keeps nobody waiting. */
-export const awayAfterMs = 30_000;
+/** Time without following after which a replica is not waited for. */
+export const disconnectedAfterMs = 30_000;
 
-/** Where each of these is still to be proven is asked again after so long. */
-export const provenAgainMs = 2_000;
+/** Interval of queries while a replica is to be proven. */
+export const proofIntervalMs = 2_000;
 
 /**
- * The replicas without a vote that follow by what they told last, proven or not. A replica that stood still tells of what was before
- * that, so both ends are asked now: the primary has to know it as one that receives.
+ * Marks the replicas that may become failover candidates and provably follow. A replica that was paused reports its
+ * state from before the pause, so primary and replica are both queried now: the primary must list the replica as one
+ * that receives.
  */
 export async function withProvenReplicas(
   service: ManagedServiceObject,
   observed: ObservedService,
-  deps: { readonly fleet: Pick<Fleet, "run">; readonly pulse: Pick<Pulse, "heard"> },
+  deps: { readonly fleet: Pick<Fleet, "run">; readonly pulse: Pick<FailureDetector, "leaseReport"> },
   signal: AbortSignal,
 ): Promise<ObservedService> {
-  const candidates = votersToBe(service, observed);
+  const candidates = nextVoters(service, observed);
   const { primaryNodeId } = service.status;
-  // A suspect primary is not waited for.
-  const heard = candidates.length === 0 ? undefined : deps.pulse.heard(primaryNodeId);
-  if (heard === undefined || isSuspect(heard)) return observed;
+  // A query of a suspect primary would only take time.
+  const leaseReport = candidates.length === 0 ? undefined : deps.pulse.leaseReport(primaryNodeId);
+  if (leaseReport === undefined || isSuspect(leaseReport)) return observed;
   const ids = [primaryNodeId, ...candidates.map(({ node }) => node.id)];
-  const answers = await Promise.all(ids.map((id) => askReplication(service, id, deps, signal)));
-  const told = new Map(ids.map((id, index) => [id, answers[index]]));
+  const answers = await Promise.all(ids.map((id) => tryReadReplication(service, id, deps, signal)));
+  const responses = new Map(ids.map((id, index) => [id, answers[index]]));
   const nodes = observed.nodes.map((each) =>
-    candidates.includes(each) && isProven(each.node, told.get(primaryNodeId), told.get(each.node.id))
+    candidates.includes(each) && isProven(each.node, responses.get(primaryNodeId), responses.get(each.node.id))
       ? { ...each, isProven: true as const }
       : each,
   );
   return { ...observed, nodes };
 }
 
-/** Pure: the replicas that have no vote, and would have one if they are proven to follow. */
-export function votersToBe(service: ManagedServiceObject, observed: ObservedService): ObservedNode[] {
-  if (!votesChange(service, observed)) return [];
-  const ids = standbysOf(service).flatMap(({ id, vouches }) => (vouches === undefined ? [id] : []));
+/** Pure: the replicas that become failover candidates once they are proven to follow. */
+export function nextVoters(service: ManagedServiceObject, observed: ObservedService): ObservedNode[] {
+  if (!canChangeVoters(service, observed)) return [];
+  const ids = standbysOf(service).flatMap(({ id, failoverCandidate }) => (failoverCandidate === undefined ? [id] : []));
   return observed.nodes.filter((each) => ids.includes(each.node.id) && follows(each));
 }
 
-/** Pure: may replicas get and lose votes now? Its primary is there to hear of it, and ends with its right. None does while an image is tried. */
-export function votesChange(service: ManagedServiceObject, observed: ObservedService): boolean {
+/**
+ * Pure: true if replicas may gain and lose failover candidacy: the primary is connected and ends with its lease, and
+ * neither a primary change nor a canary is in progress.
+ */
+export function canChangeVoters(service: ManagedServiceObject, observed: ObservedService): boolean {
   const primary = observed.nodes.find(({ node }) => isPrimary(service, node));
   const isThere = primary?.connected === true && fencedGenerationOf(primary.instance) > 0;
   return service.spec.succession === undefined && service.spec.trial === undefined && isThere;
 }
 
-/** Pure: does the replica receive what its primary writes, by what both said just now? */
-export function isProven(node: NodeSpec, primary: Told | undefined, own: Told | undefined): boolean {
+/** Pure: true if the replica receives what its primary writes, by the current reports of both. */
+export function isProven(
+  node: NodeSpec,
+  primary: ReplicationReport | undefined,
+  own: ReplicationReport | undefined,
+): boolean {
   if (primary?.role !== "primary" || own?.role !== "replica") return false;
   const peer = primary.peers.find(({ number }) => number === numberOf(node));
-  const hears = own.streaming && Number(own.silentMs) < deafAfterMs;
-  return hears && peer?.state === "streaming" && own.history === primary.history;
+  const isReceiving = own.streaming && Number(own.silentMs) < replicationSilentAfterMs;
+  return isReceiving && peer?.state === "streaming" && own.history === primary.history;
 }
 
-/** Does the replica receive what its primary writes, by what its agent told last? */
+/** True if the replica receives what its primary writes, by its agent's last report. */
 export function follows({ connected, isCurrent, instance }: ObservedNode): boolean {
   const state = instance?.replication?.state;
   return connected && isCurrent && instance?.state === "running" && (state === "streaming" || state === "catchup");

@@ -12,12 +12,12 @@ import { NotAsked } from "#fleet/not-asked.ts";
 import { replicationStatus } from "./replication-status.ts";
 
 let installation: TestInstallation;
-let one: TestController;
+let target: TestController;
 let two: TestController;
 
 beforeAll(async () => {
   installation = await newInstallation();
-  one = await startController(installation, "c-1");
+  target = await startController(installation, "c-1");
   two = await startController(installation, "c-2");
 });
 afterAll(() => installation?.close());
@@ -25,11 +25,11 @@ afterAll(() => installation?.close());
 async function connected(controller: TestController, machineId: string): Promise<TestSession> {
   const session = openSession(controller.dial(await controller.newAgent(machineId)), helloOf(machineId));
   await session.expect("welcome");
-  await expect.poll(() => [one, two].every(({ fleet }) => fleet.session(machineId) !== undefined)).toBe(true);
+  await expect.poll(() => [target, two].every(({ fleet }) => fleet.session(machineId) !== undefined)).toBe(true);
   return session;
 }
 
-/** Of a primary on this machine, as this controller tells. */
+/** Status of a primary on this machine, by this controller. */
 function statusAt({ fleet }: TestController, machineId: string) {
   const node = { id: machineId, role: "primary", hostname: "db-1.local", zone: "local" } as const;
   const service = runningService({}, { nodes: [node] }, { primaryNodeId: machineId });
@@ -39,17 +39,17 @@ function statusAt({ fleet }: TestController, machineId: string) {
 const answered = new WeakMap<TestSession, Set<string>>();
 
 async function answer(session: TestSession): Promise<void> {
-  const known = answered.get(session) ?? new Set();
-  answered.set(session, known);
-  const { id } = await session.expect("task", ({ id: next }) => !known.has(next));
-  known.add(id);
+  const expected = answered.get(session) ?? new Set();
+  answered.set(session, expected);
+  const { id } = await session.expect("task", ({ id: next }) => !expected.has(next));
+  expected.add(id);
   const value = { role: "primary", position: "0/1", timeline: 1 };
   session.say({ case: "taskResult", value: { taskId: id, output: { case: "readReplication", value } } });
 }
 
-test("a node is asked at whichever controller its stream is", async () => {
-  const session = await connected(one, "asked");
-  for (const controller of [one, two]) {
+test("a node is queried through the controller of its stream", async () => {
+  const session = await connected(target, "asked");
+  for (const controller of [target, two]) {
     const status = statusAt(controller, "asked");
     await answer(session);
     expect(await status).toMatchObject({ connected: true, position: "0/1" });
@@ -58,16 +58,16 @@ test("a node is asked at whichever controller its stream is", async () => {
 });
 
 test("a node that does not answer, or has no stream, is not connected", async () => {
-  const session = await connected(one, "mute");
-  const told = await Promise.all([statusAt(one, "mute"), statusAt(two, "mute"), statusAt(one, "away")]);
-  for (const status of told) expect(status).toMatchObject({ connected: false });
+  const session = await connected(target, "mute");
+  const reported = await Promise.all([statusAt(target, "mute"), statusAt(two, "mute"), statusAt(target, "away")]);
+  for (const status of reported) expect(status).toMatchObject({ connected: false });
   session.close();
 });
 
-test("a node that could not be asked is told to be nothing", async () => {
+test("the status of an unreachable node is an error, not a guess", async () => {
   const unheard = await startController(installation, "c-unheard", { advertise: "127.0.0.1:1" });
   const session = await connected(unheard, "unheard");
-  await expect(statusAt(one, "unheard")).rejects.toThrow("did not answer");
+  await expect(statusAt(target, "unheard")).rejects.toThrow("did not answer");
   const status = statusAt(unheard, "unheard");
   await answer(session);
   expect(await status).toMatchObject({ connected: true });

@@ -6,13 +6,13 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { roleOf } from "../managed-service-message.ts";
-import { replicationOf } from "./ask-replication.ts";
+import { readReplication } from "./read-replication.ts";
 import { lagOf } from "./log-position.ts";
 import { isPrimary, numberOf } from "./members.ts";
 
 /**
- * Asks both ends now; each tells what it knows of a silent other one. Throws MACHINE_UNREACHABLE when one of them could
- * not be asked.
+ * Queries both ends now; each end reports what it knows of a silent other one. Throws MACHINE_UNREACHABLE if one of
+ * them could not be queried.
  */
 export async function replicationStatus(
   service: ManagedServiceObject,
@@ -22,8 +22,8 @@ export async function replicationStatus(
 ): Promise<ReplicationStatus> {
   const { primaryNodeId } = service.status;
   const [primary, own] = await Promise.all([
-    replicationOf(service, primaryNodeId, { fleet }, signal),
-    isPrimary(service, node) ? undefined : replicationOf(service, node.id, { fleet }, signal),
+    readReplication(service, primaryNodeId, { fleet }, signal),
+    isPrimary(service, node) ? undefined : readReplication(service, node.id, { fleet }, signal),
   ]);
   const peer = primary?.peers.find(({ number }) => number === numberOf(node));
   const common = { nodeId: node.id, role: roleOf(service, node), measuredAt: timestampFromMs(clock.now()) };
@@ -47,7 +47,7 @@ function ofPrimary(primary: ReadReplicationResult | undefined): Part {
   return { lagBytes: 0n, lagSeconds: 0, connected: true, position, ...(timeline > 0 && { timeline }) };
 }
 
-/** Who has all of it lacks nothing, however long ago the last commit was. */
+/** A fully caught-up replica has no lag in bytes or seconds, even if the last commit is old. */
 function ofReplica(
   primary: ReadReplicationResult | undefined,
   own: ReadReplicationResult | undefined,
@@ -57,7 +57,7 @@ function ofReplica(
   if (!position) return {};
   const timeline = own === undefined || own.timeline === 0 ? {} : { timeline: own.timeline };
   if (primary === undefined) return { position, ...timeline };
-  // The primary counts its peers' positions in its own history.
+  // The primary reports the positions of its peers in its own history.
   const lagBytes = lagOf(primary, { replayedPosition: position, history: own?.history || primary.history });
   const age = own?.replayAgeSeconds;
   const lagSeconds = lagBytes === 0n ? 0 : age;
@@ -68,16 +68,17 @@ function stateOf(
   node: NodeSpec,
   own: ReadReplicationResult | undefined,
   peer: ReplicationPeer | undefined,
-  told: string,
+  reportedState: string,
 ): SyncState {
-  if (node.joining === true || told === "copying" || told === "starting") return SyncState.STARTING;
+  if (node.joining === true || reportedState === "copying" || reportedState === "starting") return SyncState.STARTING;
   if (peer === undefined) return own?.streaming === true ? SyncState.STREAMING : SyncState.DISCONNECTED;
-  // A silent replica may be hanging: the primary's word is that of its kernel.
+  // A replica that does not answer may hang while its kernel still acknowledges data, so the primary's report is not
+  // enough.
   if (own?.streaming !== true) return SyncState.DISCONNECTED;
   return peer.state === "streaming" ? SyncState.STREAMING : SyncState.CATCHUP;
 }
 
-/** Since when its health has been telling that it is not connected. */
+/** Time since which a health check reports that it is not connected. */
 function checkedSince({ status }: ManagedServiceObject, { id }: NodeSpec): Timestamp | undefined {
   const check = status.health.checks.find(({ nodeId, status: level }) => nodeId === id && level !== "healthy");
   return check && timestampFromMs(check.since);

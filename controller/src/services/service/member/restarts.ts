@@ -2,19 +2,22 @@ import type { ManagedServiceObject, ManagedServiceSpec, NodeSpec, Restarts } fro
 
 type Counted = Pick<ManagedServiceSpec, "nodes" | "restartCount">;
 
-/** Pure: the restarts of one node; those of a service that never restarted with several nodes are the service's. */
+/** Pure: restarts of one node; without a record of its own, the service's. */
 export function restartsOf({ nodes, restartCount }: Counted, { id }: Pick<NodeSpec, "id">): Restarts {
   const own = nodes.find((node) => node.id === id)?.restarts;
   return own ?? { told: restartCount, wanted: restartCount };
 }
 
-/** Does it wait for its turn? */
+/** True if a requested restart is not in its agent's settings yet. */
 export function isBehind(spec: Counted, node: Pick<NodeSpec, "id">): boolean {
   const { told, wanted } = restartsOf(spec, node);
   return told < wanted;
 }
 
-/** Pure: one more restart is asked for. The nodes of a service that runs with several wait for their turns. */
+/**
+ * Pure: one more requested restart. In a running service with several nodes, each waits for its part of a rolling
+ * update.
+ */
 export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" | "status">): Counted {
   const restartCount = spec.restartCount + 1;
   const isRolling = status.state === "Running" && spec.nodes.length > 1;
@@ -26,14 +29,14 @@ export function withRestart({ spec, status }: Pick<ManagedServiceObject, "spec" 
   return { restartCount, nodes };
 }
 
-/** Pure: a node whose engine starts with all restarts that were ever asked for. */
+/** Pure: the node whose engine starts with all requested restarts. */
 export function withoutRestarts(node: NodeSpec): NodeSpec {
   const { restarts: _, ...rest } = node;
   return rest;
 }
 
-/** Pure: the nodes with these having had their turn. */
-export function withTold(spec: Counted, ids: readonly string[]): NodeSpec[] {
+/** Pure: the nodes, with all requested restarts in the settings of these. */
+export function withDeliveredRestarts(spec: Counted, ids: readonly string[]): NodeSpec[] {
   return spec.nodes.map((node) => {
     if (!ids.includes(node.id)) return node;
     const { wanted } = restartsOf(spec, node);

@@ -3,7 +3,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { namedPrimary } from "./members.ts";
 
-/** Only who is named under the newest term has a right, and nobody while another one is being named. */
+/** Only the primary that is named in the newest term gets a lease; no node gets one while the primary changes. */
 export function createRightRules(services: Pick<Collection<ManagedServiceObject>, "get" | "reached">): RightRules {
   return {
     refusal(machineId, serviceId, term) {

@@ -2,57 +2,65 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import type { HeardRight } from "#fleet/session/rights.ts";
 import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { vouchersOf } from "./members.ts";
+import { failoverCandidatesOf } from "./members.ts";
 
-/** Requests come each second, so a pause of three is nothing. */
+/** Lease requests arrive each second, so a gap of three seconds is normal. */
 export const silentAfterMs = 4_500;
-/** A replica that heard nothing from its primary for so long is a witness. */
-export const deafAfterMs = 3_000;
+/** Time without any data from the primary after which a replica reports it as silent. */
+export const replicationSilentAfterMs = 3_000;
 
-/** What a replica says of its primary. */
-export interface Witness {
+/** A replica's report about its primary. */
+export interface PeerReport {
   readonly streaming: boolean;
-  /** Since anything came from it. */
+  /** Milliseconds since the last data from the primary. */
   readonly silentMs: number;
 }
 
-/** Pure: the members that may be named after a primary that fell silent: its agent counts them among its vouchers. */
-export function successorsOf(service: ManagedServiceObject, observed: ObservedService): NodeSpec[] {
+/** Pure: the failover candidates that the primary's agent certainly counts. */
+export function countedCandidatesOf(service: ManagedServiceObject, observed: ObservedService): NodeSpec[] {
   const primary = observed.nodes.find(({ node }) => node.id === service.status.primaryNodeId);
-  return vouchersUnder(service, fencedGenerationOf(primary?.instance));
+  return candidatesCountedAt(service, fencedGenerationOf(primary?.instance));
 }
 
-/** Pure: from these settings on the engine of a primary ends with its right; 0 for never. */
+/** Pure: generation of the settings from which on the engine of the primary ends with its lease; 0: never. */
 export function fencedGenerationOf(primary: InstanceObservation | undefined): number {
   return Number(primary?.replication?.fencedGeneration ?? 0n);
 }
 
-/** Pure: the vouchers that a primary is certain to count, whose engine ends with its right from these settings on; 0 for never. */
-export function vouchersUnder(service: ManagedServiceObject, fenced: number): NodeSpec[] {
+/** Pure: the failover candidates that the primary's agent counts under settings of this generation; 0: none. */
+export function candidatesCountedAt(service: ManagedServiceObject, fenced: number): NodeSpec[] {
   if (fenced === 0) return [];
-  // What was written with the settings that it runs by now was there before it took them.
-  return vouchersOf(service).filter(({ vouches = Number.POSITIVE_INFINITY }) => vouches <= fenced);
+  // A candidate that was written with its current settings was stored before the agent applied them.
+  return failoverCandidatesOf(service).filter(
+    ({ failoverCandidate = Number.POSITIVE_INFINITY }) => failoverCandidate <= fenced,
+  );
 }
 
-/** Pure: would another member take the place of a primary that fell silent now? */
-export function mayFailOver(service: ManagedServiceObject, observed: ObservedService): boolean {
+/** Pure: true if a failover candidate would replace a primary that falls silent now. */
+export function canFailOver(service: ManagedServiceObject, observed: ObservedService): boolean {
   const { metadata, spec, status } = service;
   if (status.state !== "Running" || spec.power !== "on" || metadata.deletionRequestedAt !== undefined) return false;
   if (spec.succession !== undefined || spec.trial !== undefined) return false;
-  return successorsOf(service, observed).length > 0;
-}
-
-/** Pure: is there reason to ask the replicas? `heard`: what the primary's agent was heard to say, undefined for nothing yet. */
-export function isSuspect(heard: Pick<HeardRight, "askedAgoMs" | "isEngineSilent"> | undefined): boolean {
-  return heard !== undefined && (heard.isEngineSilent || heard.askedAgoMs >= silentAfterMs);
+  return countedCandidatesOf(service, observed).length > 0;
 }
 
 /**
- * Pure: is a suspect primary given up? The agent's own verdict on its engine is enough; where the agent is silent, somebody
- * has to say that the engine is, too, and nobody may hear from it.
+ * Pure: true if the primary is suspect, so that replicas should be queried. `leaseReport`: the last lease request of
+ * its agent, undefined if there was none yet.
  */
-export function isConfirmed(heard: Pick<HeardRight, "isEngineSilent">, witnesses: readonly Witness[]): boolean {
-  if (witnesses.length === 0) return false;
-  if (heard.isEngineSilent) return true;
-  return witnesses.every(({ streaming, silentMs }) => !streaming || silentMs > deafAfterMs);
+export function isSuspect(leaseReport: Pick<HeardRight, "askedAgoMs" | "isEngineSilent"> | undefined): boolean {
+  return leaseReport !== undefined && (leaseReport.isEngineSilent || leaseReport.askedAgoMs >= silentAfterMs);
+}
+
+/**
+ * Pure: true if the failure of a suspect primary is confirmed. The agent's own report of a silent engine suffices; if
+ * the agent is silent, a replica must have responded, and none may receive data from the primary.
+ */
+export function isFailureConfirmed(
+  leaseReport: Pick<HeardRight, "isEngineSilent">,
+  peerReports: readonly PeerReport[],
+): boolean {
+  if (peerReports.length === 0) return false;
+  if (leaseReport.isEngineSilent) return true;
+  return peerReports.every(({ streaming, silentMs }) => !streaming || silentMs > replicationSilentAfterMs);
 }

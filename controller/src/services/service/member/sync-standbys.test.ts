@@ -3,22 +3,22 @@ import { InstanceObservationSchema } from "@holdfast/proto/holdfast/agent/v1/ses
 import { expect, test } from "vitest";
 import { newServiceObject } from "../../../../../test/support/controller/service-object.ts";
 import type { ObservedNode } from "../observed-service.ts";
-import { leavesAfterMs } from "./settle-members.ts";
+import { syncStandbyTimeoutMs } from "./update-members.ts";
 import { withSyncStandbys } from "./sync-standbys.ts";
 
-const { service: made } = newServiceObject();
-const [first] = made.spec.nodes;
+const { service: created } = newServiceObject();
+const [first] = created.spec.nodes;
 if (first === undefined) throw new Error("a service has a node");
 const service = {
-  ...made,
+  ...created,
   spec: {
-    ...made.spec,
+    ...created.spec,
     power: "on" as const,
     replicationMode: "sync" as const,
     syncStandbys: ["n2"],
     nodes: [first, { ...first, id: "n2", number: 2 }],
   },
-  status: { ...made.status, state: "Running" as const },
+  status: { ...created.status, state: "Running" as const },
 };
 
 function standbysWith(state: string, more: Partial<ObservedNode>): readonly string[] | undefined {
@@ -30,9 +30,9 @@ function standbysWith(state: string, more: Partial<ObservedNode>): readonly stri
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[string, string, Partial<ObservedNode>, string[]]>([
   ["that follows stays",                                             "streaming",    {},                                        ["n2"]],
-  ["stays for a moment, in which its primary may be given up",       "disconnected", { awayMs: leavesAfterMs - 1 },             ["n2"]],
-  ["leaves once it has said for a moment that it does not follow",   "disconnected", { awayMs: leavesAfterMs },                 []],
-  ["that says nothing stays",                                        "disconnected", { awayMs: leavesAfterMs, connected: false }, ["n2"]],
+  ["stays for a moment, in which its primary may be given up",       "disconnected", { disconnectedMs: syncStandbyTimeoutMs - 1 },             ["n2"]],
+  ["is removed once it has reported for a moment that it does not follow", "disconnected", { disconnectedMs: syncStandbyTimeoutMs },                 []],
+  ["that reports nothing stays",                                     "disconnected", { disconnectedMs: syncStandbyTimeoutMs, connected: false }, ["n2"]],
 ])("a replica %s", (_, state, more, standbys) => {
   expect(standbysWith(state, more)).toEqual(standbys);
 });

@@ -8,46 +8,52 @@ import {
 } from "#operation/operation.ts";
 import { endedEvent } from "../maintenance-events.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
-import { endedTurnsError, endTurns, turnFault } from "../member/turn-fault.ts";
+import { abortedRolloutError, abortRollout, turnFault } from "../member/turn-fault.ts";
 import { isUpgraded } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { memoryAfter, rollBack, rollbackError, trialFault, withSnapshot } from "../trial/image-trial.ts";
-import { hasOtherImage } from "../trial/other-image.ts";
-import { recoveryAdvice } from "../trial/way-back.ts";
-import { imageTurnFault, isInPlace, keptImage, rollBackImages } from "../trial/images-in-turn.ts";
-import { holdToSpec } from "./hold-to-spec.ts";
+import {
+  maintenanceMemoryAfter,
+  rollBack,
+  rollbackError,
+  canaryFault,
+  withSnapshotOutcome,
+} from "../trial/image-trial.ts";
+import { hasDifferentImage } from "../trial/other-image.ts";
+import { recoveryAdvice } from "../trial/rollback-plan.ts";
+import { imageRolloutFault, isImageRolledOut, retainsNewImage, rollBackImages } from "../trial/images-in-turn.ts";
+import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 import { restarting } from "./restarting.ts";
 
 /**
- * Parameters come with a restart, another image or kernel under the data of a machine that is stopped meanwhile, a newer keeper with
- * the machine's start.
+ * Parameters are applied by a restart, another image or kernel while the machine is stopped, and a newer keeper by a
+ * start of the machine.
  */
 export const maintenance: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: maintenanceProgress,
-  isReached: (service, observed, operation) =>
-    (!isRolling(operation) || isInPlace(service, observed, operation)) &&
-    holdToSpec.isReached(service, observed, operation),
+  isComplete: (service, observed, operation) =>
+    (!isRolling(operation) || isImageRolledOut(service, observed, operation)) &&
+    convergeToSpec.isComplete(service, observed, operation),
   fault(observed, operation, now, service) {
     if (isRestart(operation)) return turnFault(observed, operation, now, service);
     return isRolling(operation)
-      ? imageTurnFault(observed, operation, now, service)
-      : trialFault(observed, operation, now, service);
+      ? imageRolloutFault(observed, operation, now, service)
+      : canaryFault(observed, operation, now, service);
   },
   rollBack(service, operation, fault, now, observed) {
-    if (isRestart(operation)) return endTurns(service, operation, fault, now);
+    if (isRestart(operation)) return abortRollout(service, operation, fault, now);
     return isRolling(operation)
       ? rollBackImages(service, operation, fault, now, observed)
       : rollBack(service, operation, fault, now);
   },
   rolledBackFault(operation, service) {
-    if (isRestart(operation)) return endedTurnsError(operation);
-    return isRolling(operation) && keptImage(service, operation) ? undefined : rollbackError(operation);
+    if (isRestart(operation)) return abortedRolloutError(operation);
+    return isRolling(operation) && retainsNewImage(service, operation) ? undefined : rollbackError(operation);
   },
-  note: withSnapshot,
-  ended(service, operation, now) {
-    const memory = memoryAfter(operation, service.status.maintenance, now);
+  recordResults: withSnapshotOutcome,
+  onEnd(service, operation, now) {
+    const memory = maintenanceMemoryAfter(operation, service.status.maintenance, now);
     const after = { ...service, status: { ...service.status, maintenance: memory } };
     const event = endedEvent(after, operation);
     return { after, events: event === undefined ? [] : [event] };
@@ -57,26 +63,26 @@ export const maintenance: Procedure = {
       ? undefined
       : recoveryAdvice(replacementOutcomeOf(operation)?.snapshot, maintenanceWorkOf(operation)?.restorePoint),
   upgrade: {
-    isUnderWay: (operation, { spec, status }) =>
+    isInFlight: (operation, { spec, status }) =>
       !isRolling(operation) &&
       (startsMachines(operation) ||
         (replacementOf(operation) !== undefined && (spec.trial !== undefined || status.state === "Upgrading"))),
-    isDone: isUpgraded,
+    isComplete: isUpgraded,
   },
 };
 
-/** Does it bring parameters only, or newer keepers, so that nothing could be rolled back? */
+/** True if it changes parameters or keepers only, so that there is no image to roll back. */
 function isRestart(operation: OperationObject): boolean {
   return replacementOf(operation) === undefined;
 }
 
-/** Are machines started again as they are, as long as it is at it? */
+/** True while the operation starts all machines again without another change. */
 function startsMachines(operation: OperationObject | undefined): boolean {
   if (operation === undefined || isOver(operation)) return false;
   return maintenanceWorkOf(operation)?.startsMachines === true;
 }
 
-/** Does its image, or a start of its machine, come to one node after another? */
+/** True if its images or starts are applied to one node after another. */
 function isRolling(operation: OperationObject | undefined): boolean {
   return operation !== undefined && maintenanceWorkOf(operation)?.inTurn === true;
 }
@@ -96,7 +102,7 @@ function maintenanceProgress(
   return { ...replacementProgress(service, observed, `Replace${what}`, upgradesData), ...step };
 }
 
-/** Another image or kernel comes under the data: down, and up again. */
+/** Another image or kernel under the data: stop, replace, start. */
 function replacementProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -104,7 +110,7 @@ function replacementProgress(
   upgradesData = false,
 ): StepProgress {
   const { nodes } = observed;
-  const behind = nodes.filter(({ machine }) => machine !== undefined && hasOtherImage(service, machine));
+  const behind = nodes.filter(({ machine }) => machine !== undefined && hasDifferentImage(service, machine));
   if (behind.some(({ machine }) => machine?.spec.power === "on")) return { step: "StopEngine", progressPct: 10 };
   if (behind.length > 0) return { step: "StopServer", progressPct: 30 };
   if (nodes.some(({ machine }) => machine === undefined || !isUp(machine))) return { step: replacing, progressPct: 50 };

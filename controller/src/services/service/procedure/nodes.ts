@@ -2,17 +2,17 @@ import { type OperationObject, rolledBackError, stuckFault, warned, workOf } fro
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { moveFault, rollBackMove } from "../member/move-node.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { holdToSpec } from "./hold-to-spec.ts";
+import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
-import { successionProgress } from "./succession-progress.ts";
+import { primaryChangeProgress } from "./restarting.ts";
 
-/** A service is made once all its replicas follow, too; clients are served as soon as its primary is there. */
+/** A creation completes when all replicas follow; clients are served as soon as the primary runs. */
 export const creation: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: creationProgress,
-  isReached: (service, observed, operation) =>
+  isComplete: (service, observed, operation) =>
     service.spec.nodes.every(({ joining }) => joining === undefined) &&
-    holdToSpec.isReached(service, observed, operation),
+    convergeToSpec.isComplete(service, observed, operation),
   fault(observed, operation, now, { status }) {
     if (status.state !== "Running") return undefined;
     const advice = "The primary serves: remove the node that does not follow it, and add another one.";
@@ -21,19 +21,19 @@ export const creation: Procedure = {
     const isStuck = stuckFault(operation, now) !== undefined;
     return isStuck ? { code: "stuck", message: `No progress for 10 minutes. ${advice}` } : undefined;
   },
-  note: (operation, { nodes }) =>
+  recordResults: (operation, { nodes }) =>
     warned(
       operation,
       nodes.flatMap(({ instance }) => instance?.restore?.warnings ?? []),
     ),
 };
 
-/** A replica comes: it is there once it receives what the primary writes, and has its name. */
+/** A new replica is complete once it receives what the primary writes and has its name. */
 export const addNode: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: addProgress,
-  isReached: (service, observed, operation) =>
-    nodeOf(service, operation)?.joining === undefined && holdToSpec.isReached(service, observed, operation),
+  isComplete: (service, observed, operation) =>
+    nodeOf(service, operation)?.joining === undefined && convergeToSpec.isComplete(service, observed, operation),
   fault(observed, operation) {
     const machine = memberOf(observed, operation)?.machine;
     if (machine?.status.state !== "failed") return undefined;
@@ -41,52 +41,52 @@ export const addNode: Procedure = {
   },
 };
 
-/** A replica goes with its machine, and the primary keeps nothing for it any more. */
+/** Removes a replica with its machine, and its slot on the primary. */
 export const removeNode: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: () => ({ step: "RemoveServer", progressPct: 50 }),
-  isReached: (service, observed, operation) =>
-    nodeOf(service, operation) === undefined && holdToSpec.isReached(service, observed, operation),
+  isComplete: (service, observed, operation) =>
+    nodeOf(service, operation) === undefined && convergeToSpec.isComplete(service, observed, operation),
 };
 
-/** A member is added elsewhere, becomes the primary where that one leaves, and the one on the host that is left goes. */
+/** Adds a member on another host, switches over to it if the old member is the primary, and removes the old member. */
 export const moveNode: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress(service, observed, operation) {
     const { succession } = service.spec;
     if (operation.status.rollback !== undefined) return { step: "RemoveServer", progressPct: 90 };
     if (nodeOf(service, operation)?.joining === true) return addProgress(service, observed, operation);
-    if (succession !== undefined) return { ...successionProgress(succession, observed), progressPct: 90 };
+    if (succession !== undefined) return { ...primaryChangeProgress(succession, observed), progressPct: 90 };
     return hasOld(service, operation)
       ? { step: "SwitchOver", progressPct: 85 }
       : { step: "RemoveServer", progressPct: 95 };
   },
-  isReached: (service, observed, operation) =>
+  isComplete: (service, observed, operation) =>
     (operation.status.rollback === undefined
       ? !hasOld(service, operation) && nodeOf(service, operation)?.joining === undefined
-      : nodeOf(service, operation)?.leaving === undefined) && holdToSpec.isReached(service, observed, operation),
+      : nodeOf(service, operation)?.leaving === undefined) && convergeToSpec.isComplete(service, observed, operation),
   fault: (observed, operation, now, service) => moveFault(service, observed, operation, targetOf(operation) ?? "", now),
   rollBack: (service, operation, fault, now) => rollBackMove(service, operation, fault, targetOf(operation) ?? "", now),
   rolledBackFault: (operation) => rolledBackError(operation, "The node stays where it is for now."),
 };
 
-/** The primary gives way to a replica that was chosen. */
+/** Changes the primary: a switchover to a chosen replica, or a failover. */
 export const failover: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: failoverProgress,
-  isReached: (service, observed, operation) =>
-    hasTarget(service, operation) && holdToSpec.isReached(service, observed, operation),
+  isComplete: (service, observed, operation) =>
+    hasTarget(service, operation) && convergeToSpec.isComplete(service, observed, operation),
   fault(_observed, operation, _now, service) {
     if (service.spec.succession !== undefined || hasTarget(service, operation)) return undefined;
     const message =
       lostNode(operation) === undefined
-        ? "The replica did not have all that the primary wrote, or did not take a write, in time: the primary is the same as before."
-        : "No replica could take the place of the primary that fell silent: the primary is the same as before.";
+        ? "The replica did not replay everything or take a write in time. The primary is unchanged."
+        : "No replica could replace the silent primary. The primary is unchanged.";
     return { code: "rolled_back", message };
   },
 };
 
-/** The steps of a single node come first, and then the copies. */
+/** Progress of a single node first, then of the copies. */
 function creationProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
@@ -95,7 +95,7 @@ function creationProgress(
   if (service.status.state === "Running" && observed.nodes.some(({ node }) => node.joining))
     return { step: "SyncReplicas", progressPct: 90 };
   const nodes = observed.nodes.filter(({ isReplica }) => isReplica !== true);
-  return holdToSpec.progress(service, { ...observed, nodes }, operation);
+  return convergeToSpec.progress(service, { ...observed, nodes }, operation);
 }
 
 function addProgress(
@@ -127,10 +127,10 @@ function failoverProgress(
       step: observed.names !== "verified" ? "MoveDNS" : isLost ? "MarkUnavailable" : "FollowPrimary",
       progressPct: 80,
     };
-  return successionProgress(succession, observed);
+  return primaryChangeProgress(succession, observed);
 }
 
-/** The primary that fell silent; undefined for a failover that somebody asked for. */
+/** The silent primary of a failover; undefined for a switchover. */
 function lostNode(operation: OperationObject): string | undefined {
   return workOf(operation, "failover")?.from;
 }
@@ -147,7 +147,7 @@ function targetOf(operation: OperationObject): string | undefined {
     : undefined;
 }
 
-/** Is the node that is moved away still there? */
+/** True while the moved node still exists. */
 function hasOld({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
   const from = workOf(operation, "move_node")?.from;
   return spec.nodes.some(({ id }) => id === from);

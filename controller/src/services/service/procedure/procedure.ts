@@ -3,73 +3,77 @@ import type { OperationObject } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import type { ObservedService, ServiceStep } from "../observed-service.ts";
 
-/** Why something does not go on, in words that a user can act on. */
+/** Reason why an operation cannot proceed, as a message for users. */
 export interface Fault {
   readonly code: string;
   readonly message: string;
 }
 
-/** Where an operation is, by the step that its service waits for. */
+/** Progress of an operation by the step that its service waits for. */
 export interface StepProgress {
   readonly step: string;
   readonly progressPct: number;
-  /** What keeps the step from going on, such as a host that does not answer. */
+  /** Reason why the step does not proceed, such as a host that does not answer. */
   readonly obstacle?: string;
-  /** It waits for somebody to do something, for as long as that takes: it is not stuck. */
+  /** The step waits for an external event without a deadline, so it is not stuck. */
   readonly waits?: true;
 }
 
-/** A service and its operation, as both are to be written. */
-export interface Advanced {
+/** A service and its operation, as they are to be written. */
+export interface ServiceAndOperation {
   readonly after: ManagedServiceObject;
   readonly operation: OperationObject;
 }
 
 /**
- * How operations of one type go, while they have their service. All of it is pure and asked at each look, so it answers by what
- * is observed and by what the objects say, never by what it answered before.
+ * Behavior of operations of one type that change a whole service. All functions are pure and called in each round:
+ * their result depends on the observation and the stored objects only.
  */
 export interface Procedure {
-  /** What to do next; empty when only waiting helps. */
+  /** Next steps; empty if only waiting helps. */
   plan(service: ManagedServiceObject, observed: ObservedService, operation?: OperationObject): ServiceStep[];
   progress(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): StepProgress;
-  /** Is all done? Then the operation is completed, or fails when it was rolled back. */
-  isReached(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): boolean;
-  /** Why its change does not do; undefined while it may, and while it is being rolled back already. */
+  /** True if the operation is complete; it then succeeds, or fails if it was rolled back. */
+  isComplete(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject): boolean;
+  /** Reason why the change fails; undefined while it may succeed, and during a rollback. */
   fault(
     observed: ObservedService,
     operation: OperationObject,
     now: number,
     service: ManagedServiceObject,
   ): Fault | undefined;
-  /** Writes the way back into the service, and why into the operation's `rollback`. Absent: a fault fails the operation. */
+  /** Writes the rollback into the service, and its reason into the operation. Absent: a fault fails the operation. */
   rollBack?(
     service: ManagedServiceObject,
     operation: OperationObject,
     fault: Fault,
     now: number,
     observed: ObservedService,
-  ): Advanced;
-  /** What an operation ends with that was rolled back. */
+  ): ServiceAndOperation;
+  /** Error of an operation that was rolled back. */
   rolledBackFault?(operation: OperationObject, service: ManagedServiceObject): Fault | undefined;
-  /** The operation with what became known of its work. */
-  note?(operation: OperationObject, observed: ObservedService): OperationObject;
-  /** What its end, however it ended, leaves in the service, and what there is to announce of it. */
-  ended?(
+  /** Records observed results in the operation. */
+  recordResults?(operation: OperationObject, observed: ObservedService): OperationObject;
+  /** Changes and events of the service when the operation ends, whatever its result. */
+  onEnd?(
     service: ManagedServiceObject,
     operation: OperationObject,
     now: number,
   ): { readonly after: ManagedServiceObject; readonly events: readonly NewEvent[] };
-  /** What a user reads beside a fault of the service while it goes on; undefined for nothing. */
+  /** Advice for users beside an error of the service; undefined for none. */
   advice?(operation: OperationObject): string | undefined;
-  /** The service is Upgrading meanwhile; absent for what is done to a service in the state that it has. */
+  /** The service is Upgrading meanwhile; absent: it retains its state. */
   readonly upgrade?: Upgrade;
-  /** A service in Error is tried again. */
-  readonly leavesError?: true;
+  /** The operation starts a service in Error again. */
+  readonly retriesError?: true;
 }
 
+/** Operations during which a service is Upgrading. */
 export interface Upgrade {
-  /** Some operations of the type upgrade nothing, and none does once it is over, or clients are admitted to a service that runs. */
-  isUnderWay(operation: OperationObject | undefined, service: ManagedServiceObject): boolean;
-  isDone(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject | undefined): boolean;
+  /**
+   * False for operations of the type that upgrade nothing, for ended ones, and once clients are admitted to a running
+   * service.
+   */
+  isInFlight(operation: OperationObject | undefined, service: ManagedServiceObject): boolean;
+  isComplete(service: ManagedServiceObject, observed: ObservedService, operation: OperationObject | undefined): boolean;
 }

@@ -11,20 +11,20 @@ import {
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { restartsOf } from "../member/restarts.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { holdToSpec } from "./hold-to-spec.ts";
+import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
-import { turnProgress } from "./restarting.ts";
+import { rolloutProgress } from "./restarting.ts";
 
-/** Each machine gets its size, then its engine the settings that follow from it. */
+/** Resizes each machine, then gives its engine the settings that follow from the size. */
 export const resizing: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: sizeProgress,
-  isReached: (service, observed, operation) =>
-    isSizedAtRest(service, observed) || holdToSpec.isReached(service, observed, operation),
+  isComplete: (service, observed, operation) =>
+    isSizedAtRest(service, observed) || convergeToSpec.isComplete(service, observed, operation),
   fault: sizeFault,
   rollBack: rollBackSize,
   rolledBackFault: sizeRollbackError,
-  ended(service, operation) {
+  onEnd(service, operation) {
     const after = withoutResizing(service);
     const event = resizedEvent(after, operation);
     return { after, events: event === undefined ? [] : [event] };
@@ -40,8 +40,8 @@ function sizeProgress(
   if (operation.status.rollback !== undefined) return { step: "RollBackSize", progressPct: 90 };
   if (nodes.some(({ machine }) => machine === undefined || !isMade(machine)))
     return { step: "ResizeServer", progressPct: 10 };
-  const turns = turnProgress(service, observed, operation);
-  if (turns !== undefined) return turns;
+  const rollout = rolloutProgress(service, observed, operation);
+  if (rollout !== undefined) return rollout;
   const { spec } = service;
   const lacksSettings = nodes.some(
     ({ node, instance }) =>

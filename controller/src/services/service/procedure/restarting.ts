@@ -1,40 +1,55 @@
 import type { OperationObject } from "#operation/operation.ts";
-import type { ManagedServiceObject } from "../managed-service.ts";
+import type { ManagedServiceObject, PrimaryChange } from "../managed-service.ts";
 import { isPrimary } from "../member/members.ts";
-import { endedTurnsError, endTurns, turnFault } from "../member/turn-fault.ts";
-import { awaitsTurn } from "../member/turns.ts";
-import { keepsOtherImage } from "../trial/other-image.ts";
+import { abortedRolloutError, abortRollout, turnFault } from "../member/turn-fault.ts";
+import { awaitsRollout } from "../member/rolling-update.ts";
+import { isImagePinned } from "../trial/other-image.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { holdToSpec } from "./hold-to-spec.ts";
+import { convergeToSpec } from "./converge-to-spec.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
-import { successionProgress } from "./succession-progress.ts";
 
-/** The engine of a single node restarts; of several the replicas do one after another, and the primary by a switchover. */
+/** Restarts the engine of a single node, or of several by a rolling update with a switchover. */
 export const restarting: Procedure = {
-  ...holdToSpec,
+  ...convergeToSpec,
   progress: (service, observed, operation) =>
-    turnProgress(service, observed, operation) ?? holdToSpec.progress(service, observed, operation),
+    rolloutProgress(service, observed, operation) ?? convergeToSpec.progress(service, observed, operation),
   fault: turnFault,
-  rollBack: endTurns,
-  rolledBackFault: endedTurnsError,
+  rollBack: abortRollout,
+  rolledBackFault: abortedRolloutError,
 };
 
-/** Pure: where the way through the nodes is; undefined where nobody waits for a turn. */
-export function turnProgress(
+/** Pure: progress of a rolling update; undefined if no node awaits one. */
+export function rolloutProgress(
   service: ManagedServiceObject,
   observed: ObservedService,
   { status }: OperationObject,
 ): StepProgress | undefined {
   const { spec } = service;
-  if (spec.succession !== undefined) return { ...successionProgress(spec.succession, observed), progressPct: 80 };
-  const behind = spec.nodes.filter((node) => awaitsTurn(spec, node));
-  if (behind.length === 0) return undefined;
-  const isImage = behind.some((node) => keepsOtherImage(spec, node));
+  if (spec.succession !== undefined) return { ...primaryChangeProgress(spec.succession, observed), progressPct: 80 };
+  const pending = spec.nodes.filter((node) => awaitsRollout(spec, node));
+  if (pending.length === 0) return undefined;
+  const isImage = pending.some((node) => isImagePinned(spec, node));
   if (status.rollback !== undefined) return { step: isImage ? "RollBackImage" : "RollBackNodes", progressPct: 90 };
-  const isLast = behind.every((node) => isPrimary(service, node));
-  const share = 1 - behind.length / spec.nodes.length;
+  const isLast = pending.every((node) => isPrimary(service, node));
+  const share = 1 - pending.length / spec.nodes.length;
   return {
     step: isLast ? "SwitchOver" : isImage ? "ReplaceImage" : "RestartReplicas",
     progressPct: 10 + Math.floor(70 * share),
   };
+}
+
+/**
+ * Pure: progress of a primary change. While the new primary is silent it is unknown whether it took a write, so the
+ * change waits without a deadline.
+ */
+export function primaryChangeProgress(
+  { step, to, hasPromoted }: PrimaryChange,
+  { nodes }: Pick<ObservedService, "nodes">,
+): StepProgress {
+  // No deadline: a replica that could become the primary may return at any time.
+  if (step === "fence") return { step: "FencePrimary", progressPct: 20, waits: true };
+  if (step === "yield") return { step: "StopPrimary", progressPct: 20 };
+  if (step === "recall") return { step: "RecallReplica", progressPct: 50, waits: true };
+  const isSilent = !nodes.some(({ node, connected, isCurrent }) => node.id === to && connected && isCurrent);
+  return { step: "PromoteReplica", progressPct: 50, ...((isSilent || hasPromoted) && { waits: true }) };
 }

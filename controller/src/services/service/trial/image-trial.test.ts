@@ -5,11 +5,11 @@ import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import { newOperation, type OperationObject } from "#operation/operation.ts";
 import { serviceSubject } from "../managed-service.ts";
-import { admitClients, rollBack, rollbackError, trialFault, withSnapshot } from "./image-trial.ts";
-import type { ImageTrial } from "./way-back.ts";
+import { admitClients, rollBack, rollbackError, canaryFault, withSnapshotOutcome } from "./image-trial.ts";
+import type { ImageCanary } from "./rollback-plan.ts";
 
 const now = 1_000_000;
-const trial: ImageTrial = { operationId: "op-1", generation: 4 };
+const trial: ImageCanary = { operationId: "op-1", generation: 4 };
 const image = { from: "trixie-1", to: "trixie-2", fromVersion: "17.1", toVersion: "17.2" };
 const operation = newOperation({
   id: "op-1",
@@ -19,31 +19,31 @@ const operation = newOperation({
   now,
   work: { updates: ["trixie-2"], automatic: false, image },
 });
-const serviceWith = (of: ImageTrial | undefined) =>
+const serviceWith = (of: ImageCanary | undefined) =>
   runningService({ id: "s" }, { image: "trixie-2", instanceGeneration: 5, ...(of && { trial: of }) });
 const { spec: before } = serviceWith(undefined);
 const fault = { code: "engine_failed", message: "It ended." };
 
 describe("an image that is rolled back", () => {
-  test("takes the data back where nobody can have written", () => {
-    const { after, operation: taken } = rollBack(serviceWith({ ...trial, sealed: true }), operation, fault, now);
+  test("restores the data if no client can have written", () => {
+    const { after, operation: taken } = rollBack(serviceWith({ ...trial, writesFenced: true }), operation, fault, now);
     expect(after.spec).toMatchObject({ image: "trixie-1", instanceGeneration: 7 });
-    expect(after.spec.trial).toEqual({ ...trial, sealed: true, dataBack: true });
+    expect(after.spec.trial).toEqual({ ...trial, writesFenced: true, dataRolledBack: true });
     expect(taken.status.outcome?.dataStay).toBeUndefined();
   });
 
   test("leaves the data where that is not certain, and never finds it certain later", () => {
     const { after, operation: taken } = rollBack(serviceWith(trial), operation, fault, now);
-    expect(after.spec.trial).toEqual({ ...trial, sealed: false });
+    expect(after.spec.trial).toEqual({ ...trial, writesFenced: false });
     expect(taken.status.outcome?.dataStay).toContain("not certain");
   });
 
-  test("leaves the data where clients were admitted, who stay in", () => {
-    const open = admitClients(serviceWith({ ...trial, sealed: true }), now);
+  test("retains the data if clients were admitted, and they stay admitted", () => {
+    const open = admitClients(serviceWith({ ...trial, writesFenced: true }), now);
     expect(open.spec).toEqual({ ...before, instanceGeneration: 6 });
     const { after, operation: taken } = rollBack(open, operation, fault, now);
     expect(after.spec).toEqual({ ...before, image: "trixie-1", instanceGeneration: 8 });
-    expect(taken.status.outcome?.dataStay).toContain("what they wrote is kept");
+    expect(taken.status.outcome?.dataStay).toContain("their writes are retained");
   });
 });
 
@@ -60,37 +60,37 @@ describe("an upgrade of data", () => {
     },
     connected: false,
     instance: undefined,
-    isHeld: false,
+    stoppedForDrain: false,
     isCurrent: true,
     silentHost: undefined,
   };
   const observed = { nodes: [failed] } as unknown as ObservedService;
 
   test("is rolled back until clients are admitted, and never after", () => {
-    expect(trialFault(observed, upgrade, now, serviceWith(trial))).toMatchObject({ code: "machine_failed" });
-    expect(trialFault(observed, upgrade, now, serviceWith(undefined))).toBeUndefined();
-    expect(trialFault(observed, operation, now, serviceWith(undefined))).toMatchObject({ code: "machine_failed" });
+    expect(canaryFault(observed, upgrade, now, serviceWith(trial))).toMatchObject({ code: "machine_failed" });
+    expect(canaryFault(observed, upgrade, now, serviceWith(undefined))).toBeUndefined();
+    expect(canaryFault(observed, operation, now, serviceWith(undefined))).toMatchObject({ code: "machine_failed" });
   });
 
   test("may take longer than another image", () => {
     const still = { nodes: [] } as unknown as ObservedService;
     const later = now + 10 * 60_000;
-    expect(trialFault(still, operation, later, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
-    expect(trialFault(still, upgrade, later, serviceWith(trial))).toBeUndefined();
-    expect(trialFault(still, upgrade, now + 20 * 60_000, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
+    expect(canaryFault(still, operation, later, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
+    expect(canaryFault(still, upgrade, later, serviceWith(trial))).toBeUndefined();
+    expect(canaryFault(still, upgrade, now + 20 * 60_000, serviceWith(trial))).toMatchObject({ code: "not_healthy" });
   });
 });
 
-describe("what an operation tells of its snapshot", () => {
+describe("the snapshot that an operation reports", () => {
   const nodeWith = (snapshot: (DataSnapshot & { name: string }) | undefined): ObservedNode => {
-    const made = runningMachine(node.id, {});
-    const machine = { ...made, status: { ...made.status, ...(snapshot && { snapshot }) } };
+    const created = runningMachine(node.id, {});
+    const machine = { ...created, status: { ...created.status, ...(snapshot && { snapshot }) } };
     return {
       node,
       machine,
       connected: true,
       instance: undefined,
-      isHeld: false,
+      stoppedForDrain: false,
       isCurrent: true,
       silentHost: undefined,
     };
@@ -100,26 +100,26 @@ describe("what an operation tells of its snapshot", () => {
     names: "verified",
     isChanging: false,
   });
-  const one = (outcome: DataSnapshot["outcome"], reason = "", name = "op-1") => ({ name, outcome, reason });
+  const snapshotOf = (outcome: DataSnapshot["outcome"], reason = "", name = "op-1") => ({ name, outcome, reason });
   const stays: OperationObject = { ...operation, status: { ...operation.status, outcome: { dataStay: "Admitted." } } };
 
   // biome-ignore format: a table, aligned so that it reads as one
   test.each<[string, OperationObject, ObservedService, DataSnapshot | undefined]>([
-    ["nothing before it is known",              operation, observed(undefined),                        undefined],
-    ["nothing of an earlier one",               operation, observed(one("taken", "", "op-0")),         undefined],
-    ["nothing until it is known of every node", operation, observed(one("taken"), undefined),          undefined],
-    ["that it is there",                        operation, observed(one("taken")),                     { outcome: "taken", reason: "" }],
-    ["why one node has none",                   operation, observed(one("taken"), one("none", "Full.")), { outcome: "none", reason: "Full." }],
-    ["why it was not gone back to",             stays,     observed(one("taken")),                     { outcome: "taken", reason: "Admitted." }],
-    ["that all went back to it",                operation, observed(one("restored"), one("restored")), { outcome: "restored", reason: "" }],
-  ])("%s", (_name, of, world, told) => {
-    expect(withSnapshot(of, world).status.outcome?.snapshot).toEqual(told);
+    ["nothing before it is reported",           operation, observed(undefined),                        undefined],
+    ["nothing of an earlier one",               operation, observed(snapshotOf("taken", "", "op-0")),         undefined],
+    ["nothing until every node reported it",    operation, observed(snapshotOf("taken"), undefined),          undefined],
+    ["that it is there",                        operation, observed(snapshotOf("taken")),                     { outcome: "taken", reason: "" }],
+    ["why one node has none",                   operation, observed(snapshotOf("taken"), snapshotOf("none", "Full.")), { outcome: "none", reason: "Full." }],
+    ["why it was not restored",                 stays,     observed(snapshotOf("taken")),                     { outcome: "taken", reason: "Admitted." }],
+    ["that all went back to it",                operation, observed(snapshotOf("restored"), snapshotOf("restored")), { outcome: "restored", reason: "" }],
+  ])("%s", (_name, of, scenario, reported) => {
+    expect(withSnapshotOutcome(of, scenario).status.outcome?.snapshot).toEqual(reported);
   });
 
   test("that the data are as they were, when they are", () => {
     const taken = { ...operation, status: { ...operation.status, rollback: fault } };
     expect(rollbackError(taken)?.message).toMatch(/from 17\.1 again, with all its data\.$/);
-    expect(rollbackError(withSnapshot(taken, observed(one("restored"))))?.message).toMatch(
+    expect(rollbackError(withSnapshotOutcome(taken, observed(snapshotOf("restored"))))?.message).toMatch(
       /data as they were before\.$/,
     );
   });

@@ -1,8 +1,8 @@
 import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import { faultOf, isWellUnderImage } from "../managed-service-plan.ts";
+import { faultOf, isHealthyOnImage } from "../managed-service-plan.ts";
 import type { ObservedService } from "../observed-service.ts";
-import { type ManagedServiceObject, withoutVote } from "../managed-service.ts";
-import { withoutKept } from "../member/turns.ts";
+import { type ManagedServiceObject, withoutFailoverCandidacy } from "../managed-service.ts";
+import { withoutPin } from "../member/rolling-update.ts";
 import type { ImageChange } from "#operation/maintenance-work.ts";
 import {
   maintenanceWorkOf,
@@ -17,21 +17,21 @@ import type { MaintenanceMemory } from "../maintenance-memory.ts";
 import type { Fault } from "../procedure/procedure.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { isOutdated } from "./other-image.ts";
-import { reasonToKeepData } from "./way-back.ts";
+import { reasonToRetainData } from "./rollback-plan.ts";
 
 const minuteMs = 60_000;
-/** Clients wait: an engine that does not come up from another image is given up sooner than one that was well before. */
-export const engineMayFailForMs = 10_000;
-/** A step of putting another image under a service may go without progress for so long. */
-const trialStepMs = 3 * minuteMs;
-/** Data that are copied and upgraded take longer, in all and until anything is told of it. */
-const dataStepMs = 15 * minuteMs;
-const dataTrialMs = 6 * 60 * minuteMs;
-/** After this it is given up whatever it is at, such as an engine that comes up and ends again and again. */
-const trialMs = 15 * minuteMs;
+/** Clients wait during a canary, so a failed engine is given up sooner than otherwise. */
+export const engineFailureTimeoutMs = 10_000;
+/** Time that a step of an image change may take without progress. */
+const canaryStepTimeoutMs = 3 * minuteMs;
+/** Limits of an upgrade that copies data: without progress, and in total. */
+const dataStepTimeoutMs = 15 * minuteMs;
+const dataCanaryTimeoutMs = 6 * 60 * minuteMs;
+/** Limit of the whole image change, for example of an engine that starts and ends repeatedly. */
+const canaryTimeoutMs = 15 * minuteMs;
 
-/** Pure: why the image, or the kernel, that is tried does not do; undefined while it may, and when it is being rolled back already. */
-export function trialFault(
+/** Pure: the reason why the image or kernel fails its canary; undefined while it may succeed, and during a rollback. */
+export function canaryFault(
   observed: ObservedService,
   operation: OperationObject | undefined,
   now: number,
@@ -40,22 +40,27 @@ export function trialFault(
   const replacement = replacementOf(operation);
   if (replacement === undefined || operation?.status.rollback !== undefined) return undefined;
   const changesData = replacement.version !== undefined && upgradesData(spec.databaseType);
-  // Clients have written what the older version does not read.
+  // Clients have written data that the older version does not read.
   if (changesData && spec.trial === undefined) return undefined;
   const { deadline, startedAt, step } = operation?.status ?? {};
-  const fault = faultOf(observed, undefined, now, engineMayFailForMs);
+  const fault = faultOf(observed, undefined, now, engineFailureTimeoutMs);
   if (fault !== undefined) return fault;
   const reordered =
     (operation && maintenanceWorkOf(operation)?.acceptsTextOrder) === true ? undefined : orderFault(observed);
   if (reordered !== undefined) return reordered;
-  // Nobody knows for how long it has been at it.
+  // The duration is unknown.
   if (deadline == null) return undefined;
-  const [stepMs, allMs] = changesData ? [dataStepMs, dataTrialMs] : [trialStepMs, trialMs];
+  const [stepMs, allMs] = changesData
+    ? [dataStepTimeoutMs, dataCanaryTimeoutMs]
+    : [canaryStepTimeoutMs, canaryTimeoutMs];
   const isStuck = now - (deadline - stuckAfterMs) > stepMs || now - (startedAt ?? now) > allMs;
   return isStuck ? { code: "not_healthy", message: `It was not healthy in time; it was at ${step}.` } : undefined;
 }
 
-/** Indexes over text would miss rows without a word: agents tell so before they call the engine running. */
+/**
+ * Indexes over text would silently miss rows under another collation, so agents report it before the engine counts as
+ * running.
+ */
 function orderFault(observed: ObservedService): Fault | undefined {
   for (const { connected, isCurrent, instance } of observed.nodes) {
     const check = instance?.checks.find(({ name, status }) => name === "collation" && status !== "healthy");
@@ -65,8 +70,8 @@ function orderFault(observed: ObservedService): Fault | undefined {
 }
 
 /**
- * Pure: the service is to run from its old image and kernel again, over the data as they were before it was tried where nobody can have
- * written since, and over the same data elsewhere. The same steps lead there.
+ * Pure: rolls the service back to its old image and kernel: over the snapshot of its data if no client can have written
+ * since, otherwise over the current data. The plan is that of any image change.
  */
 export function rollBack(
   service: ManagedServiceObject,
@@ -78,10 +83,10 @@ export function rollBack(
   if (change === undefined) return { after: service, operation };
   const { image, guestKernel, version } = change;
   const { metadata, spec } = service;
-  const dataStay = reasonToKeepData(spec.trial);
-  // What was not certain while the machines could be asked never is.
-  const trial = spec.trial && { ...spec.trial, sealed: spec.trial.sealed === true };
-  const back = dataStay === undefined ? { dataBack: true as const } : {};
+  const dataStay = reasonToRetainData(spec.trial);
+  // A fence that was not certain while the machines answered never becomes so.
+  const trial = spec.trial && { ...spec.trial, writesFenced: spec.trial.writesFenced === true };
+  const back = dataStay === undefined ? { dataRolledBack: true as const } : {};
   return {
     after: {
       ...service,
@@ -92,8 +97,8 @@ export function rollBack(
         ...(image && { image: image.from }),
         ...(guestKernel && { guestKernel: guestKernel.from }),
         ...(version && { version: version.from }),
-        // Replicas have the image and the data that the primary goes back to.
-        nodes: spec.nodes.map(withoutKept),
+        // Replicas have the image and the data that the primary is rolled back to.
+        nodes: spec.nodes.map(withoutPin),
         instanceGeneration: spec.instanceGeneration + generationsOfChange,
       },
     },
@@ -107,59 +112,63 @@ export function rollBack(
   };
 }
 
-/** While an image is tried, once it is well; afterwards nobody has a reason to keep clients out. */
-export function mayAdmitClients(
+/** True once the image is healthy under a canary, or no operation tries one any more. */
+export function canAdmitClients(
   service: ManagedServiceObject,
   observed: ObservedService,
   operation: OperationObject | undefined,
 ): boolean {
   if (service.metadata.deletionRequestedAt !== undefined) return false;
-  return replacementOf(operation) === undefined || isWellUnderImage(service, observed, operation);
+  return replacementOf(operation) === undefined || isHealthyOnImage(service, observed, operation);
 }
 
 /**
- * Pure: clients are admitted; from now on the data hold what no snapshot has. Replicas that keep data of before have none of it: nobody
- * is named after the primary, and in mode `sync` no commit waits, until one has them anew.
+ * Pure: admits clients; from then on the data contain writes that no snapshot has. Replicas with data of the version
+ * before are no failover candidates and no synchronous standbys until they have copied the data again.
  */
 export function admitClients(service: ManagedServiceObject, now: number): ManagedServiceObject {
   const { metadata, spec } = service;
-  const { trial: _, ...kept } = spec;
+  const { trial: _, ...rest } = spec;
   const leaves = (id: string) => isOutdated(spec, { id });
   return {
     ...service,
     metadata: nextMetadata(metadata, now),
     spec: {
-      ...kept,
-      nodes: spec.nodes.map((node) => (leaves(node.id) ? withoutVote(node) : node)),
+      ...rest,
+      nodes: spec.nodes.map((node) => (leaves(node.id) ? withoutFailoverCandidacy(node) : node)),
       ...(spec.syncStandbys && { syncStandbys: spec.syncStandbys.filter((id) => !leaves(id)) }),
       instanceGeneration: spec.instanceGeneration + 1,
     },
   };
 }
 
-/** Pure: the operation with what became of the snapshots, once that is known of every node that was to have one. */
-export function withSnapshot(operation: OperationObject, observed: ObservedService): OperationObject {
+/** Pure: the operation with the outcome of the snapshots, once it is known for every node that has one. */
+export function withSnapshotOutcome(operation: OperationObject, observed: ObservedService): OperationObject {
   if (replacementOf(operation) === undefined) return operation;
   const nodes = observed.nodes.filter(({ isReplica, machine }) => !isReplica || machine?.spec.snapshot != null);
   const found = nodes.flatMap(({ machine }) => {
     const snapshot = machine?.status.snapshot;
     return snapshot?.name === operation.metadata.id ? [snapshot] : [];
   });
-  const told =
+  const worst =
     found.find(({ outcome }) => outcome === "none") ?? found.find(({ outcome }) => outcome === "taken") ?? found[0];
-  if (told === undefined || found.length < nodes.length) return operation;
-  const { outcome, reason } = told;
+  if (worst === undefined || found.length < nodes.length) return operation;
+  const { outcome, reason } = worst;
   const before = replacementOutcomeOf(operation);
   const stays = outcome === "taken" ? (before?.dataStay ?? reason) : reason;
   const snapshot = { outcome, reason: stays };
   return { ...operation, status: { ...operation.status, outcome: { ...before, snapshot } } };
 }
 
-/** One for the stop of the engine, one for its start under the other image. */
+/** One generation for the stop of the engine, one for its start with the other image. */
 export const generationsOfChange = 2;
 
-/** Pure: what the end of an operation leaves to be remembered of the image and the kernel that it brought, if it brought any. */
-export function memoryAfter(operation: OperationObject, before: MaintenanceMemory, now: number): MaintenanceMemory {
+/** Pure: the image and kernel that a failed operation leaves as refused. */
+export function maintenanceMemoryAfter(
+  operation: OperationObject,
+  before: MaintenanceMemory,
+  now: number,
+): MaintenanceMemory {
   const { state, error } = operation.status;
   const { image, guestKernel } = workOf(operation, "maintenance") ?? {};
   const refusal = ({ to }: ImageChange) =>
@@ -171,7 +180,7 @@ export function memoryAfter(operation: OperationObject, before: MaintenanceMemor
   };
 }
 
-/** Pure: what the operation tells of an image, or a kernel, that was rolled back. */
+/** Pure: the error of an operation whose image or kernel was rolled back. */
 export function rollbackError(operation: OperationObject): Fault | undefined {
   const { rollback } = operation.status;
   const snapshot = replacementOutcomeOf(operation)?.snapshot;
@@ -190,7 +199,7 @@ export function rollbackError(operation: OperationObject): Fault | undefined {
   };
 }
 
-/** Two kernels of one version differ in what starts the guest. */
+/** Two kernels of the same version can differ in their boot files. */
 function kernelName({ from, fromVersion, toVersion }: ImageChange): string {
   return fromVersion === "" || fromVersion === toVersion ? from : `Linux ${fromVersion}`;
 }

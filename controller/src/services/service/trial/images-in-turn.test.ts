@@ -9,8 +9,15 @@ import {
 import { runningService } from "../../../../../test/support/controller/service-object.ts";
 import { runningMachine } from "../../../../../test/support/machines/machine-object.ts";
 import { type ManagedServiceObject, serviceSubject } from "../managed-service.ts";
-import { nextTurn, withTurn } from "../member/turns.ts";
-import { imageTurnFault, isInPlace, keptImage, rollBackImages, rollsImages, withImagesKept } from "./images-in-turn.ts";
+import { nextInRollout, withNextInRollout } from "../member/rolling-update.ts";
+import {
+  imageRolloutFault,
+  isImageRolledOut,
+  retainsNewImage,
+  rollBackImages,
+  rollsImages,
+  withImagesKept,
+} from "./images-in-turn.ts";
 
 const [primary] = runningService().spec.nodes;
 if (primary === undefined) throw new Error("a service has a node");
@@ -27,16 +34,16 @@ const before = runningService(
   {},
   { nodes: [primary, replicaOf("r2", 2), replicaOf("r3", 3)], nextNodeNumber: 4, instanceGeneration: 5, image: "old" },
 );
-const begun: ManagedServiceObject = {
+const started: ManagedServiceObject = {
   ...before,
   spec: { ...before.spec, image: "new", nodes: withImagesKept(before, change, undefined) },
 };
 
-/** Every machine has the image that it is to have now, but for what is said of it. */
-function world(service: ManagedServiceObject, told: Readonly<Record<string, Told>> = {}) {
+/** Every machine has its desired image, except for the changes. */
+function scenario(service: ManagedServiceObject, reported: Readonly<Record<string, Told>> = {}) {
   const { spec } = service;
   const nodes = spec.nodes.map((node) => {
-    const { image } = node.keeps ?? spec;
+    const { image } = node.pinned ?? spec;
     const own = {
       state: "running",
       generation: BigInt(spec.instanceGeneration),
@@ -45,14 +52,14 @@ function world(service: ManagedServiceObject, told: Readonly<Record<string, Told
       checks: [],
       rejectedParameters: {},
       replication: { state: "streaming" },
-      ...told[node.id],
+      ...reported[node.id],
     };
     return observedNode(node, own, { machine: runningMachine(node.id, { image }) });
   });
   return observedService(nodes);
 }
-const keeping = ({ spec }: ManagedServiceObject) => spec.nodes.map(({ keeps }) => keeps?.image);
-const next = (service: ManagedServiceObject) => withTurn(service, world(service));
+const pinnedTo = ({ spec }: ManagedServiceObject) => spec.nodes.map(({ pinned }) => pinned?.image);
+const next = (service: ManagedServiceObject) => withNextInRollout(service, scenario(service));
 
 test("an image rolls where a replica runs, and comes to all at once elsewhere", () => {
   const status = (replicaStatus: "Running" | "Error") => ({
@@ -65,23 +72,23 @@ test("an image rolls where a replica runs, and comes to all at once elsewhere", 
 });
 
 test("the replicas get it one after another, and the primary once it gave way", () => {
-  expect(keeping(begun)).toEqual(["old", "old", "old"]);
-  const one = next(begun);
-  expect(keeping(one)).toEqual(["old", undefined, "old"]);
+  expect(pinnedTo(started)).toEqual(["old", "old", "old"]);
+  const one = next(started);
+  expect(pinnedTo(one)).toEqual(["old", undefined, "old"]);
   expect(one.spec.instanceGeneration).toBe(7);
   const two = next(one);
-  expect(keeping(two)).toEqual(["old", undefined, undefined]);
-  expect(nextTurn(two, world(two))).toMatchObject({ kind: "switchOver", to: { id: "r2" } });
+  expect(pinnedTo(two)).toEqual(["old", undefined, undefined]);
+  expect(nextInRollout(two, scenario(two))).toMatchObject({ kind: "switchOver", to: { id: "r2" } });
   const over = { ...two, status: { ...two.status, primaryNodeId: "r2" } };
   const three = next(over);
-  expect(keeping(three)).toEqual([undefined, undefined, undefined]);
-  expect(nextTurn(three, world(three))).toBeUndefined();
+  expect(pinnedTo(three)).toEqual([undefined, undefined, undefined]);
+  expect(nextInRollout(three, scenario(three))).toBeUndefined();
 });
 
 test("it never comes to a primary without a replica that has it", () => {
-  const away = world(begun);
+  const away = scenario(started);
   const nodes = away.nodes.map((seen) => (seen.node.id === primary.id ? seen : { ...seen, connected: false }));
-  expect(nextTurn(begun, { ...away, nodes })).toBeUndefined();
+  expect(nextInRollout(started, { ...away, nodes })).toBeUndefined();
 });
 
 test.each<[what: string, Told, code: string | undefined]>([
@@ -89,49 +96,49 @@ test.each<[what: string, Told, code: string | undefined]>([
   ["whose engine does not come up", { state: "failed", reason: "no" }, "engine_failed"],
   ["that has another version", { engineVersion: "17.0" }, "not_healthy"],
   [
-    "that orders texts anew",
+    "that changes a collation",
     { checks: [{ name: "collation", status: "degraded", reason: "ICU" }] } as never,
     "text_order",
   ],
-])("a replica %s is judged", (_what, told, code) => {
-  const one = next(begun);
-  expect(imageTurnFault(world(one, { r2: told }), operation, 60_000, one)?.code).toBe(code);
+])("a replica %s is judged", (_what, reported, code) => {
+  const one = next(started);
+  expect(imageRolloutFault(scenario(one, { r2: reported }), operation, 60_000, one)?.code).toBe(code);
 });
 
-test("on the way back the harmed replica is made anew, and others get the old image one after another", () => {
-  const two = next(next(begun));
-  const harmed = world(two, { r3: { state: "failed" } });
-  const fault = imageTurnFault(harmed, operation, 60_000, two);
+test("a rollback replaces the failed replica, and others get the old image one after another", () => {
+  const two = next(next(started));
+  const failedNode = scenario(two, { r3: { state: "failed" } });
+  const fault = imageRolloutFault(failedNode, operation, 60_000, two);
   if (fault === undefined) throw new Error("a failed engine is a fault");
-  const back = rollBackImages(two, operation, fault, 60_000, harmed);
-  expect(back.after.spec.image).toBe("old");
-  expect(back.after.spec.nodes).toMatchObject([
+  const rolledBack = rollBackImages(two, operation, fault, 60_000, failedNode);
+  expect(rolledBack.after.spec.image).toBe("old");
+  expect(rolledBack.after.spec.nodes).toMatchObject([
     { id: primary.id },
-    { id: "r2", keeps: { image: "new" } },
+    { id: "r2", pinned: { image: "new" } },
     { id: "r3", leaving: true },
     { id: "op", number: 4, joining: true },
   ]);
-  expect(keptImage(back.after, operation)).toBe(false);
-  expect(isInPlace(back.after, world(back.after), back.operation)).toBe(false);
-  expect(imageTurnFault(harmed, back.operation, 60_000, back.after)).toBeUndefined();
-  const turn = nextTurn(back.after, world(back.after));
-  expect(turn).toMatchObject({ kind: "restart", nodes: [{ id: "r2" }] });
+  expect(retainsNewImage(rolledBack.after, operation)).toBe(false);
+  expect(isImageRolledOut(rolledBack.after, scenario(rolledBack.after), rolledBack.operation)).toBe(false);
+  expect(imageRolloutFault(failedNode, rolledBack.operation, 60_000, rolledBack.after)).toBeUndefined();
+  const step = nextInRollout(rolledBack.after, scenario(rolledBack.after));
+  expect(step).toMatchObject({ kind: "restart", nodes: [{ id: "r2" }] });
 });
 
-test("once the primary has the image, a replica that it harms is made anew with it, and the image stays", () => {
-  const two = next(next(begun));
+test("once the primary has the image, a failed replica is replaced with it, and the image stays", () => {
+  const two = next(next(started));
   const over = { ...two, status: { ...two.status, primaryNodeId: "r2" } };
   const three = { ...over, spec: { ...over.spec, nodes: over.spec.nodes } };
-  const harmed = world(three, { r3: { state: "failed" } });
-  const fault = imageTurnFault(harmed, operation, 60_000, three);
+  const failedNode = scenario(three, { r3: { state: "failed" } });
+  const fault = imageRolloutFault(failedNode, operation, 60_000, three);
   if (fault === undefined) throw new Error("a failed engine is a fault");
-  const after = rollBackImages(three, operation, fault, 60_000, harmed).after;
+  const after = rollBackImages(three, operation, fault, 60_000, failedNode).after;
   expect(after.spec.image).toBe("new");
   expect(after.spec.nodes).toMatchObject([
-    { id: primary.id, keeps: { image: "old" } },
+    { id: primary.id, pinned: { image: "old" } },
     { id: "r2" },
     { id: "r3", leaving: true },
     { id: "op", joining: true },
   ]);
-  expect(keptImage(after, operation)).toBe(true);
+  expect(retainsNewImage(after, operation)).toBe(true);
 });

@@ -6,18 +6,21 @@ import type { ManagedServiceObject, NodeSpec } from "../managed-service.ts";
 import { isPrimary, isStaying, nextNumberOf, standbysOf } from "../member/members.ts";
 import { replicaNode } from "../member/new-replica.ts";
 import { turnFault } from "../member/turn-fault.ts";
-import { awaitsTurn, hadTurn, isSettled, unsettledTurns, withoutKept } from "../member/turns.ts";
+import { awaitsRollout, isRolledOut, isSettled, unsettledInRollout, withoutPin } from "../member/rolling-update.ts";
 import type { ObservedService } from "../observed-service.ts";
 import type { Fault } from "../procedure/procedure.ts";
 
-/** Pure: can another image come to the nodes one after another, replicas first, with clients admitted all the time? */
+/**
+ * Pure: true if another image can be applied by a rolling update: one node after another, replicas first, with clients
+ * admitted.
+ */
 export function rollsImages(service: ManagedServiceObject): boolean {
   const { state, nodes } = service.status;
   const runs = (id: string) => nodes.some((node) => node.id === id && node.status === "Running");
   return state === "Running" && standbysOf(service).some(({ id }) => runs(id));
 }
 
-/** Pure: the nodes, each keeping what it has until its turn. */
+/** Pure: the nodes, each pinned to its current image until the rolling update reaches it. */
 export function withImagesKept(
   { spec }: ManagedServiceObject,
   image: ImageChange | null,
@@ -25,23 +28,26 @@ export function withImagesKept(
 ): NodeSpec[] {
   const kernel = guestKernel?.from ?? spec.guestKernel;
   const { machineStarts } = spec;
-  const keeps = {
+  const pinned = {
     image: image?.from ?? spec.image,
     version: spec.version,
     ...(kernel !== undefined && { guestKernel: kernel }),
     ...(machineStarts !== undefined && { machineStarts }),
   };
-  return spec.nodes.map((node) => (node.joining === true ? node : { ...node, keeps }));
+  return spec.nodes.map((node) => (node.joining === true ? node : { ...node, pinned }));
 }
 
-/** Pure: the nodes of a service whose primary's data are upgraded: replicas keep what they have, data too, until the primary's are switched. */
+/**
+ * Pure: the nodes of a service whose primary's data are upgraded: replicas are pinned to their image and data until the
+ * primary is upgraded.
+ */
 export function withDataKept(service: ManagedServiceObject, image: ImageChange | null): NodeSpec[] {
-  const kept = withImagesKept(service, image, undefined);
-  return kept.map((node) => (isPrimary(service, node) ? withoutKept(node) : node));
+  const pinned = withImagesKept(service, image, undefined);
+  return pinned.map((node) => (isPrimary(service, node) ? withoutPin(node) : node));
 }
 
-/** Pure: why the image does not do on the nodes that have it; undefined while it may, and when that was answered already. */
-export function imageTurnFault(
+/** Pure: the reason why the image fails on an updated node; undefined while it may succeed, and during a rollback. */
+export function imageRolloutFault(
   observed: ObservedService,
   operation: OperationObject,
   now: number,
@@ -54,7 +60,7 @@ export function imageTurnFault(
   const acceptsOrder = maintenanceWorkOf(operation)?.acceptsTextOrder === true;
   for (const seen of observed.nodes) {
     const { node, instance } = seen;
-    if (node.joining === true || !hadTurn(service, node) || !isSettled(service, seen)) continue;
+    if (node.joining === true || !isRolledOut(service, node) || !isSettled(service, seen)) continue;
     const order = instance?.checks.find(({ name, status }) => name === "collation" && status !== "healthy");
     if (order !== undefined && !acceptsOrder)
       return { code: "text_order", message: `${node.hostname}: ${order.reason}` };
@@ -66,8 +72,9 @@ export function imageTurnFault(
 }
 
 /**
- * Pure: the way back, as long as the primary has the old image: each node that has the new one gets the old one, one after another.
- * A node that did not come up is made anew from a copy. Once the primary has the new image only that is done, and the rest goes on.
+ * Pure: the rollback of a rolling update. While the primary has the old image, every updated node gets the old one
+ * again, one after another. A node that did not come up is replaced by a new copy. Once the primary has the new image,
+ * only that replacement happens and the update continues.
  */
 export function rollBackImages(
   service: ManagedServiceObject,
@@ -79,19 +86,21 @@ export function rollBackImages(
   const change = replacementOf(operation);
   if (change === undefined) return { after: service, operation };
   const { metadata, spec } = service;
-  const isOpen = spec.nodes.some((node) => isPrimary(service, node) && awaitsTurn(spec, node));
-  const [harmed] = unsettledTurns(service, observed)
+  const isOpen = spec.nodes.some((node) => isPrimary(service, node) && awaitsRollout(spec, node));
+  const [failedNode] = unsettledInRollout(service, observed)
     .map(({ node }) => node)
     .filter((node) => !isPrimary(service, node));
   const number = nextNumberOf(spec);
-  const kept = spec.nodes.map((node) => {
-    if (node.id === harmed?.id) return { ...withoutKept(node), leaving: true as const };
-    return isOpen ? turnedBack(node, service) : node;
+  const changed = spec.nodes.map((node) => {
+    if (node.id === failedNode?.id) return { ...withoutPin(node), leaving: true as const };
+    return isOpen ? pinnedToNewImage(node, service) : node;
   });
-  // One operation makes one node anew at most, so that its id serves for both.
-  const { id: anew } = operation.metadata;
+  // One operation replaces at most one node, so the operation's id serves as the node's.
+  const { id: replacementId } = operation.metadata;
   const added =
-    harmed === undefined ? [] : [replicaNode({ id: anew, hostname: spec.hostname, zone: harmed.zone, number })];
+    failedNode === undefined
+      ? []
+      : [replicaNode({ id: replacementId, hostname: spec.hostname, zone: failedNode.zone, number })];
   return {
     after: {
       ...service,
@@ -99,8 +108,8 @@ export function rollBackImages(
       spec: {
         ...spec,
         ...(isOpen && imagesBefore(change)),
-        nodes: [...kept, ...added],
-        ...(harmed !== undefined && { nextNodeNumber: number + 1 }),
+        nodes: [...changed, ...added],
+        ...(failedNode !== undefined && { nextNodeNumber: number + 1 }),
         instanceGeneration: spec.instanceGeneration + 1,
       },
     },
@@ -108,12 +117,12 @@ export function rollBackImages(
   };
 }
 
-/** A node that has the new image already keeps it until its turn to go back. */
-function turnedBack(node: NodeSpec, { spec }: ManagedServiceObject): NodeSpec {
+/** A node that has the new image is pinned to it until the rollback reaches it. */
+function pinnedToNewImage(node: NodeSpec, { spec }: ManagedServiceObject): NodeSpec {
   const { image, guestKernel, machineStarts, version } = spec;
-  if (awaitsTurn(spec, node) || !isStaying(node)) return withoutKept(node);
+  if (awaitsRollout(spec, node) || !isStaying(node)) return withoutPin(node);
   const started = machineStarts !== undefined && { machineStarts };
-  return { ...node, keeps: { image, version, ...(guestKernel !== undefined && { guestKernel }), ...started } };
+  return { ...node, pinned: { image, version, ...(guestKernel !== undefined && { guestKernel }), ...started } };
 }
 
 function imagesBefore({ image, guestKernel, version }: Replacement) {
@@ -124,21 +133,24 @@ function imagesBefore({ image, guestKernel, version }: Replacement) {
   };
 }
 
-/** Pure: is everybody back who had its turn, and nobody still made anew? A machine that is down for its image is waited for. */
-export function isInPlace(
+/**
+ * Pure: true if all updated nodes are back and no node is being replaced. Includes nodes whose machine is down for its
+ * image.
+ */
+export function isImageRolledOut(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
   { status }: OperationObject,
 ): boolean {
   const { spec } = service;
-  const turned = nodes.filter(({ node }) => isStaying(node) && hadTurn(service, node));
-  if (!turned.every((seen) => isSettled(service, seen))) return false;
+  const rolledOut = nodes.filter(({ node }) => isStaying(node) && isRolledOut(service, node));
+  if (!rolledOut.every((seen) => isSettled(service, seen))) return false;
   if (status.rollback === undefined) return true;
   return spec.nodes.every(isStaying);
 }
 
-/** Did the service keep the new image, though a node did not come up from it? */
-export function keptImage({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
+/** True if the service retains the new image although a node did not come up with it. */
+export function retainsNewImage({ spec }: ManagedServiceObject, operation: OperationObject): boolean {
   const { image, guestKernel } = replacementOf(operation) ?? { image: null, guestKernel: null };
   return (image === null || spec.image === image.to) && (guestKernel === null || spec.guestKernel === guestKernel.to);
 }

@@ -3,33 +3,33 @@ import type { Fleet } from "#fleet/fleet.ts";
 import { NotAsked } from "#fleet/not-asked.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 
-const askWithinMs = 2_000;
+const readTimeoutMs = 2_000;
 
-/** What a node says of its replication now; undefined when it does not answer in time, or could not be asked. */
-export async function askReplication(
-  ...asked: Parameters<typeof replicationOf>
+/** Current replication state of a node; undefined if it does not respond in time, or if no controller can reach it. */
+export async function tryReadReplication(
+  ...args: Parameters<typeof readReplication>
 ): Promise<ReadReplicationResult | undefined> {
   try {
-    return await replicationOf(...asked);
+    return await readReplication(...args);
   } catch (error) {
     if (error instanceof NotAsked) return undefined;
     throw error;
   }
 }
 
-/** The same; throws NotAsked when no controller could ask the node, whose silence is none then. */
-export async function replicationOf(
-  ...asked: Parameters<typeof replicationOrWhy>
+/** As `tryReadReplication`, but throws NotAsked if no controller can reach the node: then its silence means nothing. */
+export async function readReplication(
+  ...args: Parameters<typeof readReplicationOrReason>
 ): Promise<ReadReplicationResult | undefined> {
-  const told = await replicationOrWhy(...asked);
-  return typeof told === "string" ? undefined : told;
+  const response = await readReplicationOrReason(...args);
+  return typeof response === "string" ? undefined : response;
 }
 
 /**
- * The same, or of a node whose engine is busy, with what and until when, in words for users. `replacesPrimary`: a replica ends what keeps it
- * busy, as it may be the next primary.
+ * As `readReplication`, but for a busy engine resolves to the reason and its end, as a message for users.
+ * `replacesPrimary`: a replica cancels what keeps it busy, because it may become the primary.
  */
-export async function replicationOrWhy(
+export async function readReplicationOrReason(
   service: ManagedServiceObject,
   nodeId: string,
   { fleet }: { readonly fleet: Pick<Fleet, "run"> },
@@ -42,10 +42,10 @@ export async function replicationOrWhy(
     term: service.status.term,
     lane: "query",
     input: { case: "readReplication", value: { $typeName: "holdfast.agent.v1.ReadReplication", replacesPrimary } },
-    deadlineMs: askWithinMs,
+    deadlineMs: readTimeoutMs,
   } as const;
   try {
-    const { output, failure } = await fleet.run(nodeId, request, askWithinMs, signal);
+    const { output, failure } = await fleet.run(nodeId, request, readTimeoutMs, signal);
     if (output.case === "readReplication") return output.value;
     return failure?.code === "engine_busy" ? failure.message : undefined;
   } catch (error) {

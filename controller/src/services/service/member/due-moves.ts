@@ -20,31 +20,31 @@ export interface MoveDeps {
   readonly log: Log;
 }
 
-/** After one that failed the next begins no sooner. */
-const againAfterMs = 10 * 60_000;
-/** So often it is looked whether another host has come. */
-const lookEveryMs = 60_000;
+/** Delay after a failed move. */
+const retryAfterMs = 10 * 60_000;
+/** Interval of checks for a new target host. */
+const hostCheckIntervalMs = 60_000;
 
 /**
- * Begins to move a node whose host is drained or given up, by one transaction. `written` when it did; else when to look again,
- * null where nothing is to be moved.
+ * Begins to move a node off a drained or lost host, in one transaction. `written` if it did; otherwise the milliseconds
+ * until the next check, null if nothing is to move.
  */
-export async function settleMoves(
+export async function startDueMove(
   service: Stored<ManagedServiceObject>,
   observe: () => ObservedService,
   deps: MoveDeps,
   signal: AbortSignal,
-): Promise<{ readonly written: Outcome } | { readonly written: undefined; readonly lookAgainMs: number | null }> {
+): Promise<{ readonly written: Outcome } | { readonly written: undefined; readonly recheckInMs: number | null }> {
   const { object } = service;
-  if (object.spec.nodes.length === 1) return { written: undefined, lookAgainMs: null };
+  if (object.spec.nodes.length === 1) return { written: undefined, recheckInMs: null };
   const observed = observe();
   const node = nodeToMove(object, observed);
-  if (node === undefined) return { written: undefined, lookAgainMs: null };
+  if (node === undefined) return { written: undefined, recheckInMs: null };
   const now = deps.clock.now();
-  if (now - lastFailure(object, deps) < againAfterMs || !hasPlace(node, observed, deps))
-    return { written: undefined, lookAgainMs: lookEveryMs };
+  if (now - lastFailure(object, deps) < retryAfterMs || !hasTargetHost(node, observed, deps))
+    return { written: undefined, recheckInMs: hostCheckIntervalMs };
   const { after, operation } = beginMove(object, node, { nodeId: deps.newId(), operationId: deps.newId(), now });
-  deps.log.info("node moves", { service: object.metadata.id, node: node.id });
+  deps.log.info("node move started", { service: object.metadata.id, node: node.id });
   const unit = deps.begin();
   unit.create(operationKind, operation);
   unit.update(managedServiceKind, service, after);
@@ -53,7 +53,7 @@ export async function settleMoves(
   return { written: again(0, "move") };
 }
 
-/** Milliseconds since 1970; 0 for never. */
+/** Time of the last failed move in milliseconds since 1970; 0: never. */
 function lastFailure({ metadata }: ManagedServiceObject, { operations }: MoveDeps): number {
   const ended = operations
     .by(operationSubject, subjectKey(serviceSubject(metadata.id)))
@@ -62,8 +62,8 @@ function lastFailure({ metadata }: ManagedServiceObject, { operations }: MoveDep
   return Math.max(0, ...ended.map(({ status }) => status.finishedAt ?? 0));
 }
 
-/** Is there another host that takes machines in the node's zone? Its room is found out when the machine is placed. */
-function hasPlace({ id, zone }: NodeSpec, { nodes }: ObservedService, { hosts }: MoveDeps): boolean {
+/** True if another host in the node's zone accepts machines. Placement checks its capacity later. */
+function hasTargetHost({ id, zone }: NodeSpec, { nodes }: ObservedService, { hosts }: MoveDeps): boolean {
   const hostId = nodes.find(({ node }) => node.id === id)?.machine?.spec.hostId;
   return Iterator.from(hosts.values()).some(
     ({ object }) =>

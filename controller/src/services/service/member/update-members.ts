@@ -1,14 +1,14 @@
 import { isPrimary, isReplicated, isStaying, nextNumberOf } from "./members.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import { type ManagedServiceObject, type NodeSpec, withoutVote } from "../managed-service.ts";
+import { type ManagedServiceObject, type NodeSpec, withoutFailoverCandidacy } from "../managed-service.ts";
 import type { ObservedService } from "../observed-service.ts";
 import { serviceEvent } from "../service-events.ts";
-import { awayAfterMs, follows, provenAgainMs, votersToBe, votesChange } from "./proven-replicas.ts";
-import { settledSuccession, verdictOn } from "./succession.ts";
-import { awaitsTurn } from "./turns.ts";
+import { disconnectedAfterMs, follows, proofIntervalMs, nextVoters, canChangeVoters } from "./proven-replicas.ts";
+import { withoutPrimaryChange, primaryChangeVerdict } from "./primary-change.ts";
+import { awaitsRollout } from "./rolling-update.ts";
 
-/** Pure: the service with what its members have become, and what there is to announce of it. */
-export function settleMembers(
+/** Pure: the service with the observed progress of its members and its primary change, and their events. */
+export function updateMembers(
   service: ManagedServiceObject,
   observed: ObservedService,
   now: number,
@@ -16,9 +16,9 @@ export function settleMembers(
   let after = service;
   const events: NewEvent[] = [];
   const { succession } = service.spec;
-  if (succession !== undefined && verdictOn(service, observed, now) === "settle") {
-    after = settledSuccession(after);
-    // A succession that was rolled back ends where it began: no event.
+  if (succession !== undefined && primaryChangeVerdict(service, observed, now) === "settle") {
+    after = withoutPrimaryChange(after);
+    // A change that was reverted emits no event.
     if (succession.from !== succession.to)
       events.push(
         serviceEvent("service.failed_over", after, {
@@ -36,53 +36,60 @@ export function settleMembers(
     after = { ...after, spec: { ...after.spec, nodes } };
     for (const { node } of joined) events.push(nodeEvent("node.added", after, node));
   }
-  return { service: withVouchers(after, observed), events };
+  return { service: withFailoverCandidates(after, observed), events };
 }
 
 /**
- * The members that follow the primary, as its agent is to know them: each change comes with new settings. One that is away for
- * long keeps no primary waiting while controllers are away, and takes nobody's place.
+ * Updates the failover candidates, each change with new settings for the primary's agent. A replica that has not
+ * followed for long is removed: it must not delay a primary while controllers are away, and must not replace it.
  */
-function withVouchers(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
+function withFailoverCandidates(service: ManagedServiceObject, observed: ObservedService): ManagedServiceObject {
   const { spec } = service;
-  if (!votesChange(service, observed)) return service;
+  if (!canChangeVoters(service, observed)) return service;
   const generation = spec.instanceGeneration + 1;
   const nodes = spec.nodes.map((node) => {
     const seen = observed.nodes.find((each) => each.node.id === node.id);
     if (seen === undefined || isPrimary(service, node) || !isStaying(node)) return node;
-    if (node.vouches === undefined) return seen.isProven === true ? { ...node, vouches: generation } : node;
-    return (seen.awayMs ?? 0) < awayAfterMs ? node : withoutVote(node);
+    if (node.failoverCandidate === undefined)
+      return seen.isProven === true ? { ...node, failoverCandidate: generation } : node;
+    return (seen.disconnectedMs ?? 0) < disconnectedAfterMs ? node : withoutFailoverCandidacy(node);
   });
   if (nodes.every((node, index) => node === spec.nodes[index])) return service;
   return { ...service, spec: { ...spec, nodes, instanceGeneration: generation } };
 }
 
 /**
- * A primary that hangs loses its replicas in the moment in which it is given up. Without those that commits waited for nobody
- * could take its place, and it would take no settings anyway: it has so long to be given up first.
+ * Time after which a standby that does not follow is no longer waited for by commits. A hanging primary loses its
+ * replicas in the moment of its failover: without the standbys that commits waited for, none could replace it. So the
+ * failover must begin before this.
  */
-export const leavesAfterMs = 3_000;
+export const syncStandbyTimeoutMs = 3_000;
 
-/** Pure: when a replica that does not follow, or was not proven to, is to be looked at again; null when none is. */
-export function awayDueInMs(service: ManagedServiceObject, observed: ObservedService): number | null {
+/**
+ * Pure: milliseconds until a replica that does not follow, or is not proven, must be checked again; null if there is
+ * none.
+ */
+export function memberRecheckInMs(service: ManagedServiceObject, observed: ObservedService): number | null {
   const { spec } = service;
   const { nodes } = observed;
-  const unproven = votersToBe(service, observed).map(() => provenAgainMs);
-  const due = nodes.flatMap(({ node, awayMs }) => {
+  const unproven = nextVoters(service, observed).map(() => proofIntervalMs);
+  const delays = nodes.flatMap(({ node, disconnectedMs: awayMs }) => {
     if (awayMs === undefined) return [];
-    const isVoucher = spec.nodes.some(({ id, vouches }) => id === node.id && vouches !== undefined);
+    const isCandidate = spec.nodes.some(
+      ({ id, failoverCandidate }) => id === node.id && failoverCandidate !== undefined,
+    );
     const isWaitedFor = spec.syncStandbys?.includes(node.id) === true;
-    const isLate = isVoucher || awaitsTurn(spec, node);
-    const ends = [...(isWaitedFor ? [leavesAfterMs] : []), ...(isLate ? [awayAfterMs] : [])];
+    const isLate = isCandidate || awaitsRollout(spec, node);
+    const ends = [...(isWaitedFor ? [syncStandbyTimeoutMs] : []), ...(isLate ? [disconnectedAfterMs] : [])];
     return ends.flatMap((end) => (awayMs < end ? [end - awayMs] : []));
   });
-  const all = [...due, ...unproven];
+  const all = [...delays, ...unproven];
   return all.length === 0 ? null : Math.min(...all);
 }
 
 /**
- * Pure: a service that was made with replicas lets them in once its primary runs: from then on a machine without data is never
- * one to begin with.
+ * Pure: admits the first replicas of a service once its primary runs. From then on a machine without data must never
+ * start as the primary.
  */
 export function withFirstReplicas(service: ManagedServiceObject): ManagedServiceObject {
   const { spec, status } = service;
@@ -93,6 +100,7 @@ export function withFirstReplicas(service: ManagedServiceObject): ManagedService
   };
 }
 
+/** An event about one node of a service. */
 export function nodeEvent(
   type: "node.added" | "node.removed" | "node.unhealthy" | "node.rewound",
   service: ManagedServiceObject,

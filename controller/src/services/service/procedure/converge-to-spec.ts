@@ -6,12 +6,12 @@ import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { unfinishedOrigin } from "../service-origin.ts";
 import type { Procedure, StepProgress } from "./procedure.ts";
 
-/** Most operations change the spec, and are over when the service is as the spec has it. */
-export const holdToSpec: Procedure = {
+/** The default procedure: the request changes the spec, and the operation completes when the service matches it. */
+export const convergeToSpec: Procedure = {
   plan: planManagedService,
   progress: (service, observed) =>
     service.spec.power === "on" ? provisioningProgress(service, observed) : stopProgress(observed),
-  isReached: (service, observed) => service.status.state === "Running" && isHealthy(service, observed),
+  isComplete: (service, observed) => service.status.state === "Running" && isHealthy(service, observed),
   fault: () => undefined,
 };
 
@@ -30,7 +30,7 @@ function provisioningProgress(service: ManagedServiceObject, { nodes, names }: O
   return { step: "ProvisioningHealth", progressPct: started ? 85 : 80 };
 }
 
-/** 0 to 1. What it will be in all is not known at first. */
+/** A number from 0 to 1. The total size is unknown at first. */
 function restoredShare(restore: RestoreObservation | undefined): number {
   if (restore === undefined || restore.totalBytes === 0n) return 0;
   return Math.min(1, Number(restore.restoredBytes) / Number(restore.totalBytes));

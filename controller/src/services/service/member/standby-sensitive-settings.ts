@@ -9,25 +9,30 @@ import type { ObservedNode, ObservedService } from "../observed-service.ts";
 import { isPrimary } from "./members.ts";
 import { isBehind } from "./restarts.ts";
 
-/** Pure: what the next restart of a primary that waits for it means for those that follow it. */
-export function heldSettings(
+/**
+ * Pure: the change of standby-sensitive parameters by the next restart of the primary; empty if no restart is pending.
+ */
+export function standbySensitiveChangeOf(
   service: ManagedServiceObject,
   nodes: readonly ObservedNode[],
   catalog: CatalogData,
-): Pick<ObservedService, "heldSettings"> {
+): Pick<ObservedService, "standbySensitiveChange"> {
   const { spec } = service;
-  const held = engineFormOf(spec.databaseType).replicas?.needAsMuchOf ?? [];
+  const names = engineFormOf(spec.databaseType).replicas?.needAsMuchOf ?? [];
   const primary = nodes.find(({ node }) => isPrimary(service, node));
-  if (held.length === 0 || primary === undefined || !isBehind(spec, primary.node)) return {};
+  if (names.length === 0 || primary === undefined || !isBehind(spec, primary.node)) return {};
   const { vcpu, memoryBytes, diskBytes: storageBytes } = machineSizeOf(spec, catalog);
   const byPlan = planParameters(spec.databaseType, { vcpu, memoryBytes, storageBytes });
-  const known = parametersOf(spec.databaseType, spec.version);
-  const changes = held.flatMap((name) => {
+  const definitions = parametersOf(spec.databaseType, spec.version);
+  const changes = names.flatMap((name) => {
     const before = Number(lookUp(primary.instance?.effectiveParameters ?? {}, name));
-    const after = Number(lookUp(spec.parameters, name) ?? byPlan[name] ?? known.get(name)?.default);
+    const after = Number(lookUp(spec.parameters, name) ?? byPlan[name] ?? definitions.get(name)?.default);
     return Number.isFinite(before) && Number.isFinite(after) ? [after - before] : [];
   });
   return {
-    heldSettings: { lowers: changes.some((change) => change < 0), raises: changes.some((change) => change > 0) },
+    standbySensitiveChange: {
+      lowers: changes.some((change) => change < 0),
+      raises: changes.some((change) => change > 0),
+    },
   };
 }

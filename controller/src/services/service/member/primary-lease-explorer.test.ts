@@ -3,7 +3,7 @@ import { createRandom } from "../../../../../test/support/random.ts";
 import { newRightsState, type RightsState, wrongIn } from "../../../../../test/support/controller/rights-state.ts";
 import { after, type Bug, type Deed, deeds, wholeDeeds } from "../../../../../test/support/controller/rights-world.ts";
 
-/** All stories of so many deeds, from each of the beginnings. */
+/** All scenarios of this many actions, from each of the initial states. */
 const depth = 4;
 const all: readonly Deed[] = [...deeds, ...wholeDeeds];
 
@@ -12,25 +12,25 @@ const again: readonly Deed[] = ["restart", "confirm", "wait 3"];
 
 const confirmed: readonly Deed[] = ["confirm", "wait 3"];
 
-/** Beginnings are where a story of a few deeds comes to something. */
+/** Initial states from which a few actions have an effect. */
 // biome-ignore format: a table, aligned so that it reads as one
-const beginnings: readonly (readonly [name: string, story: readonly Deed[]])[] = [
-  ["a primary with a fresh right",                   ["know 0", "renew 0"]],
+const initialStates: readonly (readonly [name: string, scenario: readonly Deed[]])[] = [
+  ["a primary with a new lease",                     ["know 0", "renew 0"]],
   ["a fence that one controller wrote",              ["know 1", "renew 1", "fence 0"]],
   ["a request that waits, and a fence",              ["know 0", "renew 0", "ask", "take 0", "fence 0", "wait 3", "wait 1", "wait 1"]],
   ["an answer that waits at its agent, and a fence", ["know 0", "renew 0", "ask", "take 0", "grant", "fence 0", "wait 3", "wait 1", "wait 1"]],
-  ["a controller that does not hear of a fence",     ["know 1", "renew 1", "fence 0", "wait 3", "renew 1", "wait 3", "renew 1"]],
-  ["a last grant before a fence is known",           ["know 1", "fence 0", "wait 1", "wait 1", "renew 1", "wait 3", "wait 3", "wait 3"]],
+  ["a controller that misses a fence",               ["know 1", "renew 1", "fence 0", "wait 3", "renew 1", "wait 3", "renew 1"]],
+  ["a last grant before a fence arrives",            ["know 1", "fence 0", "wait 1", "wait 1", "renew 1", "wait 3", "wait 3", "wait 3"]],
   ["members that confirm beside a fence",            ["confirm", "fence 0", "wait 3", "confirm", "wait 3", "confirm", "wait 3"]],
-  ["a fence that the other one does not look up",    ["know 1", "renew 1", "fence 0", "wait 3", "wait 3", "renew 1", "wait 3"]],
+  ["a fence that the other controller does not read", ["know 1", "renew 1", "fence 0", "wait 3", "wait 3", "renew 1", "wait 3"]],
   ["a fence whose other controller granted last",    ["know 1", "renew 1", "wait 3", "know 0", "know 1", "renew 1", "fence 0", "wait 3", "wait 1"]],
   ["members that confirm until a fence is agreed on", [...confirmed, ...confirmed, ...confirmed, ...confirmed, "know 1", "fence 0", "acknowledge 0", "wait 1", "wait 1"]],
   ["a machine that its host ends, and that starts",  ["know 1", "fence 0", "order 0", "renew 1", "ordered 0"]],
-  ["a primary that starts anew each time",           ["know 0", "fence 0", ...again, ...again, ...again, "restart", "confirm"]],
+  ["a primary that starts again each time",          ["know 0", "fence 0", ...again, ...again, ...again, "restart", "confirm"]],
 ];
 
-/** Where each is found soonest. */
-const planted: readonly (readonly [bug: Bug, beginning: number])[] = [
+/** The initial states where each fault is found soonest. */
+const planted: readonly (readonly [bug: Bug, initialState: number])[] = [
   ["lateAnswers", 2],
   ["timeOnTheWay", 3],
   ["oldKnowledge", 4],
@@ -44,22 +44,25 @@ const planted: readonly (readonly [bug: Bug, beginning: number])[] = [
   ["forgetsGone", 8],
 ];
 
-/** Every state that a story of so many deeds leads to, once; the first that is wrong, with its story. */
-function explore(story: readonly Deed[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
-  const begun = story.reduce((state, deed) => after(state, deed, bug) ?? state, newRightsState());
+/**
+ * Explores every state that a scenario of this many actions reaches, once; returns the first wrong one with its
+ * scenario.
+ */
+function explore(trace: readonly Deed[], bug?: Bug): { readonly states: number; readonly wrong: string | undefined } {
+  const started = trace.reduce((state, action) => after(state, action, bug) ?? state, newRightsState());
   const seen = new Set<string>();
-  let edge: { readonly state: RightsState; readonly told: readonly Deed[] }[] = [{ state: begun, told: [] }];
+  let edge: { readonly state: RightsState; readonly reported: readonly Deed[] }[] = [{ state: started, reported: [] }];
   for (let round = 0; round < depth; round += 1) {
     const next: typeof edge = [];
-    for (const { state, told } of edge) {
-      for (const deed of all) {
-        const then = after(state, deed, bug);
+    for (const { state, reported } of edge) {
+      for (const action of all) {
+        const then = after(state, action, bug);
         const key = then && JSON.stringify(then);
         if (then === undefined || key === undefined || seen.has(key)) continue;
         seen.add(key);
         const wrong = wrongIn(then);
-        if (wrong !== undefined) return { states: seen.size, wrong: `${wrong}: ${[...told, deed].join(", ")}` };
-        next.push({ state: then, told: [...told, deed] });
+        if (wrong !== undefined) return { states: seen.size, wrong: `${wrong}: ${[...reported, action].join(", ")}` };
+        next.push({ state: then, reported: [...reported, action] });
       }
     }
     edge = next;
@@ -67,27 +70,27 @@ function explore(story: readonly Deed[], bug?: Bug): { readonly states: number; 
   return { states: seen.size, wrong: undefined };
 }
 
-test.each(beginnings)("nothing is wrong after any few deeds from %s", (_, story) => {
-  const { states, wrong } = explore(story);
+test.each(initialStates)("nothing is wrong after any few actions from %s", (_, trace) => {
+  const { states, wrong } = explore(trace);
   expect(wrong).toBeUndefined();
   expect(states).toBeGreaterThan(1_000);
 });
 
-test.each(planted)("finds what a protocol does wrong: %s", (bug, beginning) => {
-  const [, story = []] = beginnings[beginning] ?? [];
-  expect(explore(story, bug).wrong).toContain("two writable primaries");
+test.each(planted)("finds the fault of a protocol: %s", (bug, initialState) => {
+  const [, trace = []] = initialStates[initialState] ?? [];
+  expect(explore(trace, bug).wrong).toContain("two writable primaries");
 });
 
 test("nothing is wrong in any of many long stories, and many of them come to a new primary", () => {
-  // The same stories each time: whoever changes the protocol raises their number for once.
+  // A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
   const random = createRandom(15);
-  // What goes well comes more often than what fails.
-  const likely: readonly Deed[] = [...all, ...wholeDeeds, ...wholeDeeds, ...wholeDeeds, "wait 1", "wait 3", "wait 3"];
+  // Successes are more frequent than failures.
+  const weighted: readonly Deed[] = [...all, ...wholeDeeds, ...wholeDeeds, ...wholeDeeds, "wait 1", "wait 3", "wait 3"];
   let promoted = 0;
-  for (let story = 0; story < 2_000; story += 1) {
+  for (let trace = 0; trace < 2_000; trace += 1) {
     let state = newRightsState();
-    for (let deed = 0; deed < 60; deed += 1) {
-      state = after(state, random.pick(likely)) ?? state;
+    for (let action = 0; action < 60; action += 1) {
+      state = after(state, random.pick(weighted)) ?? state;
       expect(wrongIn(state)).toBeUndefined();
     }
     if (state.isPromoted) promoted += 1;

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { replicaOf } from "../../../../test/support/controller/observed-service.ts";
+import { runningService } from "../../../../test/support/controller/service-object.ts";
+import { archiveKind } from "../backup/archive.ts";
+import { managedServiceKind } from "./managed-service.ts";
+
+const replica = { ...replicaOf("r", 2), failoverCandidate: 3, pinned: { image: "old" } };
+const service = runningService(
+  {},
+  {
+    nodes: [...runningService().spec.nodes, { ...replica, replaces: { nodeId: "n", switchoverRequested: true } }],
+    trial: { operationId: "o", generation: 2, writesFenced: true, dataRolledBack: true },
+  },
+  { recoveryPointStale: true, warnings: { "node.unhealthy r": { since: 1, announced: false } } },
+);
+const stored = {
+  spec: {
+    nodes: [{}, { vouches: 3, keeps: { image: "old" }, replaces: { nodeId: "n", asked: true } }],
+    trial: { sealed: true, dataBack: true },
+  },
+  status: { restorableStale: true, warnings: { "node.unhealthy r": { since: 1, told: false } } },
+};
+
+test("a service is stored under keys that do not change with names in code", () => {
+  const text = managedServiceKind.format(service);
+  expect(JSON.parse(text)).toMatchObject(stored);
+  expect(managedServiceKind.parse(text)).toEqual(service);
+});
+
+test("the archive of a deleted service stores it under the same keys", () => {
+  const archive = { spec: {}, status: { deleted: { service } } } as unknown as ReturnType<typeof archiveKind.parse>;
+  const text = archiveKind.format(archive);
+  expect(JSON.parse(text)).toMatchObject({ status: { deleted: { service: stored } } });
+  expect(archiveKind.parse(text)).toEqual(archive);
+});

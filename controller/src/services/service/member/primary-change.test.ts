@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type NodeId, nodeIds, SuccessionWorld } from "../../../../../test/support/controller/succession-world.ts";
+
+type Deed = readonly [name: string, act: (scenario: SuccessionWorld) => void | Promise<void>];
+
+const anyNode = fc.constantFrom(...nodeIds);
+const flag = (name: "alive" | "connected" | "promotes") =>
+  fc.tuple(anyNode, fc.boolean()).map(
+    ([id, value]): Deed => [
+      `${id} ${name} ${value}`,
+      (scenario) => {
+        scenario.members[id][name] = value;
+      },
+    ],
+  );
+const always = (...deed: Deed) => fc.constant(deed);
+const deeds: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 6, arbitrary: always("control", (scenario) => scenario.control()) },
+  { weight: 6, arbitrary: anyNode.map((id): Deed => [`tick ${id}`, (scenario) => scenario.tick(id)]) },
+  { weight: 2, arbitrary: always("write", (scenario) => scenario.write()) },
+  { weight: 2, arbitrary: always("ask", (scenario) => scenario.ask()) },
+  { weight: 2, arbitrary: fc.integer({ min: 1, max: 70 }).map(waitSeconds) },
+  { weight: 1, arbitrary: flag("alive") },
+  { weight: 1, arbitrary: flag("connected") },
+  { weight: 1, arbitrary: flag("promotes") },
+  { weight: 1, arbitrary: anyNode.map((id): Deed => [`crash ${id}`, (scenario) => scenario.crash(id)]) },
+  {
+    weight: 1,
+    arbitrary: fc.nat(1_000).map((index): Deed => [`deliver ${index}`, (scenario) => scenario.deliver(index)]),
+  },
+  { weight: 1, arbitrary: always("look", (scenario) => scenario.look()) },
+  { weight: 1, arbitrary: always("control by an old look", (scenario) => scenario.control(true)) },
+);
+
+function waitSeconds(seconds: number): Deed {
+  return [
+    `wait ${seconds} s`,
+    (scenario) => {
+      scenario.now += seconds * 1_000;
+    },
+  ];
+}
+
+const scenarios = fc.array(deeds, { minLength: 10, maxLength: 80 });
+// A fixed seed, so that each run has the same scenarios. A change of the protocol raises their number once.
+const runs = { numRuns: 150, seed: 15 };
+
+async function live(trace: readonly Deed[]): Promise<SuccessionWorld> {
+  const scenario = new SuccessionWorld();
+  for (const [, deed] of trace) {
+    await deed(scenario);
+    expectSafe(scenario);
+  }
+  return scenario;
+}
+
+function expectSafe(scenario: SuccessionWorld): void {
+  const writable = scenario.writable();
+  expect(writable.length, "writable primaries").toBeLessThanOrEqual(1);
+  for (const id of writable) expect(scenario.members[id].rows).toEqual(scenario.acknowledged);
+}
+
+/** Everything that responds follows its orders, for as long as it takes. */
+async function rest(scenario: SuccessionWorld): Promise<void> {
+  for (let round = 0; round < 60; round += 1) {
+    await scenario.control();
+    for (const id of nodeIds) scenario.tick(id);
+    expectSafe(scenario);
+    scenario.now += 5_000;
+  }
+}
+
+function mend(scenario: SuccessionWorld, how: { readonly promotes?: boolean; readonly except?: NodeId } = {}): void {
+  for (const id of nodeIds) {
+    const isMended = id !== how.except;
+    Object.assign(scenario.members[id], { alive: isMended, connected: isMended, promotes: how.promotes ?? true });
+  }
+}
+
+test("no scenario has two writable primaries, or one that lacks an acknowledged row", async () => {
+  await fc.assert(
+    fc.asyncProperty(scenarios, async (trace) => void (await live(trace))),
+    runs,
+  );
+});
+
+test.each([true, false])(
+  "every primary change ends once both members answer (and replicas promote: %s)",
+  async (promotes) => {
+    const property = fc.asyncProperty(scenarios, async (trace) => {
+      const scenario = await live(trace);
+      mend(scenario, { promotes });
+      await rest(scenario);
+      expect(scenario.object.spec.succession).toBeUndefined();
+      expect(scenario.writable()).toEqual([scenario.object.status.primaryNodeId]);
+    });
+    await fc.assert(property, runs);
+  },
+);
+
+test("a new primary that falls silent is waited for, and becomes the primary when it is back", async () => {
+  const scenario = new SuccessionWorld();
+  scenario.ask();
+  await scenario.control();
+  scenario.tick("a");
+  scenario.members.b.promotes = false;
+  await scenario.control();
+  expect(scenario.object.spec.succession?.step).toBe("promote");
+  mend(scenario, { except: "b" });
+  await rest(scenario);
+  expect(scenario.object.spec.succession?.step).toBe("promote");
+  expect(scenario.writable()).toEqual([]);
+  mend(scenario);
+  await rest(scenario);
+  expect(scenario.writable()).toEqual(["b"]);
+});
+
+test("a new primary that takes no write is recalled, and the old one is named under a higher term", async () => {
+  const scenario = new SuccessionWorld();
+  const { term } = scenario.object.status;
+  scenario.members.b.promotes = false;
+  scenario.ask();
+  await rest(scenario);
+  expect(scenario.object.spec.succession).toBeUndefined();
+  expect(scenario.writable()).toEqual(["a"]);
+  // Named, recalled, and the old one named.
+  expect(scenario.object.status.term).toBe(term + 3);
+});
+
+test("an old primary that is silent from the start stays it", async () => {
+  const scenario = new SuccessionWorld();
+  scenario.members.a.connected = false;
+  scenario.ask();
+  await rest(scenario);
+  expect(scenario.object.spec.succession).toBeUndefined();
+  expect(scenario.writable()).toEqual(["a"]);
+  scenario.members.a.connected = true;
+  await rest(scenario);
+  expect(scenario.writable()).toEqual(["a"]);
+});

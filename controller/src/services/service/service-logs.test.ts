@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { until } from "../../../../test/support/wait-until.ts";
+import { createSharedChecks } from "./service-logs.ts";
+
+const { signal } = new AbortController();
+
+test("concurrent callers with one key share a result, callers may leave, and a later call queries again", async () => {
+  const checks = createSharedChecks<string>(60_000);
+  const answer = Promise.withResolvers<string>();
+  let queried = 0;
+  const query = () => {
+    queried += 1;
+    return answer.promise;
+  };
+  const leaving = new AbortController();
+  const first = checks.check("service", query, leaving.signal);
+  const others = Array.from({ length: 100 }, () => checks.check("service", query, signal));
+  leaving.abort(new Error("gone"));
+  await expect(first).rejects.toThrow("gone");
+  answer.resolve("a line");
+  expect(new Set(await Promise.all(others))).toEqual(new Set(["a line"]));
+  expect(await checks.check("service", query, signal)).toBe("a line");
+  expect(queried).toBe(1);
+  await checks.check("another", query, signal);
+  expect(queried).toBe(2);
+});
+
+test("a failure is not cached, and a result only for a limited time", async () => {
+  const checks = createSharedChecks<string>(1);
+  await expect(checks.check("service", () => Promise.reject(new Error("away")), signal)).rejects.toThrow("away");
+  expect(await checks.check("service", async () => "back", signal)).toBe("back");
+  await until(async () => (await checks.check("service", async () => "newer", signal)) === "newer");
+});
