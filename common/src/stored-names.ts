@@ -1,3 +1,5 @@
+import { lookUp } from "./look-up.ts";
+
 /**
  * Fields whose name in code differs from the key that stored JSON has for them. A key of this table is the path of the field
  * in code, where `*` stands for every element of an array or every value of a map; its value is the stored key.
@@ -41,7 +43,7 @@ function addPath(
   let { fromStored, toStored } = sides;
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
-    const key = isLast ? stored : (names[steps.slice(0, index + 1).join(".")] ?? step);
+    const key = isLast ? stored : (lookUp(names, steps.slice(0, index + 1).join(".")) ?? step);
     fromStored = below(fromStored, key, step);
     toStored = below(toStored, step, key);
   }

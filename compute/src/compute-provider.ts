@@ -114,7 +114,7 @@ export interface MachinePlan {
 }
 
 /** What every root was before plans said how large it is. */
-export const firstRootBytes = 4 * 1024 ** 3;
+const firstRootBytes = 4 * 1024 ** 3;
 
 /** How large the root of a machine with this plan is to be. */
 export function rootBytesOf({ rootBytes = firstRootBytes }: Pick<MachinePlan, "rootBytes">): number {

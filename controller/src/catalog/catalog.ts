@@ -70,9 +70,6 @@ export function planSizeOf({ plans }: CatalogData, planName: string, storageSize
 
 const gib = 1024 ** 3;
 
-/** What every disk was before an installation could say which tiers it has. */
-export const firstStorageTier = "maxiops";
-
 /**
  * The catalog with these plans once more as virtual machines, each as `<plan>-vm`. Throws for an unknown plan.
  */

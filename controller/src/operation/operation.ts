@@ -124,7 +124,7 @@ export function workOf<T extends DetailedType>(
 }
 
 /** The outcome so far of an operation of this type; undefined for an operation of another type. */
-export function outcomeOf<T extends DetailedType>(
+function outcomeOf<T extends DetailedType>(
   { spec, status }: OperationObject,
   type: T,
 ): OperationDetails[T]["outcome"] | undefined {

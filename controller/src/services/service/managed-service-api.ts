@@ -265,7 +265,7 @@ function checkIfMatch(call: Call, service: ManagedServiceObject): void {
 }
 
 /** Pure: the filter of a list request, and a label that binds its cursors to the filter. */
-export function listFilter(request: ListManagedServicesRequest): {
+function listFilter(request: ListManagedServicesRequest): {
   accepts: (service: ManagedServiceObject) => boolean;
   label: readonly unknown[];
 } {

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file holdfast/agent/v1/backup.proto.
  */
 export const file_holdfast_agent_v1_backup: GenFile = /*@__PURE__*/
-  fileDesc("Ch5ob2xkZmFzdC9hZ2VudC92MS9iYWNrdXAucHJvdG8SEWhvbGRmYXN0LmFnZW50LnYxIi0KB0RhdGFLZXkSCgoCaWQYASABKAkSFgoGc2VjcmV0GAIgASgJQgayuxgCCAEizgEKC1N0YXJ0QmFja3VwEhEKCWJhY2t1cF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSJwoDa2V5GAQgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleRISCgpiYWNrZ3JvdW5kGAUgASgIEi0KBGJhc2UYBiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Tb3VyY2VCYWNrdXASEAoIcGFnZV9tYXAYByABKAgSDwoHaXNfbGFzdBgIIAEoCCITChFTdGFydEJhY2t1cFJlc3VsdCIiCg1JbnNwZWN0QmFja3VwEhEKCWJhY2t1cF9pZBgBIAEoCSJLChNJbnNwZWN0QmFja3VwUmVzdWx0EjQKBmJhY2t1cBgBIAEoCzIkLmhvbGRmYXN0LmFnZW50LnYxLkJhY2t1cE9ic2VydmF0aW9uIiEKDENhbmNlbEJhY2t1cBIRCgliYWNrdXBfaWQYASABKAkiSgoSQ2FuY2VsQmFja3VwUmVzdWx0EjQKBmJhY2t1cBgBIAEoCzIkLmhvbGRmYXN0LmFnZW50LnYxLkJhY2t1cE9ic2VydmF0aW9uImwKDFZlcmlmeUJhY2t1cBIXCg92ZXJpZmljYXRpb25faWQYASABKAkSLwoGYmFja3VwGAIgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuU291cmNlQmFja3VwEhIKCnNlcnZpY2VfaWQYAyABKAkiFAoSVmVyaWZ5QmFja3VwUmVzdWx0ItMDChFCYWNrdXBPYnNlcnZhdGlvbhIRCgliYWNrdXBfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRINCgVzdGF0ZRgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMc291cmNlX2J5dGVzGAUgASgDEhoKEnNvdXJjZV90b3RhbF9ieXRlcxgGIAEoAxIUCgxzdG9yZWRfYnl0ZXMYByABKAMSFgoOc3RvcmVkX29iamVjdHMYCCABKAUSEgoKZXJyb3JfY29kZRgJIAEoCRINCgVlcnJvchgKIAEoCRIXCg9tYW5pZmVzdF9zaGEyNTYYCyABKAkSFQoNZnJvbV9wb3NpdGlvbhgMIAEoCRIbChNjb25zaXN0ZW50X3Bvc2l0aW9uGA0gASgJEi0KCWRhdGFfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOZW5naW5lX3ZlcnNpb24YDyABKAkSFAoMaGFzX3BhZ2VfbWFwGBAgASgIEjMKD2NvbnNpc3RlbnRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijAEKCkxvZ0FyY2hpdmUSEgoKYXJjaGl2ZV9pZBgBIAEoCRInCgNrZXkYAiABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5EYXRhS2V5Eg8KB2lkbGVfbXMYAyABKAUSMAoMZWFybGllcl9rZXlzGAQgAygLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleSLLAwoSQXJjaGl2ZU9ic2VydmF0aW9uEhIKCmFyY2hpdmVfaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgR0ZXJtGAUgASgDEg4KBmJyYW5jaBgGIAEoCRIVCg1mcm9tX3Bvc2l0aW9uGAcgASgJEhgKEGR1cmFibGVfcG9zaXRpb24YCCABKAkSFgoOZmlyc3Rfc2VxdWVuY2UYCSABKAMSFQoNbGFzdF9zZXF1ZW5jZRgKIAEoAxIwCgxkdXJhYmxlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWZyb21fdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNd2FpdGluZ19ieXRlcxgNIAEoAxIUCgxzdG9yZWRfYnl0ZXMYDiABKAMSLgoHZWFybGllchgPIAMoCzIdLmhvbGRmYXN0LmFnZW50LnYxLkFyY2hpdmVSdW4SGwoTd2FpdGluZ19saW1pdF9ieXRlcxgQIAEoAyJ2CgpBcmNoaXZlUnVuEgwKBHRlcm0YASABKAMSFgoOZmlyc3Rfc2VxdWVuY2UYAiABKAMSFQoNbGFzdF9zZXF1ZW5jZRgDIAEoAxIrCgd0b190aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKJAgoNUmVzdG9yZVNvdXJjZRISCgpyZXN0b3JlX2lkGAEgASgJEhIKCnNlcnZpY2VfaWQYAiABKAkSLwoGYmFja3VwGAMgASgLMh8uaG9sZGZhc3QuYWdlbnQudjEuU291cmNlQmFja3VwEioKBGxvZ3MYBCADKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5Tb3VyY2VMb2cSMAoGdGFyZ2V0GAUgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuUmVzdG9yZVRhcmdldBIPCgdleGFtaW5lGAYgASgIEjAKB2VhcmxpZXIYByADKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Tb3VyY2VCYWNrdXAidAoMU291cmNlQmFja3VwEhEKCWJhY2t1cF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEicKA2tleRgDIAEoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkRhdGFLZXkSFwoPbWFuaWZlc3Rfc2hhMjU2GAQgASgJInIKCVNvdXJjZUxvZxIMCgR0ZXJtGAEgASgDEhYKDmZpcnN0X3NlcXVlbmNlGAIgASgDEhUKDWxhc3Rfc2VxdWVuY2UYAyABKAMSKAoEa2V5cxgEIAMoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkRhdGFLZXkibgoNUmVzdG9yZVRhcmdldBIUCgpiYWNrdXBfZW5kGAEgASgISAASKgoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIRCgdsb2dfZW5kGAMgASgISABCCAoGdGFyZ2V0Iu4CChJSZXN0b3JlT2JzZXJ2YXRpb24SEgoKcmVzdG9yZV9pZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDnJlc3RvcmVkX2J5dGVzGAUgASgDEhMKC3RvdGFsX2J5dGVzGAYgASgDEhgKEHJlc3RvcmVkX29iamVjdHMYByABKAMSEAoIcG9zaXRpb24YCCABKAkSMAoMcmVhY2hlZF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgplcnJvcl9jb2RlGAogASgJEhQKDGxvY2tlZF91c2VycxgLIAMoCRIzCghmaW5kaW5ncxgMIAMoCzIhLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RvcmVGaW5kaW5nEhAKCHdhcm5pbmdzGA0gAygJIj4KDlJlc3RvcmVGaW5kaW5nEgwKBG5hbWUYASABKAkSDgoGcGFzc2VkGAIgASgIEg4KBmRldGFpbBgDIAEoCSKoAQoVTWludE9iamVjdFVybHNSZXF1ZXN0EhMKCWJhY2t1cF9pZBgBIAEoCUgAEhQKCmFyY2hpdmVfaWQYAiABKAlIABIUCgpyZXN0b3JlX2lkGAMgASgJSAASGQoPdmVyaWZpY2F0aW9uX2lkGAQgASgJSAASKgoEdXNlcxgFIAMoCzIcLmhvbGRmYXN0LmFnZW50LnYxLk9iamVjdFVzZUIHCgVzY29wZSIoCglPYmplY3RVc2USDgoGbWV0aG9kGAEgASgJEgsKA2tleRgCIAEoCSKcAQoKT2JqZWN0VXJscxIqCgR1cmxzGAEgAygLMhwuaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKCGVuZHBvaW50GAMgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuU3RvcmVFbmRwb2ludCKMAQoJT2JqZWN0VXJsEhMKA3VybBgBIAEoCUIGsrsYAggBEjoKB2hlYWRlcnMYAiADKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVcmwuSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKDVN0b3JlRW5kcG9pbnQSEQoJYWRkcmVzc2VzGAEgAygJEgwKBHBvcnQYAiABKAUSFAoMdHJ1c3RfYnVuZGxlGAMgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
+  fileDesc("Ch5ob2xkZmFzdC9hZ2VudC92MS9iYWNrdXAucHJvdG8SEWhvbGRmYXN0LmFnZW50LnYxIi0KB0RhdGFLZXkSCgoCaWQYASABKAkSFgoGc2VjcmV0GAIgASgJQgayuxgCCAEizgEKC1N0YXJ0QmFja3VwEhEKCWJhY2t1cF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSJwoDa2V5GAQgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleRISCgpiYWNrZ3JvdW5kGAUgASgIEi0KBGJhc2UYBiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Tb3VyY2VCYWNrdXASEAoIcGFnZV9tYXAYByABKAgSDwoHaXNfbGFzdBgIIAEoCCITChFTdGFydEJhY2t1cFJlc3VsdCIhCgxDYW5jZWxCYWNrdXASEQoJYmFja3VwX2lkGAEgASgJIkoKEkNhbmNlbEJhY2t1cFJlc3VsdBI0CgZiYWNrdXAYASABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5CYWNrdXBPYnNlcnZhdGlvbiLTAwoRQmFja3VwT2JzZXJ2YXRpb24SEQoJYmFja3VwX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKAUSDQoFc3RhdGUYAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHNvdXJjZV9ieXRlcxgFIAEoAxIaChJzb3VyY2VfdG90YWxfYnl0ZXMYBiABKAMSFAoMc3RvcmVkX2J5dGVzGAcgASgDEhYKDnN0b3JlZF9vYmplY3RzGAggASgFEhIKCmVycm9yX2NvZGUYCSABKAkSDQoFZXJyb3IYCiABKAkSFwoPbWFuaWZlc3Rfc2hhMjU2GAsgASgJEhUKDWZyb21fcG9zaXRpb24YDCABKAkSGwoTY29uc2lzdGVudF9wb3NpdGlvbhgNIAEoCRItCglkYXRhX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmVuZ2luZV92ZXJzaW9uGA8gASgJEhQKDGhhc19wYWdlX21hcBgQIAEoCBIzCg9jb25zaXN0ZW50X3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIowBCgpMb2dBcmNoaXZlEhIKCmFyY2hpdmVfaWQYASABKAkSJwoDa2V5GAIgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleRIPCgdpZGxlX21zGAMgASgFEjAKDGVhcmxpZXJfa2V5cxgEIAMoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkRhdGFLZXkiywMKEkFyY2hpdmVPYnNlcnZhdGlvbhISCgphcmNoaXZlX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGVybRgFIAEoAxIOCgZicmFuY2gYBiABKAkSFQoNZnJvbV9wb3NpdGlvbhgHIAEoCRIYChBkdXJhYmxlX3Bvc2l0aW9uGAggASgJEhYKDmZpcnN0X3NlcXVlbmNlGAkgASgDEhUKDWxhc3Rfc2VxdWVuY2UYCiABKAMSMAoMZHVyYWJsZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglmcm9tX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDXdhaXRpbmdfYnl0ZXMYDSABKAMSFAoMc3RvcmVkX2J5dGVzGA4gASgDEi4KB2VhcmxpZXIYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5BcmNoaXZlUnVuEhsKE3dhaXRpbmdfbGltaXRfYnl0ZXMYECABKAMidgoKQXJjaGl2ZVJ1bhIMCgR0ZXJtGAEgASgDEhYKDmZpcnN0X3NlcXVlbmNlGAIgASgDEhUKDWxhc3Rfc2VxdWVuY2UYAyABKAMSKwoHdG9fdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiiQIKDVJlc3RvcmVTb3VyY2USEgoKcmVzdG9yZV9pZBgBIAEoCRISCgpzZXJ2aWNlX2lkGAIgASgJEi8KBmJhY2t1cBgDIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlNvdXJjZUJhY2t1cBIqCgRsb2dzGAQgAygLMhwuaG9sZGZhc3QuYWdlbnQudjEuU291cmNlTG9nEjAKBnRhcmdldBgFIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RvcmVUYXJnZXQSDwoHZXhhbWluZRgGIAEoCBIwCgdlYXJsaWVyGAcgAygLMh8uaG9sZGZhc3QuYWdlbnQudjEuU291cmNlQmFja3VwInQKDFNvdXJjZUJhY2t1cBIRCgliYWNrdXBfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRInCgNrZXkYAyABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5EYXRhS2V5EhcKD21hbmlmZXN0X3NoYTI1NhgEIAEoCSJyCglTb3VyY2VMb2cSDAoEdGVybRgBIAEoAxIWCg5maXJzdF9zZXF1ZW5jZRgCIAEoAxIVCg1sYXN0X3NlcXVlbmNlGAMgASgDEigKBGtleXMYBCADKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5EYXRhS2V5Im4KDVJlc3RvcmVUYXJnZXQSFAoKYmFja3VwX2VuZBgBIAEoCEgAEioKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASEQoHbG9nX2VuZBgDIAEoCEgAQggKBnRhcmdldCLuAgoSUmVzdG9yZU9ic2VydmF0aW9uEhIKCnJlc3RvcmVfaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5yZXN0b3JlZF9ieXRlcxgFIAEoAxITCgt0b3RhbF9ieXRlcxgGIAEoAxIYChByZXN0b3JlZF9vYmplY3RzGAcgASgDEhAKCHBvc2l0aW9uGAggASgJEjAKDHJlYWNoZWRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZXJyb3JfY29kZRgKIAEoCRIUCgxsb2NrZWRfdXNlcnMYCyADKAkSMwoIZmluZGluZ3MYDCADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5SZXN0b3JlRmluZGluZxIQCgh3YXJuaW5ncxgNIAMoCSI+Cg5SZXN0b3JlRmluZGluZxIMCgRuYW1lGAEgASgJEg4KBnBhc3NlZBgCIAEoCBIOCgZkZXRhaWwYAyABKAkipAEKFU1pbnRPYmplY3RVcmxzUmVxdWVzdBITCgliYWNrdXBfaWQYASABKAlIABIUCgphcmNoaXZlX2lkGAIgASgJSAASFAoKcmVzdG9yZV9pZBgDIAEoCUgAEioKBHVzZXMYBSADKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVc2VCBwoFc2NvcGVKBAgEEAVSD3ZlcmlmaWNhdGlvbl9pZCIoCglPYmplY3RVc2USDgoGbWV0aG9kGAEgASgJEgsKA2tleRgCIAEoCSKcAQoKT2JqZWN0VXJscxIqCgR1cmxzGAEgAygLMhwuaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKCGVuZHBvaW50GAMgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuU3RvcmVFbmRwb2ludCKMAQoJT2JqZWN0VXJsEhMKA3VybBgBIAEoCUIGsrsYAggBEjoKB2hlYWRlcnMYAiADKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVcmwuSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKDVN0b3JlRW5kcG9pbnQSEQoJYWRkcmVzc2VzGAEgAygJEgwKBHBvcnQYAiABKAUSFAoMdHJ1c3RfYnVuZGxlGAMgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
  * A key that data is sealed with: 32 bytes.
@@ -216,64 +216,6 @@ export const StartBackupResultSchema: GenMessage<StartBackupResult, {jsonType: S
   messageDesc(file_holdfast_agent_v1_backup, 2);
 
 /**
- * What is known of a backup now; "not_ready" when this machine has never heard of it.
- *
- * @generated from message holdfast.agent.v1.InspectBackup
- */
-export type InspectBackup = Message<"holdfast.agent.v1.InspectBackup"> & {
-  /**
-   * @generated from field: string backup_id = 1;
-   */
-  backupId: string;
-};
-
-/**
- * What is known of a backup now; "not_ready" when this machine has never heard of it.
- *
- * @generated from message holdfast.agent.v1.InspectBackup
- */
-export type InspectBackupJson = {
-  /**
-   * @generated from field: string backup_id = 1;
-   */
-  backupId?: string;
-};
-
-/**
- * Describes the message holdfast.agent.v1.InspectBackup.
- * Use `create(InspectBackupSchema)` to create a new message.
- */
-export const InspectBackupSchema: GenMessage<InspectBackup, {jsonType: InspectBackupJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 3);
-
-/**
- * @generated from message holdfast.agent.v1.InspectBackupResult
- */
-export type InspectBackupResult = Message<"holdfast.agent.v1.InspectBackupResult"> & {
-  /**
-   * @generated from field: holdfast.agent.v1.BackupObservation backup = 1;
-   */
-  backup?: BackupObservation | undefined;
-};
-
-/**
- * @generated from message holdfast.agent.v1.InspectBackupResult
- */
-export type InspectBackupResultJson = {
-  /**
-   * @generated from field: holdfast.agent.v1.BackupObservation backup = 1;
-   */
-  backup?: BackupObservationJson;
-};
-
-/**
- * Describes the message holdfast.agent.v1.InspectBackupResult.
- * Use `create(InspectBackupResultSchema)` to create a new message.
- */
-export const InspectBackupResultSchema: GenMessage<InspectBackupResult, {jsonType: InspectBackupResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 4);
-
-/**
  * Ends it, and with it the attempt: "cancelled". Nothing happens when it ended before.
  *
  * @generated from message holdfast.agent.v1.CancelBackup
@@ -302,7 +244,7 @@ export type CancelBackupJson = {
  * Use `create(CancelBackupSchema)` to create a new message.
  */
 export const CancelBackupSchema: GenMessage<CancelBackup, {jsonType: CancelBackupJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 5);
+  messageDesc(file_holdfast_agent_v1_backup, 3);
 
 /**
  * @generated from message holdfast.agent.v1.CancelBackupResult
@@ -329,85 +271,13 @@ export type CancelBackupResultJson = {
  * Use `create(CancelBackupResultSchema)` to create a new message.
  */
 export const CancelBackupResultSchema: GenMessage<CancelBackupResult, {jsonType: CancelBackupResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 6);
-
-/**
- * Opens every byte of a backup that is in the store; runs beside the engine as a backup does, and shows as its observation.
- *
- * @generated from message holdfast.agent.v1.VerifyBackup
- */
-export type VerifyBackup = Message<"holdfast.agent.v1.VerifyBackup"> & {
-  /**
-   * @generated from field: string verification_id = 1;
-   */
-  verificationId: string;
-
-  /**
-   * @generated from field: holdfast.agent.v1.SourceBackup backup = 2;
-   */
-  backup?: SourceBackup | undefined;
-
-  /**
-   * @generated from field: string service_id = 3;
-   */
-  serviceId: string;
-};
-
-/**
- * Opens every byte of a backup that is in the store; runs beside the engine as a backup does, and shows as its observation.
- *
- * @generated from message holdfast.agent.v1.VerifyBackup
- */
-export type VerifyBackupJson = {
-  /**
-   * @generated from field: string verification_id = 1;
-   */
-  verificationId?: string;
-
-  /**
-   * @generated from field: holdfast.agent.v1.SourceBackup backup = 2;
-   */
-  backup?: SourceBackupJson;
-
-  /**
-   * @generated from field: string service_id = 3;
-   */
-  serviceId?: string;
-};
-
-/**
- * Describes the message holdfast.agent.v1.VerifyBackup.
- * Use `create(VerifyBackupSchema)` to create a new message.
- */
-export const VerifyBackupSchema: GenMessage<VerifyBackup, {jsonType: VerifyBackupJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 7);
-
-/**
- * @generated from message holdfast.agent.v1.VerifyBackupResult
- */
-export type VerifyBackupResult = Message<"holdfast.agent.v1.VerifyBackupResult"> & {
-};
-
-/**
- * @generated from message holdfast.agent.v1.VerifyBackupResult
- */
-export type VerifyBackupResultJson = {
-};
-
-/**
- * Describes the message holdfast.agent.v1.VerifyBackupResult.
- * Use `create(VerifyBackupResultSchema)` to create a new message.
- */
-export const VerifyBackupResultSchema: GenMessage<VerifyBackupResult, {jsonType: VerifyBackupResultJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 8);
+  messageDesc(file_holdfast_agent_v1_backup, 4);
 
 /**
  * @generated from message holdfast.agent.v1.BackupObservation
  */
 export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> & {
   /**
-   * Of a verification: its id.
-   *
    * @generated from field: string backup_id = 1;
    */
   backupId: string;
@@ -419,7 +289,7 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
 
   /**
    * "running", "stored", "failed" or "cancelled". "stored" is a promise of the machine alone: the manifest is in the store and was read
-   * again. A verification ends as "verified".
+   * again.
    *
    * @generated from field: string state = 3;
    */
@@ -518,8 +388,6 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
  */
 export type BackupObservationJson = {
   /**
-   * Of a verification: its id.
-   *
    * @generated from field: string backup_id = 1;
    */
   backupId?: string;
@@ -531,7 +399,7 @@ export type BackupObservationJson = {
 
   /**
    * "running", "stored", "failed" or "cancelled". "stored" is a promise of the machine alone: the manifest is in the store and was read
-   * again. A verification ends as "verified".
+   * again.
    *
    * @generated from field: string state = 3;
    */
@@ -630,7 +498,7 @@ export type BackupObservationJson = {
  * Use `create(BackupObservationSchema)` to create a new message.
  */
 export const BackupObservationSchema: GenMessage<BackupObservation, {jsonType: BackupObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 9);
+  messageDesc(file_holdfast_agent_v1_backup, 5);
 
 /**
  * In InstanceSpec: the engine's log is followed, sealed and brought to the store all the time that the engine runs.
@@ -703,7 +571,7 @@ export type LogArchiveJson = {
  * Use `create(LogArchiveSchema)` to create a new message.
  */
 export const LogArchiveSchema: GenMessage<LogArchive, {jsonType: LogArchiveJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 10);
+  messageDesc(file_holdfast_agent_v1_backup, 6);
 
 /**
  * @generated from message holdfast.agent.v1.ArchiveObservation
@@ -916,7 +784,7 @@ export type ArchiveObservationJson = {
  * Use `create(ArchiveObservationSchema)` to create a new message.
  */
 export const ArchiveObservationSchema: GenMessage<ArchiveObservation, {jsonType: ArchiveObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 11);
+  messageDesc(file_holdfast_agent_v1_backup, 7);
 
 /**
  * Log of one term, without a hole.
@@ -981,7 +849,7 @@ export type ArchiveRunJson = {
  * Use `create(ArchiveRunSchema)` to create a new message.
  */
 export const ArchiveRunSchema: GenMessage<ArchiveRun, {jsonType: ArchiveRunJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 12);
+  messageDesc(file_holdfast_agent_v1_backup, 8);
 
 /**
  * In InstanceSpec: where the machine's data comes from. The machine empties what it has, once, and starts the engine only after the
@@ -1094,7 +962,7 @@ export type RestoreSourceJson = {
  * Use `create(RestoreSourceSchema)` to create a new message.
  */
 export const RestoreSourceSchema: GenMessage<RestoreSource, {jsonType: RestoreSourceJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 13);
+  messageDesc(file_holdfast_agent_v1_backup, 9);
 
 /**
  * @generated from message holdfast.agent.v1.SourceBackup
@@ -1155,7 +1023,7 @@ export type SourceBackupJson = {
  * Use `create(SourceBackupSchema)` to create a new message.
  */
 export const SourceBackupSchema: GenMessage<SourceBackup, {jsonType: SourceBackupJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 14);
+  messageDesc(file_holdfast_agent_v1_backup, 10);
 
 /**
  * Log of one term.
@@ -1224,7 +1092,7 @@ export type SourceLogJson = {
  * Use `create(SourceLogSchema)` to create a new message.
  */
 export const SourceLogSchema: GenMessage<SourceLog, {jsonType: SourceLogJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 15);
+  messageDesc(file_holdfast_agent_v1_backup, 11);
 
 /**
  * @generated from message holdfast.agent.v1.RestoreTarget
@@ -1291,7 +1159,7 @@ export type RestoreTargetJson = {
  * Use `create(RestoreTargetSchema)` to create a new message.
  */
 export const RestoreTargetSchema: GenMessage<RestoreTarget, {jsonType: RestoreTargetJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 16);
+  messageDesc(file_holdfast_agent_v1_backup, 12);
 
 /**
  * @generated from message holdfast.agent.v1.RestoreObservation
@@ -1462,7 +1330,7 @@ export type RestoreObservationJson = {
  * Use `create(RestoreObservationSchema)` to create a new message.
  */
 export const RestoreObservationSchema: GenMessage<RestoreObservation, {jsonType: RestoreObservationJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 17);
+  messageDesc(file_holdfast_agent_v1_backup, 13);
 
 /**
  * What one look at restored data found.
@@ -1517,7 +1385,7 @@ export type RestoreFindingJson = {
  * Use `create(RestoreFindingSchema)` to create a new message.
  */
 export const RestoreFindingSchema: GenMessage<RestoreFinding, {jsonType: RestoreFindingJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 18);
+  messageDesc(file_holdfast_agent_v1_backup, 14);
 
 /**
  * Asks for URLs of objects; see AgentService.
@@ -1552,14 +1420,6 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
      */
     value: string;
     case: "restoreId";
-  } | {
-    /**
-     * A verification that it does.
-     *
-     * @generated from field: string verification_id = 4;
-     */
-    value: string;
-    case: "verificationId";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -1598,13 +1458,6 @@ export type MintObjectUrlsRequestJson = {
   restoreId?: string;
 
   /**
-   * A verification that it does.
-   *
-   * @generated from field: string verification_id = 4;
-   */
-  verificationId?: string;
-
-  /**
    * At most 1,000.
    *
    * @generated from field: repeated holdfast.agent.v1.ObjectUse uses = 5;
@@ -1617,7 +1470,7 @@ export type MintObjectUrlsRequestJson = {
  * Use `create(MintObjectUrlsRequestSchema)` to create a new message.
  */
 export const MintObjectUrlsRequestSchema: GenMessage<MintObjectUrlsRequest, {jsonType: MintObjectUrlsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 19);
+  messageDesc(file_holdfast_agent_v1_backup, 15);
 
 /**
  * @generated from message holdfast.agent.v1.ObjectUse
@@ -1662,7 +1515,7 @@ export type ObjectUseJson = {
  * Use `create(ObjectUseSchema)` to create a new message.
  */
 export const ObjectUseSchema: GenMessage<ObjectUse, {jsonType: ObjectUseJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 20);
+  messageDesc(file_holdfast_agent_v1_backup, 16);
 
 /**
  * @generated from message holdfast.agent.v1.ObjectUrls
@@ -1713,7 +1566,7 @@ export type ObjectUrlsJson = {
  * Use `create(ObjectUrlsSchema)` to create a new message.
  */
 export const ObjectUrlsSchema: GenMessage<ObjectUrls, {jsonType: ObjectUrlsJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 21);
+  messageDesc(file_holdfast_agent_v1_backup, 17);
 
 /**
  * @generated from message holdfast.agent.v1.ObjectUrl
@@ -1754,7 +1607,7 @@ export type ObjectUrlJson = {
  * Use `create(ObjectUrlSchema)` to create a new message.
  */
 export const ObjectUrlSchema: GenMessage<ObjectUrl, {jsonType: ObjectUrlJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 22);
+  messageDesc(file_holdfast_agent_v1_backup, 18);
 
 /**
  * How to reach the host that the URLs name: machines resolve no foreign names.
@@ -1813,5 +1666,5 @@ export type StoreEndpointJson = {
  * Use `create(StoreEndpointSchema)` to create a new message.
  */
 export const StoreEndpointSchema: GenMessage<StoreEndpoint, {jsonType: StoreEndpointJson}> = /*@__PURE__*/
-  messageDesc(file_holdfast_agent_v1_backup, 23);
+  messageDesc(file_holdfast_agent_v1_backup, 19);
 
