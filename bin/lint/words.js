@@ -9,18 +9,18 @@ const beginning = new RegExp(`^(${list.beginnings.join("|")})\\b`);
 const spelling = new RegExp(list.spelling.join("|"), "i");
 
 /** The words of a name: `toldWithinMs`, `told_within_ms` and `told-within.ts` begin with `told`. */
-export function wordsOf(name) {
+function wordsOf(name) {
   return name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+/).map((word) => word.toLowerCase());
 }
 
 /** The forbidden word of a name; undefined when it has none. */
-export function forbiddenIn(name) {
+function forbiddenIn(name) {
   if (allowed.has(name)) return undefined;
   return wordsOf(name).find((word) => segments.has(word)) ?? spelling.exec(name)?.[0];
 }
 
 /** The fault of a comment by its text; `isFirst`: no comment stands on the line before it. */
-export function faultOf(text, isFirst) {
+function faultOf(text, isFirst) {
   const words = text.replace(/^[\s*/]+/, "");
   const begins = isFirst ? beginning.exec(words)?.[0] : undefined;
   if (begins !== undefined) return `A comment begins with "${begins}". Its subject is a noun of the code or the field.`;
@@ -33,7 +33,8 @@ export const names = {
   create(context) {
     const report = (node) => {
       const word = forbiddenIn(node.name);
-      if (word !== undefined) context.report({ node, message: `The name has "${word}". docs/glossary.md has the terms.` });
+      if (word !== undefined)
+        context.report({ node, message: `The name has "${word}". docs/glossary.md has the terms.` });
     };
     return {
       Program(node) {

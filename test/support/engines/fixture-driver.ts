@@ -109,11 +109,7 @@ export function createFixtureDriver(signalEngine: (signal: NodeJS.Signals) => Pr
   };
 }
 
-export function ask(
-  instance: Pick<Instance, "spec">,
-  request: string,
-  signal: AbortSignal,
-): Promise<EngineReply> {
+export function ask(instance: Pick<Instance, "spec">, request: string, signal: AbortSignal): Promise<EngineReply> {
   const { address, port } = instance.spec;
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, signal });
