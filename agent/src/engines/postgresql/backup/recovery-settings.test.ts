@@ -234,7 +234,7 @@ describe.skipIf(!hasImage)(
       await follow();
       expect(new Set(pieces.slice(-2).map(({ branch }) => branch)).size).toBe(2);
       await restore(base, { log: reader(), target: { kind: "log_end" } });
-      await restart({ max_prepared_transactions: "3" });
+      await startEngine({ max_prepared_transactions: "3" });
       await sql(copy, "COMMIT PREPARED 'two'");
       expect(await sql(copy, "SELECT i FROM noted ORDER BY i")).toEqual([{ i: 200 }, { i: 201 }]);
     });
