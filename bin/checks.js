@@ -2,9 +2,10 @@
 // files finds no fault.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { contractImage, withImage } from "./contract-image.js";
 import { checkImportOrder } from "./import-order.js";
+import { forbiddenIn, spelling } from "./lint/words.js";
 import { checkQuarantine } from "./quarantine.js";
 import { checkout } from "./set-up.js";
 import { sourceFiles } from "./source-files.js";
@@ -107,16 +108,19 @@ async function checkFormat(tools) {
   return count(await tools.run("biome", ["format", "."]), /Checked (\d+) files/);
 }
 
-/** One spelling each, as the API has it. */
+/** One spelling for each word, as the API has it, and no forbidden word in the name of a file. */
 async function checkSpelling() {
-  const files = sourceFiles().filter((file) => /\.(ts|js|md|proto|sh|json)$/.test(file));
+  const files = sourceFiles();
+  const badNames = files.filter((file) => forbiddenIn(basename(file)) !== undefined);
+  if (badNames.length > 0) throw new Error(`forbidden words in names of files: ${badNames.join(", ")}`);
   // Put together, so that this file does not find itself.
-  const other = new RegExp(["catalog" + "ue", "enrol" + "ment"].join("|"), "i");
-  // The name of an image follows from the files of its guest.
-  const judged = files.filter((file) => !file.startsWith("image/guest/"));
-  const wrong = judged.filter((file) => other.test(readFileSync(join(checkout, file), "utf8")));
-  if (wrong.length > 0) throw new Error(`these do not spell catalog and enrollment: ${wrong.join(", ")}`);
-  return judged.length;
+  const other = new RegExp(["catalog" + "ue", "enrol" + "ment", spelling.source].join("|"), "i");
+  const texts = files.filter((file) => /\.(ts|js|md|proto|sql|sh|py|json)$/.test(file));
+  // The name of an image follows from the files of its guest. The list of forbidden words has them all.
+  const checked = texts.filter((file) => !file.startsWith("image/guest/") && file !== "bin/lint/forbidden-words.json");
+  const wrong = checked.filter((file) => other.test(readFileSync(join(checkout, file), "utf8")));
+  if (wrong.length > 0) throw new Error(`another spelling is in ${wrong.join(", ")}: bin/lint/forbidden-words.json`);
+  return checked.length;
 }
 
 async function findDeadCode(tools) {

@@ -68,6 +68,20 @@ const cases = [
   ["a new promise", "export const e = () => void new Promise(() => 1);", "no-void-call"],
   ["an awaited value", "export const e = async (p: Promise<number>) => void (await p);"],
   ["an assignment", "let a = 0;\nexport const e = () => void (a = 1);\nexport const g = () => a;"],
+
+  ["a word at the beginning of a name", "export const toldWithinMs = 1;", "names"],
+  ["a word in the middle of a name", "export const last_asked_at = 1;", "names"],
+  ["a word in the name of a property", "export interface A {\n  readonly keptUntil: number;\n}", "names"],
+  ["a word of capital letters in a name", "export class DNSWorld {}", "names"],
+  ["a British spelling in a name", "export const neighbourhood = 1;", "names"],
+  ["a word inside another word", "export const outreached = 1;"],
+  ["a line comment without a noun", "// Who is silent wakes nobody.\nexport const a = 1;", "comments"],
+  ["a docstring without a noun", "/** What it is. */\nexport const a = 1;", "comments"],
+  ["a docstring of several lines", "/**\n * So many of them.\n */\nexport const a = 1;", "comments"],
+  ["a British spelling in a comment", "// A list of colours.\nexport const a = 1;", "comments"],
+  ["a comment of more than 120 columns", `// ${"long ".repeat(24)}\nexport const a = 1;`, "comments"],
+  ["an address of more than 120 columns", `// https://example.org/${"long-".repeat(24)}\nexport const a = 1;`],
+  ["the second line of a comment", "// A sentence goes on with the word\n// What.\nexport const a = 1;"],
 ];
 
 const directory = mkdtempSync(join(tmpdir(), "holdfast-lint-"));

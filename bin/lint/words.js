@@ -6,15 +6,16 @@ const list = JSON.parse(readFileSync(new URL("./forbidden-words.json", import.me
 const segments = new Set(list.segments);
 const allowed = new Set(list.allowed);
 const beginning = new RegExp(`^(${list.beginnings.join("|")})\\b`);
-const spelling = new RegExp(list.spelling.join("|"), "i");
+/** Spellings that are not American. */
+export const spelling = new RegExp(list.spelling.join("|"), "i");
 
 /** The words of a name: `toldWithinMs`, `told_within_ms` and `told-within.ts` begin with `told`. */
 function wordsOf(name) {
   return name.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+/).map((word) => word.toLowerCase());
 }
 
-/** The forbidden word of a name; undefined when it has none. */
-function forbiddenIn(name) {
+/** The forbidden word of a name; undefined without one. */
+export function forbiddenIn(name) {
   if (allowed.has(name)) return undefined;
   return wordsOf(name).find((word) => segments.has(word)) ?? spelling.exec(name)?.[0];
 }
