@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { usualLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
+import { defaultLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
 import { waitUntil } from "@holdfast/test/support/wait-until.ts";
 import { measureChanges } from "./fleet/changes.ts";
 import { type BenchInstallation, createBenchInstallation } from "./fleet/installation.ts";
@@ -84,7 +84,7 @@ async function measurePeers(parts: BenchInstallation, controller: PeerProcess): 
   for (let storm = 0; storm < storms; storm += 1) {
     const survivor = await startPeer("raw-http2", identity);
     const controllers = [String(survivor.ready["address"])];
-    const fleetReturnMs = agents * usualLimits.returnMs;
+    const fleetReturnMs = agents * defaultLimits.reconnectMs;
     const victim = await startPeer("raw-http2", { ...identity, controllers, fleetReturnMs });
     const simulated = await parts.startAgents(controller.ready, String(victim.ready["address"]));
     rawMs.push(await measureStorm("a raw http2 server dies", { victim, survivor, agents: simulated }, agents));

@@ -140,7 +140,7 @@ describe.skipIf(missing !== undefined)(
       const third = await create("third");
       const { error } = await services.settled(third, "Error");
       expect(error?.message).toMatch(/local: it is cordoned\./);
-      expect(error?.message).toMatch(/second: 2\.0 GiB of memory were asked for, and 4\.0 GiB of .* are promised/);
+      expect(error?.message).toMatch(/second: 2\.0 GiB of memory are requested, and 4\.0 GiB of .* are reserved/);
       await services.delete(second.service.id);
       const made = await waitUntil(
         "it is made by itself",

@@ -136,7 +136,7 @@ describe("the agents' port", () => {
     const ask = { address, trustBundle: authority.trustBundle, installationId, machineId: "nobody", token: "guessed" };
     const refusals: string[] = [];
     for (let n = 0; n < 8; n += 1) await enroll(ask).catch((error: Error) => refusals.push(error.message));
-    expect(refusals.filter((each) => each.includes("the enrollment is not good"))).toHaveLength(5);
-    expect(refusals.at(-1)).toContain("too many enrollments came to nothing");
+    expect(refusals.filter((each) => each.includes("the enrollment is not valid"))).toHaveLength(5);
+    expect(refusals.at(-1)).toContain("too many failed enrollments");
   });
 });

@@ -48,7 +48,7 @@ describe("a machine that was broken into", () => {
   beforeAll(async () => {
     installation = await newInstallation();
     controller = await startController(installation, "c-1", {
-      limits: { heldPayloads: { count: 5, bytes: 1 << 20 }, penaltyMs: 100 },
+      limits: { payloadQuota: { count: 5, bytes: 1 << 20 }, penaltyMs: 100 },
       rightRules,
       samples: {
         take: async (_, samples: readonly Sample[]) => {

@@ -134,7 +134,7 @@ function logged(words: string): number {
   return agentLog().split(words).length - 1;
 }
 
-const refusal = "the certificate is not good any more";
+const refusal = "the certificate is not valid any more";
 
 test("an instance is brought up through either controller, and both see it", async () => {
   onTestFailed(() => console.log(agentLog()));
@@ -148,7 +148,7 @@ test("an instance is brought up through either controller, and both see it", asy
 
 test("30 MB go through a task by reference and back while other tasks are answered", async () => {
   onTestFailed(() => console.log(agentLog()));
-  const { fleet } = controllers.find(({ fleet: { held } }) => held === 1) ?? first();
+  const { fleet } = controllers.find(({ fleet }) => fleet.streamCount === 1) ?? first();
   const transfer = fleet.probeTransfer("m-1", 30 << 20);
   let answered = 0;
   let going = true;
@@ -226,7 +226,7 @@ test("an agent that spent its token and died before it had saved the answer enro
   // One that still ran could write it anew.
   rmSync(join(directory, "identity.json"));
   keeper = startFixtureKeeper(directory);
-  await expect.poll(() => logged("the enrollment is not good")).toBeGreaterThan(0);
+  await expect.poll(() => logged("the enrollment is not valid")).toBeGreaterThan(0);
   await enroll();
   await expect.poll(seenByAll).toBe(true);
   expect((await converge(first(), 600n)).failure).toBeUndefined();

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { usualLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
+import { defaultLimits } from "@holdfast/controller/fleet/fleet-limits.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
@@ -33,7 +33,7 @@ const {
   etcdUrl,
   masterKey,
   directory,
-  silenceMs = usualLimits.silenceMs,
+  silenceMs = defaultLimits.silenceMs,
 } = JSON.parse(process.argv[2] ?? "") as Settings;
 const etcd = { url: etcdUrl } as TestEtcd;
 const close = async () => undefined;
@@ -63,7 +63,7 @@ answerQuestions({
     }
     return services.size;
   },
-  held: async () => fleet.held,
+  held: async () => fleet.streamCount,
   knownMachines: async () => controller.machines.size,
   revision: async () => String(await store.revision()),
   /** What it logged so far: how often each message with each reason. */

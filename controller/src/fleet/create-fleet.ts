@@ -12,11 +12,11 @@ import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { createControllerAddresses } from "#kernel/runtime/controller-addresses.ts";
 import { createMachineCertificates } from "./certificate/machine-certificates.ts";
-import { type FleetLimits, usualLimits } from "./fleet-limits.ts";
+import { type FleetLimits, defaultLimits } from "./fleet-limits.ts";
 import { addFleetRpcs } from "./fleet-rpcs.ts";
-import { createKeptStreams } from "./kept-streams.ts";
+import { createStreamReclaim } from "./stream-reclaim.ts";
 import { NotAsked } from "./not-asked.ts";
-import { createPace } from "./payload/pace.ts";
+import { createPayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { probeTransfer } from "./probe-transfer.ts";
 import type { FleetDeps, RunningFleet } from "./running-fleet.ts";
 import { boundedProgress } from "./session/bounded-frames.ts";
@@ -26,8 +26,8 @@ import { createPresence } from "./session/presence.ts";
 import { acknowledgeSamples } from "./session/sample-sink.ts";
 import { type Session, unreachable } from "./session/session.ts";
 import { createRevocation } from "./session/revocation.ts";
-import { createRights } from "./session/rights.ts";
-import { createSilenceElsewhere } from "./session/silence-elsewhere.ts";
+import { createPrimaryLeases } from "./session/rights.ts";
+import { createPeerReports } from "./session/peer-reports.ts";
 import { createSessions } from "./session/sessions.ts";
 import { createStreamLease } from "./session/stream-lease.ts";
 import { createRebalancer } from "./session/rebalancer.ts";
@@ -39,10 +39,25 @@ import { sentNow, taskMessage } from "./task/task-message.ts";
 import { createTaskResults } from "./task/task-results.ts";
 import { createTaskUpkeep } from "./task/task-upkeep.ts";
 
-/** Serves agents as soon as it resolves, and holds their streams while the membership has a lease. */
+/**
+ * The fleet of one controller: its listener for agents, and everything that uses their streams.
+ *
+ * Every agent dials one controller and keeps one bidirectional stream (`session/`). The controller that has a machine's
+ * stream says so by a presence key under its own etcd lease (`session/presence.ts`), so every controller knows where
+ * each agent is. Work for an agent is a task (`task/`): a durable task is an object in etcd, delivered at least once by
+ * the controller that has the stream; a quick task lives in memory and is passed on to that controller by a peer call
+ * (`session/peer-calls.ts`). Agents report observations, samples and task results, and request primary leases
+ * (`session/rights.ts`). Bytes that are too many for a frame go through the object store (`payload/`).
+ *
+ * A controller without a lease answers no request and delivers no task, but keeps its streams: under its next lease it
+ * writes their presence keys anew (`stream-reclaim.ts`). Once another controller can act and this one has been without
+ * a lease for `leaseGraceMs`, it sends its agents there (`session/stream-lease.ts`).
+ *
+ * Agents are served as soon as the promise resolves.
+ */
 export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   const { membership, installationId, store, machines, tasks, authority, sealer, payloads, clock, log } = deps;
-  const limits: FleetLimits = { ...usualLimits, ...deps.limits };
+  const limits: FleetLimits = { ...defaultLimits, ...deps.limits };
   await Promise.all([machines.ready, tasks.ready]);
 
   const subscribers = new Set<(machineId: string) => void>();
@@ -75,23 +90,23 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
   });
   const streamLease = createStreamLease({
     membership,
-    graceMs: limits.withoutLeaseMs,
-    lookMs: limits.withoutLeaseMs / 4,
-    othersMayAct: () => mayAnyAct(controllers.others, peers, limits.withoutLeaseMs / 4),
+    graceMs: limits.leaseGraceMs,
+    checkIntervalMs: limits.leaseGraceMs / 4,
+    othersMayAct: () => mayAnyHaveLease(controllers.others, peers, limits.leaseGraceMs / 4),
     monotonicMs: clock.monotonicMs,
     log,
     onLost() {
-      log.warn("agent streams are kept without a lease", { count: sessions.size });
-      sessions.greetAll();
+      log.warn("agent streams retained without a lease", { count: sessions.size });
+      sessions.welcomeAll();
     },
     onRegained(lease) {
-      sessions.greetAll();
-      inBackground(log, "streams under a new lease", keptStreams.takeAll(lease));
+      sessions.welcomeAll();
+      inBackground(log, "reclaim of agent streams", streamReclaim.reclaimAll(lease));
     },
     onEnd: (reason) => sessions.releaseAll(reason),
   });
-  const acting = () => streamLease.lease !== undefined;
-  const controllers = createControllerAddresses(membership, () => sessions.greetAll());
+  const canAct = () => streamLease.lease !== undefined;
+  const controllers = createControllerAddresses(membership, () => sessions.welcomeAll());
   const peers = createPeerCalls({ installationId, identity, trustBundle, log });
   const certificates = createMachineCertificates({
     installationId,
@@ -119,16 +134,16 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
   });
   const bootMs = createBootClock();
-  const rights = createRights({
+  const primaryLeases = createPrimaryLeases({
     rules: deps.rightRules,
     revision: () => store.revision(),
-    hasLease: acting,
+    hasLease: canAct,
     bootMs,
     onChange: changed,
     log,
   });
-  const revocation = createRevocation({ membership, peers, rights, bootMs });
-  const silence = createSilenceElsewhere({ membership, peers });
+  const revocation = createRevocation({ membership, peers, primaryLeases, bootMs });
+  const peerReports = createPeerReports({ membership, peers });
   const sessions = createSessions({
     controllerId,
     limits,
@@ -136,18 +151,18 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     log,
     controllers: () => controllers.all,
     authorityGeneration: () => authority.generation,
-    hasLease: acting,
+    hasLease: canAct,
     disconnect: (address) => listener.disconnect(address),
     events: {
       check,
       admit,
       opened(session) {
-        rights.opened(session.machineId);
+        primaryLeases.opened(session.machineId);
         dispatch.attach(session);
-        // The presence key was announced a moment ago; a reconcile that ran before the stream was open runs again.
+        // The presence key was written before the stream was open: reconciles that ran in between run again.
         changed(session.machineId);
         certificates.used(session.peer).catch((error: unknown) => {
-          log.warn("older certificate not ended", { machine: session.machineId, error: String(error) });
+          log.warn("previous certificate not revoked", { machine: session.machineId, error: String(error) });
         });
       },
       observation: (session, instance) => observations.report(session.machineId, instance, session.hello?.bootId ?? ""),
@@ -157,16 +172,17 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
         results.progressed(bounded);
         changed(session.machineId);
       },
-      result: (session, result) => inBackground(log, "result of a task", dispatch.result(session, result)),
+      result: (session, result) => inBackground(log, "task result", dispatch.result(session, result)),
       samples(session, batch) {
         if (deps.samples !== undefined)
-          inBackground(log, "samples of an agent", acknowledgeSamples(deps.samples, session, batch));
+          inBackground(log, "agent samples", acknowledgeSamples(deps.samples, session, batch));
       },
-      right: (session, request) => inBackground(log, "request for a right", rights.request(session, request)),
+      primaryLease: (session, request) =>
+        inBackground(log, "primary lease request", primaryLeases.request(session, request)),
       closed: (session) => presence.leave(session),
     },
   });
-  const authorityChanges = authority.subscribe(() => sessions.greetAll());
+  const authorityChanges = authority.subscribe(() => sessions.welcomeAll());
   const durable = createDurableTasks({
     store,
     tasks,
@@ -174,33 +190,33 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     payloads,
     clock,
     log,
-    keptMs: limits.taskKeptMs,
+    retentionMs: limits.taskRetentionMs,
     onChange(taskId, task) {
       dispatch.changed(taskId, task);
       if (task === undefined) results.forget(taskId);
       else changed(task.spec.machineId);
     },
   });
-  const sessionOf = (machineId: string) => (acting() ? sessions.get(machineId) : undefined);
+  const sessionOf = (machineId: string) => (canAct() ? sessions.get(machineId) : undefined);
   const quickTasks = createQuickTasks({ limits: limits.quickTasks, sessionOf });
   const dispatch = createTaskDispatch({ tasks: durable, log, sessionOf, cut: sessions.cut });
 
-  const keptStreams = createKeptStreams({ sessions, presence, dispatch, lease: () => streamLease.lease, log });
+  const streamReclaim = createStreamReclaim({ sessions, presence, dispatch, lease: () => streamLease.lease, log });
 
   async function check(session: Session) {
-    const held = streamLease.lease;
-    if (held === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
+    const lease = streamLease.lease;
+    if (lease === undefined) throw new RpcFailure(Code.UNAVAILABLE, "this controller has no lease");
     const machine = await certificates.check(session.peer);
     session.checkedAt = machine.modRevision;
-    return held;
+    return lease;
   }
 
   async function admit(session: Session): Promise<void> {
-    const held = await check(session);
-    const newest = await presence.enter(session, held);
+    const lease = await check(session);
+    const newest = await presence.enter(session, lease);
     if (!newest) throw new RpcFailure(Code.ABORTED, "a newer stream is elsewhere");
-    // The key went with that lease, or will.
-    if (streamLease.lease !== held) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
+    // The presence key was written under the previous lease and ends with it.
+    if (streamLease.lease !== lease) throw new RpcFailure(Code.UNAVAILABLE, "the lease ended meanwhile");
   }
 
   const machineChanges = machines.subscribe((machineId) => {
@@ -211,7 +227,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     const machine = machines.get(machineId)?.object;
     if (machine === undefined) observations.forget(machineId);
     if (machine === undefined || machine.metadata.deletionRequestedAt !== undefined)
-      inBackground(log, "tasks of a machine that goes", upkeep.failOf(machineId));
+      inBackground(log, "tasks of a deleted machine", upkeep.failOf(machineId));
   });
 
   const upkeep = createTaskUpkeep({
@@ -220,7 +236,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     clock,
     log,
     tickMs: limits.tickMs,
-    acting,
+    canAct,
     alsoSweep: () => presence.sweep((machineId) => sessions.get(machineId) !== undefined),
   });
 
@@ -231,38 +247,38 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     ...limits.rebalance,
   });
 
-  const { payloadBytes, payloadBytesPerSecond, heldPayloads } = limits;
-  const pace = createPace(payloadBytesPerSecond, clock.monotonicMs, log);
+  const { payloadBytes, payloadBytesPerSecond, payloadQuota } = limits;
+  const payloadRateLimit = createPayloadRateLimit(payloadBytesPerSecond, clock.monotonicMs, log);
   addFleetRpcs(listener, {
     installationId,
     authority,
     certificates,
     payloads,
     payloadBytes,
-    heldPayloads,
-    pace,
+    payloadQuota,
+    payloadRateLimit,
     payloadRates: createTokenBuckets(limits.payloadStreams, clock.monotonicMs),
     certificateRates: createTokenBuckets(limits.certificates, clock.monotonicMs),
     enrollmentRates: createTokenBuckets(limits.failedEnrollments, clock.monotonicMs),
     sessions,
     quickTasks,
     sessionOf,
-    hasLease: acting,
-    rights,
+    hasLease: canAct,
+    primaryLeases,
     urlGrants: deps.urlGrants,
     log,
   });
   for (const { definition, implementation } of deps.services ?? []) listener.addService(definition, implementation);
   const port = await listener.listen();
   const advertise = deps.advertise ?? `${deps.host}:${port}`;
-  // Until the others know the address, they cannot pass tasks on to this controller.
-  inBackground(log, "announcement", membership.announce(advertise));
+  // Other controllers pass tasks on to this one once they have its address.
+  inBackground(log, "controller announcement", membership.announce(advertise));
 
   const fleet: RunningFleet = {
     port,
     advertise,
     async run(machineId, request, timeoutMs, signal) {
-      if (!acting()) throw new NotAsked("This controller has no lease. Ask again.");
+      if (!canAct()) throw new NotAsked("This controller has no lease. Try again.");
       const id = `${quickPrefix}${randomUUID()}`;
       const now = clock.now();
       const task = sentNow(taskMessage(id, request, now + timeoutMs, TaskClass.QUICK), now);
@@ -270,7 +286,7 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       const holder = presence.get(machineId)?.controllerId;
       if (holder === undefined || holder === controllerId) throw unreachable("The machine's agent is not connected.");
       const address = controllers.of(holder);
-      if (address === undefined) throw new NotAsked("The controller that holds the machine's stream is not known.");
+      if (address === undefined) throw new NotAsked("The controller with the machine's stream is not registered.");
       return peers.run(address, machineId, task, timeoutMs, signal);
     },
     submit: (machineId, taskId, request, signal) => durable.submit(machineId, taskId, request, signal),
@@ -280,10 +296,10 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
     },
     cancel: (taskId, signal) => durable.requestCancel(taskId, signal),
     session: (machineId) => presence.get(machineId),
-    heardRight: rights.heard,
+    heardRight: primaryLeases.report,
     silentElsewhere(machineId) {
       const holder = presence.get(machineId)?.controllerId;
-      return holder === undefined ? undefined : silence.heard(holder, machineId);
+      return holder === undefined ? undefined : peerReports.report(holder, machineId);
     },
     revokeRight: (machineId, term, signal) => revocation.revoke(machineId, BigInt(term), signal),
     observation: (machineId) => observations.get(machineId),
@@ -296,15 +312,15 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       };
     },
     sessions: () => presence.entries(),
-    get held() {
+    get streamCount() {
       return sessions.size;
     },
-    rightsAnswered: rights.answered,
+    primaryLeaseRequests: primaryLeases.outcomes,
     get controllers() {
       return controllers.all;
     },
     probeTransfer: (machineId, sizeBytes, signal) =>
-      probeTransfer({ fleet, payloads, pace }, machineId, sizeBytes, signal),
+      probeTransfer({ fleet, payloads, payloadRateLimit }, machineId, sizeBytes, signal),
     async close() {
       rebalancer.close();
       upkeep.close();
@@ -316,20 +332,20 @@ export async function createFleet(deps: FleetDeps): Promise<RunningFleet> {
       durable.close();
       await closeGently(listener);
       sessions.close();
-      for (const part of [revocation, silence, peers, observations, presence, controllers, identity]) part.close();
+      for (const part of [revocation, peerReports, peers, observations, presence, controllers, identity]) part.close();
     },
   };
 
   return fleet;
 }
 
-/** Who does not answer may have a lease. */
-async function mayAnyAct(addresses: readonly string[], peers: PeerCalls, timeoutMs: number): Promise<boolean> {
+/** True if a controller at one of these addresses has a lease, or does not answer and so may have one. */
+async function mayAnyHaveLease(addresses: readonly string[], peers: PeerCalls, timeoutMs: number): Promise<boolean> {
   const answers = addresses.map((address) => peers.hasLease(address, timeoutMs).catch(() => true));
   return (await Promise.all(answers)).includes(true);
 }
 
-/** A Goodbye that was just written needs a moment to leave. */
+/** Waits until Goodbye frames that were just written are sent, then closes the listener. */
 async function closeGently(listener: MtlsListener): Promise<void> {
   await delay(50);
   await listener.close();

@@ -2,54 +2,56 @@ import type { Identity } from "@holdfast/common/identity.ts";
 import type { Rate } from "@holdfast/common/token-bucket.ts";
 import type { SessionLimits } from "./session/session-limits.ts";
 
-/** What agents may ask of a controller, and how long anything may take. */
+/** Limits on agents' traffic, and timeouts of the fleet. */
 export interface FleetLimits extends SessionLimits {
   /**
-   * How long streams are kept that there is no lease for, while another controller may have one. While none has, they are kept
-   * for as long as that takes.
+   * Time that a controller without a lease retains its streams while another controller can act. While none can, they
+   * are retained without a limit.
    */
-  readonly withoutLeaseMs: number;
-  /** Largest single message. */
+  readonly leaseGraceMs: number;
+  /** Largest gRPC message. */
   readonly messageBytes: number;
-  /** Bytes over which inputs and results go to the object store. */
+  /** Larger inputs and results of tasks are stored in the object store. */
   readonly inlineBytes: number;
+  /** Largest payload. */
   readonly payloadBytes: number;
   /**
-   * Payloads of all machines together, each way counted. Their bytes are memory outside of V8's heap, and the more of it
-   * comes at once the more often all of the heap is collected, which control tasks wait for.
+   * Rate of payload bytes, uploads and downloads of all machines together. Payload bytes are external memory of V8: the
+   * faster it is allocated the more often the whole heap is collected, and control tasks wait for that.
    */
   readonly payloadBytesPerSecond: number;
-  /** What one machine's agent has stored of its own at a time. */
-  readonly heldPayloads: { readonly count: number; readonly bytes: number };
-  /** Connections of the port, and how long one stays without a call by a good certificate. */
+  /** Stored payloads of one machine. */
+  readonly payloadQuota: { readonly count: number; readonly bytes: number };
+  /** Open connections of the listener. */
   readonly connections: number;
+  /** Time after which a connection without a call by a valid certificate is closed. */
   readonly strangerMs: number;
-  /** Unary calls under way at a time on one connection. */
+  /** Concurrent unary calls on one connection, by the peer's kind. */
   readonly callsAtOnce: Readonly<Record<Identity["kind"], number>>;
-  /** Enrollments that come to nothing, from one source. */
+  /** Failed enrollments from one source. */
   readonly failedEnrollments: Rate;
-  /** Payload streams that one machine begins. */
+  /** Payload streams opened by one machine. */
   readonly payloadStreams: Rate;
-  /** Certificates that one machine asks for. */
+  /** Certificate requests of one machine. */
   readonly certificates: Rate;
-  /** Quick tasks of one machine and lane: how many its agent has in hand, and how many more wait for their turn. */
-  readonly quickTasks: { readonly atOnce: number; readonly inLine: number };
-  /** How often this controller sends agents on to others that hold fewer, and how many at once. */
+  /** Quick tasks of one machine and lane: sent and unanswered (`atOnce`), and waiting here to be sent (`queued`). */
+  readonly quickTasks: { readonly atOnce: number; readonly queued: number };
+  /** Interval and batch size of redirects to controllers with fewer streams. */
   readonly rebalance: { readonly everyMs: number; readonly atOnce: number };
-  /** How long a task that ended is kept. */
-  readonly taskKeptMs: number;
+  /** Time after which an ended task is deleted. */
+  readonly taskRetentionMs: number;
 }
 
-export const usualLimits: FleetLimits = {
+export const defaultLimits: FleetLimits = {
   heartbeatIntervalMs: 4_000,
   sampleIntervalMs: 15_000,
   silenceMs: 9_000,
-  withoutLeaseMs: 10_000,
-  returnMs: 10,
+  leaseGraceMs: 10_000,
+  reconnectMs: 10,
   helloMs: 5_000,
   frames: { burst: 2_000, perSecond: 1_000 },
   frameBytes: { burst: 16 << 20, perSecond: 4 << 20 },
-  answerBytes: { burst: 64 << 20, perSecond: 32 << 20 },
+  resultBytes: { burst: 64 << 20, perSecond: 32 << 20 },
   messageBytes: 4 << 20,
   queuedFrames: 2_000,
   penaltyMs: 2_000,
@@ -57,17 +59,17 @@ export const usualLimits: FleetLimits = {
   inlineBytes: 64 << 10,
   payloadBytes: 1 << 30,
   payloadBytesPerSecond: 16 << 20,
-  heldPayloads: { count: 200, bytes: 4 * 2 ** 30 },
+  payloadQuota: { count: 200, bytes: 4 * 2 ** 30 },
   connections: 15_000,
   strangerMs: 60_000,
-  // Controllers pass on many quick tasks at once.
+  // Controllers forward many quick tasks to each other.
   callsAtOnce: { controller: 1_000, host: 64, dns: 64, gateway: 64, issuer: 64, store: 8, inference: 8, machine: 8 },
   failedEnrollments: { burst: 100, perSecond: 1 },
   payloadStreams: { burst: 500, perSecond: 10 },
   certificates: { burst: 60, perSecond: 0.2 },
   openings: { burst: 100, perSecond: 1 },
   streamsPerMachine: 16,
-  quickTasks: { atOnce: 100, inLine: 1_000 },
+  quickTasks: { atOnce: 100, queued: 1_000 },
   rebalance: { everyMs: 10_000, atOnce: 100 },
-  taskKeptMs: 86_400_000,
+  taskRetentionMs: 86_400_000,
 };

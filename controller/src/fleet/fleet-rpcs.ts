@@ -10,9 +10,9 @@ import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import { createCertificateRpcs } from "./certificate/certificate-rpcs.ts";
 import type { MachineCertificates } from "./certificate/machine-certificates.ts";
 import type { ObjectUrlGrants } from "./object-urls.ts";
-import type { Pace } from "./payload/pace.ts";
+import type { PayloadRateLimit } from "./payload/payload-rate-limit.ts";
 import { createPayloadRpcs, type PayloadRpcsDeps } from "./payload/payload-rpcs.ts";
-import type { PayloadStore } from "./payload/payload-store.ts";
+import type { PayloadStore } from "./payload/payloads.ts";
 import { agentDefinition, enrollmentDefinition, peerDefinition } from "./session/agent-definitions.ts";
 import { createPeerRpcs, type PeerRpcsDeps } from "./session/peer-calls.ts";
 import type { SessionCall } from "./session/session.ts";
@@ -25,25 +25,25 @@ export interface FleetRpcsDeps {
   readonly certificates: MachineCertificates;
   readonly payloads: PayloadStore;
   readonly payloadBytes: number;
-  readonly heldPayloads: PayloadRpcsDeps["heldPayloads"];
-  readonly pace: Pace;
+  readonly payloadQuota: PayloadRpcsDeps["payloadQuota"];
+  readonly payloadRateLimit: PayloadRateLimit;
   readonly payloadRates: TokenBuckets;
   readonly certificateRates: TokenBuckets;
-  /** Enrollments that came to nothing, by source. */
+  /** Failed enrollments, by source. */
   readonly enrollmentRates: TokenBuckets;
   readonly sessions: Pick<Sessions, "accept">;
   readonly quickTasks: QuickTasks;
   readonly sessionOf: PeerRpcsDeps["sessionOf"];
-  /** May this controller act on streams now? */
+  /** True while this controller may act on agents' streams. */
   readonly hasLease: () => boolean;
-  readonly rights: PeerRpcsDeps["rights"];
+  readonly primaryLeases: PeerRpcsDeps["primaryLeases"];
   readonly urlGrants: ObjectUrlGrants | undefined;
   readonly log: Log;
 }
 
 const mintWithinMs = 10_000;
 
-/** Serves machines that enroll, agents and the other controllers on this listener. */
+/** Adds the services for enrolling machines, agents and other controllers to the listener. */
 export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: FleetRpcsDeps): void {
   const {
     installationId,
@@ -51,8 +51,8 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     certificates,
     payloads,
     payloadBytes,
-    heldPayloads,
-    pace,
+    payloadQuota,
+    payloadRateLimit,
     sessions,
     quickTasks,
     sessionOf,
@@ -71,15 +71,22 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     certificates,
     payloads,
     payloadBytes,
-    heldPayloads,
-    pace,
+    payloadQuota,
+    rateLimit: payloadRateLimit,
     rates: deps.payloadRates,
     log,
   });
   listener.addService(enrollmentDefinition, { enroll });
   listener.addService(
     peerDefinition,
-    createPeerRpcs({ installationId, log, quickTasks, sessionOf, hasLease: deps.hasLease, rights: deps.rights }),
+    createPeerRpcs({
+      installationId,
+      log,
+      quickTasks,
+      sessionOf,
+      hasLease: deps.hasLease,
+      primaryLeases: deps.primaryLeases,
+    }),
   );
   listener.addService(agentDefinition, {
     renewCertificate,
@@ -88,13 +95,13 @@ export function addFleetRpcs(listener: Pick<MtlsListener, "addService">, deps: F
     mintObjectUrls: unary<MintObjectUrlsRequest, ObjectUrls>("MintObjectUrls", log, async (request, call) => {
       const peer = requirePeer(call, installationId, "machine");
       await certificates.check(peer);
-      if (deps.urlGrants === undefined) throw new RpcFailure(Code.UNAVAILABLE, "there is no object store for machines");
+      if (deps.urlGrants === undefined) throw new RpcFailure(Code.UNAVAILABLE, "machines have no object store");
       return deps.urlGrants.mint(peer.identity.id, request, AbortSignal.timeout(mintWithinMs));
     }),
     writePayload: (...call: Parameters<typeof writePayload>) =>
       inBackground(log, "WritePayload", writePayload(...call)),
     session(call: SessionCall) {
-      // Without this a broken stream of one agent would end the process.
+      // An unhandled error event of one agent's stream would end the process.
       call.on("error", () => undefined);
       try {
         sessions.accept(call, requirePeer(call, installationId, "machine"));

@@ -1,69 +1,65 @@
 import { integer, list, text, type ValuesOf } from "@holdfast/common/config.ts";
 import { providerSettings } from "@holdfast/compute/provider-settings.ts";
 
-/** Hosts, machines, their names and their agents. */
+/** Settings of hosts, machines, DNS names and agents. */
 export const fleetSettings = {
   agentListen: list(
     "HOLDFAST_AGENT_LISTEN",
-    "Each host:port that serves agents, DNS servers and other controllers",
+    "host:port of each listener for agents, DNS servers and other controllers",
     "127.0.0.1:8444",
   ),
-  agentAdvertise: text(
-    "HOLDFAST_AGENT_ADVERTISE",
-    "host:port that agents dial; empty means the first that listens",
-    "",
-  ),
-  domain: text("HOLDFAST_DOMAIN", "Origin of the zone that service names are in", "local.holdfast.test"),
+  agentAdvertise: text("HOLDFAST_AGENT_ADVERTISE", "host:port that agents dial; empty: the first listener", ""),
+  domain: text("HOLDFAST_DOMAIN", "Origin of the DNS zone of service names", "local.holdfast.test"),
   ...providerSettings,
   vmPlans: list(
     "HOLDFAST_VM_PLANS",
-    "Plans that are offered as virtual machines besides, each as <plan>-vm, for hosts that can run them, such as tier-4,tier-8",
+    "Plans that are also offered as virtual machines, each as <plan>-vm, on hosts that can run them, such as tier-4,tier-8",
     "",
   ),
   memoryOvercommit: integer(
     "HOLDFAST_MEMORY_OVERCOMMIT",
-    "How many times its memory a host may promise to machines; the process provider of the controllers' own host asks only what is free",
+    "Reservable memory of a host as a multiple of its memory; on the controllers' own host with the process provider only free memory counts",
     2,
   ),
   diskOvercommit: integer(
     "HOLDFAST_DISK_OVERCOMMIT",
-    "How many times its disk, and its pools for roots, a host may promise to machines, whose disks are sparse; 0 where only what is free counts",
+    "Reservable disk of a host, and of its pools for roots, as a multiple of their size (disks are sparse); 0: only free space counts",
     0,
   ),
-  hostId: text("HOLDFAST_HOST_ID", "Name of the controllers' own host among the hosts", "local"),
+  hostId: text("HOLDFAST_HOST_ID", "Name of the controllers' own host", "local"),
   zone: text("HOLDFAST_ZONE", "Zone of the controllers' own host", "local"),
-  waitingMachines: integer(
+  warmPoolMin: integer(
     "HOLDFAST_WAITING_MACHINES",
-    "PostgreSQL machines that run ahead of demand, at least; each takes 40 MB of memory, and none waits where the host is short",
+    "Minimum number of PostgreSQL machines in the warm pool; each uses 40 MB of memory, and a host without capacity has none",
     2,
   ),
-  waitingMachinesMax: integer(
+  warmPoolMax: integer(
     "HOLDFAST_WAITING_MACHINES_MAX",
-    "Machines that run ahead of demand, at most: as many as were wanted at once within the last hour; 0 for none",
+    "Maximum size of the warm pool, which follows the largest burst of new machines within the last hour; 0 disables it",
     20,
   ),
   dnsServers: list("HOLDFAST_DNS_SERVERS", "host:port of every authoritative DNS server"),
-  sampleIntervalMs: integer("HOLDFAST_SAMPLE_INTERVAL_MS", "Milliseconds between two samples of a machine", 15_000),
-  agentUpgrade: text("HOLDFAST_AGENT_UPGRADE", "on, or off: agents of running machines stay what they are", "on"),
+  sampleIntervalMs: integer("HOLDFAST_SAMPLE_INTERVAL_MS", "Milliseconds between samples of a machine", 15_000),
+  agentUpgrade: text("HOLDFAST_AGENT_UPGRADE", "on, or off: agents of running machines are not upgraded", "on"),
   agentUpgradeShares: list(
     "HOLDFAST_AGENT_UPGRADE_SHARES",
-    "Percent of the machines whose agents have a new release, stage by stage, after the first machine alone",
+    "Percent of the machines whose agents have the new release after each stage; the first stage is a single machine",
     "5,25,100",
   ),
   agentUpgradeSoakS: integer(
     "HOLDFAST_AGENT_UPGRADE_SOAK_S",
-    "Seconds for which upgraded machines are watched before the next stage",
+    "Seconds that upgraded machines are observed before the next stage",
     300,
   ),
   agentUpgradeFailurePct: integer(
     "HOLDFAST_AGENT_UPGRADE_FAILURE_PCT",
-    "Percent of the machines begun with that may fail before the upgrade halts; the first one may not",
+    "Percent of the upgraded machines that may fail before the rollout halts; the first machine must not fail",
     2,
   ),
-  agentUpgradeAtOnce: integer("HOLDFAST_AGENT_UPGRADE_AT_ONCE", "Agents that are upgraded at a time", 20),
+  agentUpgradeAtOnce: integer("HOLDFAST_AGENT_UPGRADE_AT_ONCE", "Number of agents upgraded concurrently", 20),
   agentCode: text(
     "HOLDFAST_AGENT_CODE",
-    "Directory of the agent that this controller ships, made by agent/bundle.ts; empty to make it of its own checkout",
+    "Directory of the agent bundle that this controller ships, built by agent/bundle.ts; empty: built from its own checkout",
     "",
   ),
 } as const;

@@ -12,7 +12,7 @@ import { createFleet } from "./create-fleet.ts";
 import { type FleetSettings, fleetSettings } from "./fleet-settings.ts";
 import { createOutdatedCertificates } from "./host/outdated-certificates.ts";
 import { createHosts } from "./host/create-hosts.ts";
-import { createOffers, type Offers } from "./host/create-offers.ts";
+import { createOffers, type Offers } from "./host/host-offers.ts";
 import { createHostApi } from "./host/host-api.ts";
 import { createHostDrainWork } from "./host/host-drain-reconciler.ts";
 import { createHostPathWork } from "./host/host-path-reconciler.ts";
@@ -25,45 +25,45 @@ import type { ObjectUrlGrants } from "./object-urls.ts";
 import { createPackedContents, type PackedContents } from "./payload/packed-contents.ts";
 import { createPayloads } from "./payload/payloads.ts";
 import { createMachinePlacement } from "./placement/machine-placement.ts";
-import { createControllerReach } from "./reach/controller-reach.ts";
+import { createControllerPolicy } from "./reach/controller-policy.ts";
 import type { ReachOwner } from "./reach/reach-owner.ts";
-import { createStoreReach } from "./reach/store-reach.ts";
-import { createReachWork } from "./reach/reach-reconciler.ts";
+import { createStorePolicy } from "./reach/store-policy.ts";
+import { createNetworkPolicyWork } from "./reach/network-policy-reconciler.ts";
 import { createAgentRolloutApi } from "./rollout/agent-rollout-api.ts";
 import { createAgentRolloutWork } from "./rollout/agent-rollout-reconciler.ts";
 import { agentRolloutKind } from "./rollout/agent-rollout.ts";
 import { createOwnRelease } from "./rollout/own-release.ts";
-import { rolloutPaceOf } from "./rollout/rollout-pace.ts";
+import { rolloutRateOf } from "./rollout/rollout-rate.ts";
 import type { FleetService, RunningFleet } from "./running-fleet.ts";
 import type { RightRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import { taskKind } from "./task/task-object.ts";
-import { leastSize, likelyMachines } from "./waiting-machine/likely-machines.ts";
+import { expectedDemand, smallestSize } from "./waiting-machine/warm-pool-plan.ts";
 import { createWaitingMachines, type WaitingMachines } from "./waiting-machine/waiting-machines.ts";
-import { createWaitingWork } from "./waiting-machine/waiting-reconciler.ts";
+import { createWarmPoolWork } from "./waiting-machine/warm-pool-reconciler.ts";
 import { dnsRecordKind } from "./zone/dns-record.ts";
 import { createRecordVerifier } from "./zone/verify-record.ts";
 import { createZoneFeed } from "./zone/zone-feed.ts";
 import { createZoneRecords, type ZoneRecords } from "./zone/zone-records.ts";
 import { createZoneService } from "./zone/zone-service.ts";
 
-/** What other systems need of hosts, machines, names and agents. */
+/** Hosts, machines, DNS names and agents, as other systems use them. */
 export interface FleetSystem {
-  /** Origin of the names of services. */
+  /** Origin of the DNS zone of service names. */
   readonly domain: string;
-  /** host:port of agents and of DNS servers, which no URL of a user may lead to. */
+  /** host:port of the listeners for agents and of DNS servers. URLs of users must not lead there. */
   readonly listeners: readonly string[];
-  /** Network of the machines that run on the controllers' own host; empty for none. */
+  /** Network of the machines on the controllers' own host, such as `127.77`; empty without such machines. */
   readonly loopbackBlock: string;
   readonly fleet: RunningFleet;
-  /** What is too large for a message to or from an agent. */
+  /** Contents of quick tasks that are too large for a message. */
   readonly contents: PackedContents;
   readonly provider: HostsProvider;
   readonly machines: Collection<MachineObject>;
   readonly hosts: Collection<HostObject>;
   readonly offers: Offers;
   readonly zone: ZoneRecords;
-  /** Resolves when every DNS server answers so. */
+  /** Resolves when every DNS server answers a query for the name with exactly these addresses. */
   readonly askNames: (name: string, addresses: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly waiting: WaitingMachines;
   readonly orphans: OrphanSweep;
@@ -72,26 +72,26 @@ export interface FleetSystem {
 
 interface FleetSystemDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Takes what machines tell of themselves. */
+  /** Receives the samples of machines. */
   readonly samples: SampleSink;
-  /** Owners of the rules on reachable machines, beside the controllers. */
+  /** Sources of network policy rules, besides the controllers and the object store. */
   readonly reachOwners: readonly ReachOwner[];
-  /** Lets machines at objects that are theirs; undefined where the store has no way for them. */
+  /** Mints URLs of a machine's own objects; undefined if the object store cannot. */
   readonly urlGrants: ObjectUrlGrants | undefined;
-  /** What issuers follow. */
+  /** Feed of the issuers. */
   readonly issuerFeed: FleetService;
-  /** What processes of the inference proxy follow. */
+  /** Feed of the inference proxies. */
   readonly inferenceFeed: FleetService;
-  /** Says which machine may be the primary of its service. */
+  /** Decides which machine may be the primary of its service. */
   readonly rightRules: RightRules;
 }
 
 const checkout = join(import.meta.dirname, "..", "..", "..");
-/** Largest payload of a task; larger data need a pipeline of their own. */
+/** Largest payload of a task. Larger data needs a protocol of its own, such as backups have. */
 const payloadBytesMax = 64 << 20;
 const hourMs = 3_600_000;
 
-/** Hosts, the machines on them, their names, and the agents that speak for them. */
+/** Hosts, the machines on them, their DNS names and their agents. */
 export const fleetSystem = declareSystem({
   name: "fleet",
   settings: fleetSettings,
@@ -99,7 +99,7 @@ export const fleetSystem = declareSystem({
   open: openFleetSystem,
 });
 
-/** Serves agents as soon as it resolves. */
+/** Agents are served as soon as the promise resolves. */
 async function openFleetSystem(
   kernel: Kernel,
   deps: FleetSystemDeps,
@@ -110,11 +110,11 @@ async function openFleetSystem(
   const tasks = collections.open(taskKind);
   const records = collections.open(dnsRecordKind);
   const rollouts = collections.open(agentRolloutKind);
-  const pace = rolloutPaceOf(settings);
+  const rolloutRate = rolloutRateOf(settings);
   await collections.ready();
 
-  const ways = await createHosts({ ...kernel, ...deps, config: settings, hosts, machines }, signal);
-  const { provider, links, overcommit, trust: hostTrust } = ways;
+  const hostAccess = await createHosts({ ...kernel, ...deps, config: settings, hosts, machines }, signal);
+  const { provider, links, overcommit, trust: hostTrust } = hostAccess;
   const feed = createZoneFeed(kernel.store);
   const { listenerReports } = kernel;
   const zoneService = createZoneService({
@@ -128,7 +128,7 @@ async function openFleetSystem(
   const zone = createZoneRecords(records, clock);
   const verifier = createRecordVerifier(zoneService);
 
-  const storeReach = createStoreReach(kernel.objectUrls?.endpoint, log);
+  const storePolicy = createStorePolicy(kernel.objectUrls?.endpoint, log);
   const payloads = createPayloads(kernel.objects, { newId: kernel.newId, maxBytes: payloadBytesMax });
   const [agentsAt, ...alsoListen] = endpointsOf(settings.agentListen);
   const fleet = await createFleet({
@@ -147,12 +147,12 @@ async function openFleetSystem(
   });
   const all = { ...kernel, fleet, provider, links, hosts, machines, rollouts };
   const orphans = createOrphanSweep({ ...all, objectsReady: collections.ready() });
-  const held = () => holds.list("deletion").length > 0;
-  const waiting = createWaitingMachines({ ...all, held, now: clock.now });
+  const isPaused = () => holds.list("deletion").length > 0;
+  const waiting = createWaitingMachines({ ...all, isPaused, now: clock.now });
   const offers = await createOffers({ config: settings, provider, hosts }, signal);
   const followers = createOutdatedCertificates(all);
   const release = createOwnRelease({
-    code: { checkout, made: settings.agentCode },
+    code: { checkout, bundleDirectory: settings.agentCode },
     offer: all,
     log,
   });
@@ -191,37 +191,37 @@ async function openFleetSystem(
         caFingerprint: () => kernel.authority.fingerprint,
         controllers: () => fleet.controllers,
       }),
-      createWaitingWork({
+      createWarmPoolWork({
         ...all,
-        held,
-        always: likelyMachines(offers.catalog),
-        limits: { least: settings.waitingMachines, most: settings.waitingMachinesMax },
-        size: leastSize(offers.catalog),
+        isPaused,
+        always: expectedDemand(offers.catalog),
+        limits: { min: settings.warmPoolMin, max: settings.warmPoolMax },
+        size: smallestSize(offers.catalog),
       }),
-      ...(pace === undefined ? [] : [createAgentRolloutWork({ ...all, held, pace })]),
+      ...(rolloutRate === undefined ? [] : [createAgentRolloutWork({ ...all, isPaused, rate: rolloutRate })]),
       createHostPathWork(all),
-      createReachWork({
+      createNetworkPolicyWork({
         edges: provider.edges,
-        owners: [...deps.reachOwners, createControllerReach(membership), storeReach],
+        sources: [...deps.reachOwners, createControllerPolicy(membership), storePolicy],
       }),
       createPeriodic("orphans", hourMs, async (asked) => void (await orphans.sweep({ dryRun: false }, asked))),
     ],
     metrics: [
-      { name: "agent_sessions", help: "Streams of agents that this controller holds", read: () => fleet.held },
+      { name: "agent_sessions", help: "Agent streams of this controller", read: () => fleet.streamCount },
       {
-        name: "rights_answered",
-        help: "Requests for the right to be a primary since the start; late ones came when half of the last right was over",
-        read: () => ({ label: "answer", values: fleet.rightsAnswered() }),
+        name: "primary_lease_requests_total",
+        help: "Primary lease requests since the start; late: granted after half of the previous lease was over",
+        read: () => ({ label: "answer", values: fleet.primaryLeaseRequests() }),
       },
     ],
     start() {
-      // The start does not wait until the agents that this controller ships are packed.
-      if (pace !== undefined) inBackground(log, "offer of the release", release.offer(signal));
+      // Bundling the agent takes seconds, and serving does not wait for it.
+      if (rolloutRate !== undefined) inBackground(log, "offer of the agent release", release.offer(signal));
     },
     async close() {
-      storeReach.close();
+      storePolicy.close();
       await fleet.close();
-      await ways.close();
+      await hostAccess.close();
       zone.close();
       feed.close();
     },

@@ -1,39 +1,43 @@
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { ObservedInstance } from "./session/observations.ts";
-import type { HeardRight, Silence } from "./session/rights.ts";
+import type { HeardRight, PeerReport } from "./session/rights.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskRequest, TaskState } from "./task/task.ts";
 
-/** The machines' agents, as the rest of the controller sees them. It knows no resource. */
+/**
+ * The machines' agents, as the rest of the controller uses them. A machine is named by its id, wherever its stream is.
+ * The fleet knows machines and tasks, but no services.
+ */
 export interface Fleet {
   /**
-   * Runs a quick task on the agent, over this controller's stream or through the controller that holds it. Throws
-   * MACHINE_UNREACHABLE when no stream is there or no answer came in time, as NotAsked when the task was not sent; RATE_LIMITED
-   * when the machine has too much to do. A failure of the task itself is in the result.
+   * Runs a quick task on the agent, over a stream of this controller or by a call to the controller that has it. Throws
+   * MACHINE_UNREACHABLE if there is no stream or no result came in time (as TaskNotSent if the agent certainly did not
+   * get the task), and RATE_LIMITED if too many tasks wait for the machine. A failure of the task itself is in the
+   * result.
    */
   run(machineId: string, request: TaskRequest, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
   /**
-   * Records a durable task, unless its `onlyWhile` does not hold; the same id again changes nothing. Ids derive from (owner,
-   * generation, step), so that a new leader repeats nothing. It is delivered at least once, to whichever controller holds the
-   * stream.
+   * Stores a durable task if its `onlyWhile` is met; an id that exists already changes nothing. Callers derive ids from
+   * (owner, generation, step), so that another controller repeats nothing. The controller that has the machine's stream
+   * delivers the task at least once.
    */
   submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
-  /** What became of a durable task: undefined when it was never submitted or is over 24 h old. */
+  /** State of a durable task; undefined if it was never submitted, or ended more than 24 hours ago. */
   task(taskId: string): TaskState | undefined;
   cancel(taskId: string, signal?: AbortSignal): Promise<void>;
-  /** Is an agent's stream held by a controller with a live lease? */
+  /** Facts of the agent's stream; undefined unless a controller with a live lease has it. */
   session(machineId: string): SessionFacts | undefined;
-  /** What this controller heard of the machine's right to be a primary; undefined when it was not asked lately. */
+  /** The machine's primary lease requests to this controller; undefined without one in the last minute. */
   heardRight(machineId: string): HeardRight | undefined;
-  /** What another controller that holds the machine's stream says of it; undefined while nothing is amiss. */
-  silentElsewhere(machineId: string): Silence | undefined;
+  /** Report of the controller that has the machine's stream; undefined while that controller has nothing to report. */
+  silentElsewhere(machineId: string): PeerReport | undefined;
   /**
-   * Has all controllers grant the machine no right under this term any more. Resolves with the milliseconds for which none has; undefined
-   * while one of them did not say so.
+   * Makes every controller refuse the machine primary leases under this term. Resolves with the milliseconds since the
+   * last grant, or undefined while a controller has not confirmed.
    */
   revokeRight(machineId: string, term: number, signal: AbortSignal): Promise<number | undefined>;
-  /** The last material observation of the machine's instance; kept when the agent is silent. */
+  /** Last material observation of the machine's instance. It stays while the agent is disconnected. */
   observation(machineId: string): ObservedInstance | undefined;
-  /** Calls back with a machine's id when its session, observation or one of its tasks changed. */
+  /** Calls back with a machine's id when its session, its observation or one of its tasks changed. */
   subscribe(onChange: (machineId: string) => void): { close(): void };
 }

@@ -1,8 +1,8 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
 /**
- * The 503 of a machine that no controller could ask: unlike one of a machine that does not answer, it tells nothing of
- * the machine.
+ * MACHINE_UNREACHABLE for a task that was never sent to the agent. It proves nothing about the machine, unlike an agent
+ * that got the task and did not respond.
  */
 export class NotAsked extends HoldfastError {
   constructor(detail: string) {

@@ -1,7 +1,7 @@
 import type { MintObjectUrlsRequest, ObjectUrls } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 
-/** Lets machines at objects of the store that are theirs to write or to read now. */
+/** Mints presigned URLs of the objects that a machine may read or write now. */
 export interface ObjectUrlGrants {
-  /** Throws an RpcFailure of PERMISSION_DENIED for what is not the machine's, and of UNAVAILABLE where there is no store. */
+  /** Throws an RpcFailure: PERMISSION_DENIED for objects of other machines, UNAVAILABLE without an object store. */
   mint(machineId: string, request: MintObjectUrlsRequest, signal: AbortSignal): Promise<ObjectUrls>;
 }

@@ -2,25 +2,33 @@ import { createHash, randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { CopyPayloadSchema, PayloadRefSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Pace } from "./payload/pace.ts";
-import type { PayloadStore } from "./payload/payload-store.ts";
+import type { PayloadRateLimit } from "./payload/payload-rate-limit.ts";
+import type { PayloadStore } from "./payload/payloads.ts";
 import { unreachable } from "./session/session.ts";
 
 const blockBytes = 64 << 10;
 const timeoutMs = 120_000;
 
 /**
- * Sends random bytes to a machine and back by reference; answers the time it took and the SHA-256 that both ways agreed
- * on. Throws MACHINE_UNREACHABLE when the machine cannot, and an error when the bytes differ.
+ * Sends random bytes to a machine and back by payload reference. Returns the duration and the SHA-256 (hex) of both
+ * copies. Throws MACHINE_UNREACHABLE if the machine cannot transfer them, and an Error if the copies differ.
  */
 export async function probeTransfer(
-  { fleet, payloads, pace }: { fleet: Fleet; payloads: PayloadStore; pace: Pace },
+  {
+    fleet,
+    payloads,
+    payloadRateLimit: rateLimit,
+  }: { fleet: Fleet; payloads: PayloadStore; payloadRateLimit: PayloadRateLimit },
   machineId: string,
   sizeBytes: number,
   signal?: AbortSignal,
 ): Promise<{ durationMs: number; sha256: string }> {
   const startedMs = performance.now();
-  const sent = await payloads.write(machineId, paced(randomBlocks(sizeBytes), machineId, pace, signal), signal);
+  const sent = await payloads.write(
+    machineId,
+    rateLimited(randomBlocks(sizeBytes), machineId, rateLimit, signal),
+    signal,
+  );
   const written = [sent.id];
   try {
     const payload = create(PayloadRefSchema, { id: sent.id, sizeBytes: BigInt(sent.sizeBytes), sha256: sent.sha256 });
@@ -38,7 +46,7 @@ export async function probeTransfer(
     written.push(copy.id);
     const back = await payloads.read(machineId, copy.id, signal);
     if (back === undefined) throw new Error("the payload that came back is not in the object store");
-    const sha256 = await hashOf(paced(back, machineId, pace, signal));
+    const sha256 = await hashOf(rateLimited(back, machineId, rateLimit, signal));
     if (sha256 !== sent.sha256) throw new Error("the payload came back changed");
     return { durationMs: Math.round(performance.now() - startedMs), sha256 };
   } finally {
@@ -47,17 +55,18 @@ export async function probeTransfer(
 }
 
 async function* randomBlocks(sizeBytes: number): AsyncIterable<Uint8Array> {
-  for (let left = sizeBytes; left > 0; left -= blockBytes) yield randomBytes(Math.min(left, blockBytes));
+  for (let remaining = sizeBytes; remaining > 0; remaining -= blockBytes)
+    yield randomBytes(Math.min(remaining, blockBytes));
 }
 
-async function* paced(
+async function* rateLimited(
   blocks: AsyncIterable<Uint8Array>,
   machineId: string,
-  pace: Pace,
+  rateLimit: PayloadRateLimit,
   signal: AbortSignal | undefined,
 ): AsyncIterable<Uint8Array> {
   for await (const block of blocks) {
-    await pace.pass(machineId, block.byteLength, signal);
+    await rateLimit.acquire(machineId, block.byteLength, signal);
     yield block;
   }
 }

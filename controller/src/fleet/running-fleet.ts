@@ -11,20 +11,20 @@ import type { Store } from "#kernel/store/store.ts";
 import type { FleetLimits } from "./fleet-limits.ts";
 import type { Fleet } from "./fleet.ts";
 import type { ObjectUrlGrants } from "./object-urls.ts";
-import type { PayloadStore } from "./payload/payload-store.ts";
+import type { PayloadStore } from "./payload/payloads.ts";
 import type { RightRules } from "./session/rights.ts";
 import type { SampleSink } from "./session/sample-sink.ts";
 import type { SessionFacts } from "./session/session-facts.ts";
 import type { TaskObject } from "./task/task-object.ts";
 
-/** A service of the fleet's listener. */
+/** A gRPC service of the fleet's listener. */
 export interface FleetService {
   readonly definition: ServiceDefinition;
   readonly implementation: UntypedServiceImplementation;
 }
 
 export interface FleetDeps {
-  /** This controller among the others; streams hang on its lease. */
+  /** The registered controllers. Presence keys of streams are written under this controller's lease. */
   readonly membership: Membership;
   readonly installationId: string;
   readonly store: Store;
@@ -36,35 +36,35 @@ export interface FleetDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Where it listens besides. */
+  /** Further listening addresses. */
   readonly alsoListen?: readonly Endpoint[];
-  /** host:port that agents and controllers dial; by default where it listens. */
+  /** host:port that agents and controllers dial. Default: the listening address. */
   readonly advertise?: string;
   readonly limits?: Partial<FleetLimits>;
-  /** True while the store may know less than the agents do, after a restore. Default: never. */
+  /** True while the store may be older than the agents' state, after a restore. Default: never. */
   readonly storeMayBeBehind?: () => boolean;
-  /** Takes what machines were like; without it they keep their samples. */
+  /** Receives the samples of machines; without it agents retain their samples. */
   readonly samples?: SampleSink;
-  /** Lets machines at the object store; without it they are told that there is none. */
+  /** Mints URLs of objects for machines; without it such calls fail with UNAVAILABLE. */
   readonly urlGrants?: ObjectUrlGrants;
-  /** Decides which machine may be a primary; without it no machine gets a right. */
+  /** Decides which machine may be a primary; without it no primary lease is granted. */
   readonly rightRules?: RightRules;
   /** Other services on the same listener, such as the zone's. */
   readonly services?: readonly FleetService[];
 }
 
-/** The fleet with its listener, as main starts and stops it. */
+/** The fleet with its listener, as the fleet system starts and stops it. */
 export interface RunningFleet extends Fleet {
   readonly port: number;
   readonly advertise: string;
-  /** Every agent stream, with who holds it. */
+  /** Every agent stream of the fleet, with the controller that has it. */
   sessions(): IterableIterator<[machineId: string, facts: SessionFacts]>;
-  /** Streams held here. */
-  readonly held: number;
-  /** Requests for the right to be a primary since the start, by how they were answered. */
-  rightsAnswered(): Iterable<readonly [answer: string, count: number]>;
+  /** Number of agent streams of this controller. */
+  readonly streamCount: number;
+  /** Primary lease requests to this controller since the start, by outcome. */
+  primaryLeaseRequests(): Iterable<readonly [answer: string, count: number]>;
   /** host:port of every controller's listener. */
   readonly controllers: readonly string[];
   probeTransfer(

@@ -91,7 +91,7 @@ function databaseWorld(): World {
   };
   const creation = createServiceCreation({
     ...shared,
-    waiting: createWaitingMachines({ machines, hosts, fleet, held: () => false, now: clock.now }),
+    waiting: createWaitingMachines({ machines, hosts, fleet, isPaused: () => false, now: clock.now }),
     defaultAllowedCidrs: [],
     domain: "example",
     shown: () => {

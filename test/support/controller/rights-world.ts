@@ -168,10 +168,10 @@ function control(state: RightsState, deed: Step, bug: Bug | undefined): boolean 
       const number = state.requests.pop();
       if (number === undefined || !state.isConnected) return false;
       const { primary, isFenced } = controller.known;
-      const knownAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.knownMs;
+      const verifiedAgoMs = bug === "oldKnowledge" ? 0 : clockOf(state, index) - controller.knownMs;
       const isRevoked = controller.known.revision <= controller.revokedRevision;
       const refusal = primary === "a" && !isFenced && !isRevoked ? undefined : "another one";
-      if (refusalOf({ hasLease: controller.hasLease, knownAgoMs, refusal }) === undefined) {
+      if (refusalOf({ hasLease: controller.hasLease, verifiedAgoMs, refusal }) === undefined) {
         controller.grantedMs = clockOf(state, index);
         state.grants = [...state.grants.slice(-1), number];
       }

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { silentLog } from "@holdfast/common/log.ts";
 import { guestLine, type MachineFacts } from "@holdfast/compute/compute-provider.ts";
-import { planRemovals } from "@holdfast/controller/fleet/machine/left-snapshots.ts";
-import { mayNote, planSnapshot } from "@holdfast/controller/fleet/machine/machine-snapshot.ts";
+import { planSnapshotRemovals } from "@holdfast/controller/fleet/machine/snapshot-removal.ts";
+import { isNextOutcome, planSnapshot } from "@holdfast/controller/fleet/machine/machine-snapshot.ts";
 import type { MachineObject } from "@holdfast/controller/fleet/machine/machine.ts";
 import { desiredImages } from "@holdfast/controller/services/service/trial/other-image.ts";
 import { snapshotFor } from "@holdfast/controller/services/service/trial/write-fence.ts";
@@ -129,7 +129,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
   function secureData(of: MachineObject): MachineObject {
     const names = () => [...snapshots.keys()];
     const facts = () => ({ snapshots: names(), starts: 0, state: of.status.state }) as unknown as MachineFacts;
-    for (const { name } of planRemovals(of, facts(), 0).steps) snapshots.delete(name);
+    for (const { name } of planSnapshotRemovals(of, facts(), 0).steps) snapshots.delete(name);
     if (of.status.state !== "stopped") return of;
     let after = of;
     for (const { kind, name } of planSnapshot(of, facts())) {
@@ -137,7 +137,7 @@ export function createServiceWorld(broken: Broken = {}, made: Made = { image: "o
       if (kind === "restoreSnapshot") data = snapshots.get(name) ?? data;
       const outcome = kind === "takeSnapshot" ? "taken" : "restored";
       const noted = { name, outcome, reason: "" } as const;
-      expect(mayNote(after, noted)).toBe(true);
+      expect(isNextOutcome(after, noted)).toBe(true);
       after = { ...after, status: { ...after.status, snapshot: noted } };
     }
     return after;

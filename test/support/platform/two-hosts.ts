@@ -124,7 +124,7 @@ export async function startTwoHosts(): Promise<TwoHosts> {
       begin,
       clock: systemClock,
       log: silentLog,
-      askEveryMs: 100,
+      pollIntervalMs: 100,
     });
     open.push(machines, hosts, links);
     const runner = createRunner({

@@ -21,9 +21,9 @@ export interface CertificateRpcsDeps {
   readonly installationId: string;
   readonly authority: Authority;
   readonly certificates: MachineCertificates;
-  /** Certificates that one machine asks for: each is a signature and a write. */
+  /** Rate of certificate requests of one machine: each costs a signature and a write. */
   readonly rates: TokenBuckets;
-  /** Enrollments of one source that come to nothing: each is a look at the store. */
+  /** Rate of failed enrollments of one source: each costs a read of the store. */
   readonly failures: TokenBuckets;
   readonly log: Log;
 }
@@ -47,9 +47,9 @@ export function createCertificateRpcs({
     enroll: unary<EnrollRequest, CertificateResponse>("Enroll", log, async (request, call) => {
       const { machineId, token, certificateRequest } = request;
       const sources = sourcesOfPeer(call.getPeer());
-      // Taken before it is judged, so that a thousand at once are not judged all.
+      // Charged before the check and refunded on success: of a thousand concurrent attempts only the burst is checked.
       if (!sources.every(({ name, factor }) => failures.admits(name, 1 / factor)))
-        throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many enrollments came to nothing");
+        throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many failed enrollments");
       const issued = await certificates.enroll(machineId, request.installationId, token, certificateRequest);
       for (const { name, factor } of sources) failures.giveBack(name, 1 / factor);
       log.info("machine enrolled", { machine: machineId, serial: issued.serial, address: call.getPeer() });
@@ -76,7 +76,7 @@ export function createCertificateRpcs({
   };
 }
 
-/** A certificate as it is answered, with the authorities to trust from now on. */
+/** Response with the certificate chain and the current trust bundle. */
 export function certificateMessage(
   { chain, notAfter, generation }: IssuedCertificate,
   { trustBundle }: Pick<Authority, "trustBundle">,

@@ -26,7 +26,7 @@ function enrollWith(machineId: string, token: string, over: Partial<{ installati
   return enroll({ address, trustBundle: authority.trustBundle, installationId, machineId, token, ...over });
 }
 
-test("of twenty that spend one token at once, one gets a certificate", async () => {
+test("one of twenty concurrent enrollments with one token gets a certificate", async () => {
   const token = await controller.newMachine("race");
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => enrollWith("race", token)));
   expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -37,28 +37,28 @@ test.each([
   ["a machine that does not exist", "unknown", undefined, {}],
   ["another installation", "known", undefined, { installationId: "other" }],
   ["a machine id that is a path", "../machine/known", undefined, {}],
-])("%s buys nothing, and the answer does not say why", async (_what, machineId, token, over) => {
+])("%s is refused without a reason", async (_what, machineId, token, over) => {
   const good = await controller.newMachine("known");
-  await expect(enrollWith(machineId, token ?? good, over)).rejects.toThrow("the enrollment is not good");
+  await expect(enrollWith(machineId, token ?? good, over)).rejects.toThrow("the enrollment is not valid");
 });
 
-test("a token is good once and is not in the store", async () => {
+test("a token is valid once and is not in the store", async () => {
   const token = await controller.newMachine("once");
   const stored = await controller.store.get(keyOf(machineKind, "once"));
   expect(stored?.value).not.toContain(token);
   await enrollWith("once", token);
-  await expect(enrollWith("once", token)).rejects.toThrow("the enrollment is not good");
+  await expect(enrollWith("once", token)).rejects.toThrow("the enrollment is not valid");
 });
 
-test("an enrollment whose answer was lost is repeated by the same key alone, as long as the token is good", async () => {
+test("an enrollment can be repeated by the same key only, while the token is valid", async () => {
   const token = await controller.newMachine("lost");
   const { address, authority } = controller;
   const options = { address, trustBundle: authority.trustBundle, installationId, machineId: "lost", token };
   const keys = await newKeys();
   const unheard = await enroll(options, keys);
   const repeated = await enroll(options, keys);
-  await expect(enroll(options, await newKeys())).rejects.toThrow("the enrollment is not good");
-  // The answer of before may have come all the same: both are good until the newer one is used.
+  await expect(enroll(options, await newKeys())).rejects.toThrow("the enrollment is not valid");
+  // The earlier response may have arrived, so both are valid until the newer one is used.
   const first = openSession(controller.dial(unheard), helloOf("lost"));
   await first.expect("welcome");
   const second = openSession(controller.dial(repeated), helloOf("lost"));
@@ -69,7 +69,7 @@ test("an enrollment whose answer was lost is repeated by the same key alone, as 
   second.close();
 });
 
-test("a new enrollment cuts the stream of the older certificate", async () => {
+test("a new enrollment cuts the stream of the previous certificate", async () => {
   const older = await controller.newAgent("twice");
   const client = controller.dial(older);
   const session = openSession(client, helloOf("twice"));
@@ -81,7 +81,7 @@ test("a new enrollment cuts the stream of the older certificate", async () => {
   client.close();
 });
 
-test("after a renewal both certificates are good until the new one is used", async () => {
+test("after a renewal both certificates are valid until the new one is used", async () => {
   const older = await controller.newAgent("renews");
   const newer = await renew(controller.address, older);
   const first = openSession(controller.dial(older), helloOf("renews"));
@@ -96,7 +96,7 @@ test("after a renewal both certificates are good until the new one is used", asy
   second.close();
 });
 
-test("a certificate that a restored store forgot is good while it may be behind; one that was superseded is not", async () => {
+test("a certificate lost in a restore is adopted, a superseded one is not", async () => {
   const key = keyOf(machineKind, "restored");
   const older = await controller.newAgent("restored");
   const snapshot = await controller.store.get(key);

@@ -11,30 +11,36 @@ import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
 import { matchesEnrollment } from "#kernel/pki/enrollment-token.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import type { Kind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource, type Stored } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 
 export interface IdentityCertificatesDeps<R extends Resource<unknown, EnrolledStatus>> {
   readonly installationId: string;
-  /** Of the objects, and of the identities in their certificates. */
+  /** Kind of the identity in the certificates. */
   readonly kind: Identity["kind"] & ("machine" | "host");
+  readonly objectKind: Pick<Kind<R>, "name" | "format">;
   readonly objects: Pick<Collection<R>, "get" | "fresh">;
-  /** True for an object that must get no further certificate. */
-  readonly isOut: (object: R) => boolean;
+  /** True if the object must not get another certificate. */
+  readonly isRemoved: (object: R) => boolean;
   readonly store: Store;
   readonly authority: Authority;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
-  /** True after a restore: there may be newer certificates than the store knows. */
+  /** True after a restore: machines may have newer certificates than the store. */
   readonly storeMayBeBehind: () => boolean;
 }
 
-/** Which certificate of a machine or host is good; kept in its object, changed by compare-and-set only. */
+/**
+ * The valid certificate of each machine or host. Its serial is stored in the object's status and changed by
+ * compare-and-set only. A renewal makes two serials valid; the first use of the new one ends the previous one.
+ */
 export interface IdentityCertificates<R> {
   /**
-   * Spends the token for the request's key. The same token and key again get another certificate: the answer may be lost.
-   * `before` is asked when the token is good and not spent yet; what it throws leaves the token good.
+   * Spends the token for the key of the certificate request. A repeated request with the same token and key gets
+   * another certificate, because the response may have been lost. `before` runs after the token is checked and before
+   * it is spent; if it throws, the token stays valid. Throws PERMISSION_DENIED for an invalid token.
    */
   enroll(
     id: string,
@@ -43,16 +49,16 @@ export interface IdentityCertificates<R> {
     csr: Uint8Array,
     before?: () => Promise<void>,
   ): Promise<IssuedCertificate>;
-  /** Both certificates are good until the new one is used. */
+  /** Issues a new certificate. The previous one stays valid until the new one is used. */
   renew(peer: Peer, csr: Uint8Array): Promise<IssuedCertificate>;
-  /** The object whose good certificate the peer has; throws PERMISSION_DENIED for a superseded one or a deleted object. */
+  /** The peer's object. Throws PERMISSION_DENIED for a superseded certificate or a deleted object. */
   check(peer: Peer): Promise<Stored<R>>;
   /**
-   * By what is in memory now: has this certificate been superseded, or its object deleted? `since` is the revision by
-   * which it was checked; older memory proves nothing.
+   * True if, according to the cache, the certificate is superseded or its object is deleted. `since` is the revision at
+   * which it was checked; an older cached object proves nothing.
    */
   isRevoked(id: string, serial: string, since: bigint): boolean;
-  /** The older certificate ends now that the newer one is in use. */
+  /** Ends the previous certificate, because the peer uses the new one. */
   used(peer: Peer): Promise<void>;
 }
 
@@ -61,9 +67,21 @@ type Certificate = EnrolledStatus["certificate"];
 export function createIdentityCertificates<R extends Resource<unknown, EnrolledStatus>>(
   deps: IdentityCertificatesDeps<R>,
 ): IdentityCertificates<R> {
-  const { installationId, kind, objects, isOut, store, authority, sealer, clock, log, storeMayBeBehind } = deps;
+  const {
+    installationId,
+    kind,
+    objectKind,
+    objects,
+    isRemoved,
+    store,
+    authority,
+    sealer,
+    clock,
+    log,
+    storeMayBeBehind,
+  } = deps;
 
-  /** Redoes the change until nobody was in between; undefined changes nothing. */
+  /** Retries the change until its compare-and-set succeeds. If `edit` returns undefined, nothing is written. */
   async function change(id: string, edit: (object: R) => Partial<EnrolledStatus> | undefined): Promise<void> {
     for (;;) {
       const before = await objects.fresh(id);
@@ -71,42 +89,42 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
       const status = edit(before.object);
       if (status === undefined) return;
       const after: R = { ...before.object, status: { ...before.object.status, ...status } };
-      const key = keyOf({ name: kind }, id);
+      const key = keyOf(objectKind, id);
       const done = await store.commit({
         conditions: [{ key, modRevision: before.modRevision }],
-        puts: [{ key, value: JSON.stringify(after) }],
+        puts: [{ key, value: objectKind.format(after) }],
         deletes: [],
       });
       if (done.committed) return;
     }
   }
 
-  const isGood = (object: R, serial: string) => !isOut(object) && hasSerial(object.status, serial);
+  const isCurrent = (object: R, serial: string) => !isRemoved(object) && hasSerial(object.status, serial);
 
   async function check(peer: Peer): Promise<Stored<R>> {
     const { id } = peer.identity;
-    const known = objects.get(id);
-    if (known !== undefined && isGood(known.object, peer.serial)) return known;
-    // Memory may be a moment behind a certificate that another controller just issued.
-    const fresh = await objects.fresh(id);
-    if (fresh !== undefined && isGood(fresh.object, peer.serial)) return fresh;
+    const cached = objects.get(id);
+    if (cached !== undefined && isCurrent(cached.object, peer.serial)) return cached;
+    // The cache may lag behind a certificate that another controller just issued.
+    const stored = await objects.fresh(id);
+    if (stored !== undefined && isCurrent(stored.object, peer.serial)) return stored;
     if (!storeMayBeBehind()) throw revoked();
     await adopt(peer);
     return (await objects.fresh(id)) ?? Promise.reject(revoked());
   }
 
   /**
-   * Takes a certificate that was issued after the recorded one: the store forgot it when it was restored. Only what began
-   * later is taken, so that none that was superseded comes back.
+   * Records a certificate that was issued after the stored one and lost when the store was restored. Only certificates
+   * that begin later than the stored one are adopted, so that a superseded one never becomes valid again.
    */
   async function adopt(peer: Peer): Promise<void> {
     await change(peer.identity.id, (object) => {
       const { certificate } = object.status;
       const forgotten = certificate === null || peer.beganAt > certificate.beganAt;
-      if (isOut(object) || !forgotten) throw revoked();
+      if (isRemoved(object) || !forgotten) throw revoked();
       const previousSerial = certificate?.serial ?? "";
       const { serial, beganAt, endsAt: expiresAt } = peer;
-      // By which authorities it was issued is forgotten as well: the next one tells.
+      // The generation of its authority is lost as well. 0 makes it count as outdated until the next renewal.
       return { certificate: { serial, previousSerial, beganAt, expiresAt, authorityGeneration: 0 } };
     });
     log.warn("certificate adopted after a restore", { [kind]: peer.identity.id, serial: peer.serial });
@@ -115,11 +133,12 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
   return {
     check,
     async enroll(id, claimedInstallation, token, csr, before) {
-      const admits = (object: R) => !isOut(object) && matchesEnrollment(object.status.enrollment, token, sealer, clock);
+      const admits = (object: R) =>
+        !isRemoved(object) && matchesEnrollment(object.status.enrollment, token, sealer, clock);
       if (claimedInstallation !== installationId || !isId(id)) throw refused();
-      const known = await objects.fresh(id);
-      // The token comes first: a stranger costs no signature.
-      if (known === undefined || !admits(known.object)) throw refused();
+      const stored = await objects.fresh(id);
+      // The token is checked first, so that an unauthorized caller costs no signature.
+      if (stored === undefined || !admits(stored.object)) throw refused();
       await before?.();
       const spentBy = await keyDigest(csr);
       const issued = await authority.issueIdentity(csr, { kind, id });
@@ -130,7 +149,7 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
           return { enrollment: { ...enrollment, spentBy }, certificate: recordOf(issued, "") };
         }
         if (enrollment.spentBy !== spentBy) throw refused();
-        // The earlier answer may have arrived all the same.
+        // The earlier response may have arrived: its certificate stays valid until the new one is used.
         return { certificate: recordOf(issued, certificate?.serial ?? "") };
       });
       return issued;
@@ -139,22 +158,22 @@ export function createIdentityCertificates<R extends Resource<unknown, EnrolledS
       await check(peer);
       const issued = await authority.issueIdentity(csr, peer.identity);
       await change(peer.identity.id, (now) => {
-        if (!isGood(now, peer.serial)) throw revoked();
+        if (!isCurrent(now, peer.serial)) throw revoked();
         return { certificate: recordOf(issued, peer.serial) };
       });
       return issued;
     },
     isRevoked(id, serial, since) {
-      const known = objects.get(id);
-      if (known === undefined) return true;
-      return known.modRevision >= since && !isGood(known.object, serial);
+      const cached = objects.get(id);
+      if (cached === undefined) return true;
+      return cached.modRevision >= since && !isCurrent(cached.object, serial);
     },
     async used(peer) {
       const supersedes = (certificate: Certificate) =>
         certificate !== null && certificate.serial === peer.serial && certificate.previousSerial !== "";
-      const known = objects.get(peer.identity.id);
-      if (known !== undefined && known.object.status.certificate?.serial === peer.serial) {
-        if (!supersedes(known.object.status.certificate)) return;
+      const cached = objects.get(peer.identity.id);
+      if (cached !== undefined && cached.object.status.certificate?.serial === peer.serial) {
+        if (!supersedes(cached.object.status.certificate)) return;
       }
       await change(peer.identity.id, ({ status: { certificate } }) =>
         certificate !== null && supersedes(certificate)
@@ -178,7 +197,7 @@ function recordOf(
   return { serial, previousSerial, beganAt: notBefore.getTime(), expiresAt: notAfter.getTime(), authorityGeneration };
 }
 
-/** Is this the serial of its certificate, or of the one before that is good still? */
+/** True if this is the serial of the current certificate, or of the previous one that is still valid. */
 export function hasSerial({ certificate }: EnrolledStatus, serial: string): boolean {
   if (certificate === null || serial === "") return false;
   return certificate.serial === serial || certificate.previousSerial === serial;
@@ -188,11 +207,11 @@ function isId(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
-/** One answer for every reason, so that a caller cannot probe for objects. */
+/** One message for every reason, so that a caller cannot probe for objects. */
 function refused(): RpcFailure {
-  return new RpcFailure(Code.PERMISSION_DENIED, "the enrollment is not good");
+  return new RpcFailure(Code.PERMISSION_DENIED, "the enrollment is not valid");
 }
 
 function revoked(): RpcFailure {
-  return new RpcFailure(Code.PERMISSION_DENIED, "the certificate is not good any more");
+  return new RpcFailure(Code.PERMISSION_DENIED, "the certificate is not valid any more");
 }

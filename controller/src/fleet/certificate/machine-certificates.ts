@@ -1,7 +1,7 @@
 import { status as Code } from "@grpc/grpc-js";
 import type { Peer } from "@holdfast/mtls/peer.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
-import type { MachineObject } from "../machine/machine.ts";
+import { machineKind, type MachineObject } from "../machine/machine.ts";
 import type { IssuedCertificate } from "@holdfast/mtls/authority.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { privateNameOf } from "../zone/private-name.ts";
@@ -12,13 +12,16 @@ import {
 } from "./identity-certificates.ts";
 
 export interface MachineCertificatesDeps
-  extends Omit<IdentityCertificatesDeps<MachineObject>, "kind" | "objects" | "isOut"> {
+  extends Omit<IdentityCertificatesDeps<MachineObject>, "kind" | "objectKind" | "objects" | "isRemoved"> {
   readonly machines: Collection<MachineObject>;
 }
 
-/** Certificates of agents, and of the engines that they run. */
+/** Client certificates of agents, and server certificates of their engines. */
 export interface MachineCertificates extends IdentityCertificates<MachineObject> {
-  /** For the machine's names, and the private form of each. */
+  /**
+   * Issues the engine's server certificate for the machine's DNS names and the private name of each. With `forMembers`,
+   * its common name is the machine's id, by which other members of the service know it.
+   */
   issueServer(peer: Peer, csr: Uint8Array, forMembers: boolean): Promise<IssuedCertificate>;
 }
 
@@ -26,17 +29,18 @@ export function createMachineCertificates({ machines, ...deps }: MachineCertific
   const certificates = createIdentityCertificates({
     ...deps,
     kind: "machine",
+    objectKind: machineKind,
     objects: machines,
-    isOut: ({ metadata }: MachineObject) => metadata.deletionRequestedAt !== undefined,
+    isRemoved: ({ metadata }: MachineObject) => metadata.deletionRequestedAt !== undefined,
   });
   return {
     ...certificates,
     async issueServer(peer, csr, forMembers) {
       const machine = await certificates.check(peer);
-      // Memory may be a moment behind the claim that gave a waiting machine its names.
-      const known = machine.object.spec.serverNames;
+      // The cache may lag behind the claim that gave a machine of the warm pool its names.
+      const cached = machine.object.spec.serverNames;
       const names =
-        known.length > 0 ? known : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
+        cached.length > 0 ? cached : ((await machines.fresh(peer.identity.id))?.object.spec.serverNames ?? []);
       if (names.length === 0) throw new RpcFailure(Code.FAILED_PRECONDITION, "the machine has no server names");
       const all = [...names, ...names.map(privateNameOf)];
       return deps.authority.issueServer(csr, all, forMembers ? peer.identity.id : undefined);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-test("with certificates of six seconds an agent that renews stays, one that does not is cut, and the listener goes on", async () => {
+test("certificates of six seconds: an agent that renews stays, one that does not is cut", async () => {
   const lazy = await controller.newAgent("lazy");
   const lazySession = openSession(controller.dial(lazy), helloOf("lazy"));
   await lazySession.expect("welcome");

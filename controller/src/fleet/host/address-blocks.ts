@@ -1,14 +1,14 @@
 import { root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 
-/** Which host has which addresses: a key for each block, such as `127.77`, with the host's id in it. */
+/** Owners of address blocks: one key for each block, such as `127.77`, whose value is the host's id. */
 export interface AddressBlocks {
   /**
-   * From now on the block is the host's; undefined when it is, else the id of the host that has it. A host that is not there
-   * any more (`exists`) has none.
+   * Assigns the block to the host. Returns undefined on success, else the id of the host that owns it. Blocks of hosts
+   * that no longer exist (`exists`) are free.
    */
   claim(block: string, hostId: string, exists: (hostId: string) => Promise<boolean>): Promise<string | undefined>;
-  /** Every block that was claimed, with whose it is. */
+  /** All claimed blocks with the ids of their hosts. */
   all(): Promise<ReadonlyMap<string, string>>;
 }
 

@@ -10,12 +10,12 @@ import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { HostObject } from "./host.ts";
+import { hostKind, type HostObject, type HostSpec, newHost, withHostSpec } from "./host.ts";
 import { createHostLinks, type HostLinks } from "./host-links.ts";
 import { createHostTrust, type HostTrust } from "./host-trust.ts";
-import { keepOwnHost } from "./own-host.ts";
 
 export interface HostsDeps {
   readonly config: FleetSettings;
@@ -35,20 +35,27 @@ export interface HostsDeps {
   readonly log: Log;
 }
 
-/** The hosts as a controller has them: its own if it has one, and its ways to all others. */
+/**
+ * The hosts as one controller has them: its own if it has one, and a connection to each other one.
+ *
+ * A host is an object (`host.ts`) that an operator adds; its join file has a one-time token with which the host enrolls
+ * (`host-trust.ts`, `host-enrollment.ts`). Controllers dial every host (`host-links.ts`) and poll its facts and images
+ * (`host-reconciler.ts`). A drain is a field of the spec; its progress is computed from the machines that are left
+ * (`host-drain-plan.ts`).
+ */
 export interface Hosts {
   readonly trust: HostTrust;
   readonly links: HostLinks;
-  /** Machines, whichever host they are on. */
+  /** Compute provider for machines of all hosts. */
   readonly provider: HostsProvider;
-  /** So many times what a host has may be promised on it, unless its operator says otherwise; null: without end. */
+  /** Default overcommit factors of a host; null: no limit. */
   readonly overcommit: { readonly memory: number; readonly disk: number | null };
   close(): Promise<void>;
 }
 
 const checkout = join(import.meta.dirname, "..", "..", "..", "..");
 
-/** Resolves when the own host, if there is one, is on record and the others are dialled. */
+/** Resolves when the controllers' own host, if there is one, is stored, and the others are being dialed. */
 export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise<Hosts> {
   const { config, environment, hosts, machines, begin, clock, log } = deps;
   const overcommit = {
@@ -72,7 +79,7 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
       memoryOvercommit: config.provider === "process" ? null : overcommit.memory,
       diskOvercommit: overcommit.disk,
     };
-    await keepOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
+    await recordOwnHost(config.hostId, settings, { hosts, begin, clock }, signal);
     await trust.claimOwn(config.hostId, addressBlockOf(config));
     return provided;
   }
@@ -88,4 +95,34 @@ export async function createHosts(deps: HostsDeps, signal: AbortSignal): Promise
       await own?.close();
     },
   };
+}
+
+export interface OwnHostDeps {
+  readonly hosts: Pick<Collection<HostObject>, "fresh" | "reached">;
+  readonly begin: () => UnitOfWork;
+  readonly clock: Clock;
+}
+
+/**
+ * Creates the object of the controllers' own host, or updates its zone and overcommit from the settings. Cordon and
+ * drain stay as operators set them. Resolves when the cache has the object.
+ */
+export async function recordOwnHost(
+  id: string,
+  settings: Pick<HostSpec, "zone" | "memoryOvercommit" | "diskOvercommit">,
+  { hosts, begin, clock }: OwnHostDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  await retryConflict(signal, async () => {
+    const stored = await hosts.fresh(id, signal);
+    const unit = begin();
+    if (stored === undefined) {
+      unit.create(hostKind, newHost(id, { ...settings, address: "" }, clock.now()));
+    } else {
+      const after = withHostSpec(stored.object, settings, clock.now());
+      if (JSON.stringify(after.spec) === JSON.stringify(stored.object.spec)) return;
+      unit.update(hostKind, stored, after);
+    }
+    await hosts.reached(await unit.commit(signal), 10_000);
+  });
 }

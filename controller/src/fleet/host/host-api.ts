@@ -7,7 +7,7 @@ import { type AddHostRequest, type HostSchema, HostService } from "@holdfast/pro
 import { auditOf } from "#access/caller.ts";
 import { hostRemovalRefusal } from "./host-removal.ts";
 import type { HostTrust } from "./host-trust.ts";
-import { hostKind, type HostObject, isOut, newHost, withHostSpec } from "./host.ts";
+import { hostKind, type HostObject, isRemoved, newHost, withHostSpec } from "./host.ts";
 import { hostOfMachine, type MachineObject } from "../machine/machine.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -22,16 +22,16 @@ export interface HostApiDeps {
   readonly hosts: Collection<HostObject>;
   readonly machines: Collection<MachineObject>;
   readonly hostTrust: Pick<HostTrust, "invite">;
-  /** Of a host that is added without any; null for without limit. */
+  /** Default factors for hosts that are added without any; null: no limit. */
   readonly overcommit: { readonly memory: number | null; readonly disk: number | null };
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
 
-/** Operators see the hosts, add them, take them out of service and remove them. */
+/** HostService: operators list, add, cordon, drain and remove hosts. */
 export function createHostApi(deps: HostApiDeps): ServedService {
   const { hosts, machines, clock, begin } = deps;
-  const shown = (host: HostObject): MessageInitShape<typeof HostSchema> =>
+  const messageOf = (host: HostObject): MessageInitShape<typeof HostSchema> =>
     hostMessage(
       host,
       Iterator.from(machines.values()).map(({ object }) => object),
@@ -47,38 +47,40 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     await hosts.reached(await unit.commit(signal), 1_000);
   }
 
-  /** Changes the host's spec, with its audit entry; nothing but that when it is so already. */
+  /** Changes the host's spec and writes an audit entry; the audit entry alone if the spec is the same. */
   const change = (action: string, id: string, call: Call, edit: (host: HostObject) => Partial<HostObject["spec"]>) =>
     retryConflict(call.signal, async () => {
       const stored = await require(id, call.signal);
-      if (isOut(stored.object)) throw new HoldfastError("WRONG_STATE", `Host ${id} was destroyed.`);
+      if (isRemoved(stored.object)) throw new HoldfastError("WRONG_STATE", `Host ${id} was destroyed.`);
       const after = withHostSpec(stored.object, edit(stored.object), clock.now());
       const unit = begin();
       if (JSON.stringify(after.spec) !== JSON.stringify(stored.object.spec)) unit.update(hostKind, stored, after);
       unit.audit(auditOf(call, `host.${action}`, "host", id));
       await settle(unit, call.signal);
-      return shown(after);
+      return messageOf(after);
     });
 
-  function expected(request: AddHostRequest, known: HostObject | undefined): HostObject {
+  function expected(request: AddHostRequest, existing: HostObject | undefined): HostObject {
     const { hostId, zone, address } = request;
-    const factor = (asked: number | undefined, usual: number | null) =>
-      asked === undefined ? usual : asked === 0 ? null : asked;
+    const factor = (requested: number | undefined, fallback: number | null) =>
+      requested === undefined ? fallback : requested === 0 ? null : requested;
     const memoryOvercommit = factor(request.memoryOvercommit, deps.overcommit.memory);
     const diskOvercommit = factor(request.diskOvercommit, deps.overcommit.disk);
-    if (known === undefined) return newHost(hostId, { zone, address, memoryOvercommit, diskOvercommit }, clock.now());
-    if (known.spec.zone === zone && known.spec.address === address && !isOut(known)) return known;
-    const there = known.spec.address === "" ? "the controllers' own" : `at ${known.spec.address} in ${known.spec.zone}`;
+    if (existing === undefined)
+      return newHost(hostId, { zone, address, memoryOvercommit, diskOvercommit }, clock.now());
+    if (existing.spec.zone === zone && existing.spec.address === address && !isRemoved(existing)) return existing;
+    const there =
+      existing.spec.address === "" ? "the controllers' own" : `at ${existing.spec.address} in ${existing.spec.zone}`;
     throw new HoldfastError("NAME_TAKEN", `Host ${hostId} is ${there}; remove it first, or choose another name.`);
   }
 
   const handlers: Handlers<typeof HostService> = {
     listHosts: async ({ page }, call) => {
       const { items, ...next } = adminPage(hosts, () => true, page, call, deps.cursors, "hosts");
-      return { hosts: items.map(shown), ...next };
+      return { hosts: items.map(messageOf), ...next };
     },
 
-    getHost: async ({ hostId }, call) => shown((await require(hostId, call.signal)).object),
+    getHost: async ({ hostId }, call) => messageOf((await require(hostId, call.signal)).object),
 
     addHost: async (request, call) => {
       requireEndpoint(request.address);
@@ -93,7 +95,7 @@ export function createHostApi(deps: HostApiDeps): ServedService {
         else unit.update(hostKind, stored, after);
         unit.audit(auditOf(call, "host.add", "host", hostId));
         await settle(unit, call.signal);
-        return { host: shown(after), joinFile: `${JSON.stringify(file)}\n` };
+        return { host: messageOf(after), joinFile: `${JSON.stringify(file)}\n` };
       });
     },
 
@@ -104,13 +106,13 @@ export function createHostApi(deps: HostApiDeps): ServedService {
     drainHost: ({ hostId, stopSingleNodes }, call) =>
       change("drain", hostId, call, ({ spec }) => ({
         cordoned: true,
-        drain: { askedAt: spec.drain?.askedAt ?? clock.now(), stopSingleNodes },
+        drain: { requestedAt: spec.drain?.requestedAt ?? clock.now(), stopSingleNodes },
       })),
 
     removeHost: ({ hostId, destroyed, lostServices }, call) =>
       retryConflict(call.signal, async () => {
         const stored = await require(hostId, call.signal);
-        // With the host as it is now, all that was placed on it until now is there to see.
+        // Every placement changes the host's object, so the cache has all machines placed before this revision.
         await machines.reached(stored.modRevision, 5_000);
         const here = machines.by(hostOfMachine, hostId).map(({ object }) => object);
         const refusal = hostRemovalRefusal(stored.object, here, destroyed, lostServices);
@@ -135,7 +137,7 @@ function requireEndpoint(address: string): void {
     throw invalid({
       field: "address",
       code: "invalid",
-      detail: "must be host:port, with a name or an address that controllers can dial",
+      detail: "must be host:port, with a name or address that controllers can dial",
     });
   }
 }

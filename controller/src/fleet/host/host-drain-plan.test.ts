@@ -17,41 +17,41 @@ const waits = machine(null, "on", "waiting");
 const lost = machine("l", "off", "unreachable", "Host h does not answer: refused");
 
 function host(state: HostDrainState, consent: boolean | null, machines = 0): HostObject {
-  const drain = consent === null ? null : { askedAt: 1, stopSingleNodes: consent };
-  const status = { state, since: 1, machines, left: 0, waitsFor: [] };
+  const drain = consent === null ? null : { requestedAt: 1, stopSingleNodes: consent };
+  const status = { state, since: 1, machines, remaining: 0, waitsFor: [] };
   return readyHost("h", { cordoned: consent !== null, drain }, {}, { drain: status });
 }
 
 // biome-ignore format: a table
 it.each<[string, HostObject, MachineObject[], string | undefined, number, [string, RegExp][]]>([
-  ["is nothing when none was asked for",              host("none", null),         [runs],        undefined,   0, []],
-  ["begins when it is asked for",                     host("none", false),        [runs],        "asked",     1, [["s", /only node here\. Drain with stop_single_nodes/]]],
-  ["is blocked by what may not be stopped",           host("draining", false),    [runs, rests], "hindered",  1, [["s", /only node here/]]],
+  ["is none without a request",                       host("none", null),         [runs],        undefined,   0, []],
+  ["begins with the request",                         host("none", false),        [runs],        "asked",     1, [["s", /only node here\. Drain with stop_single_nodes/]]],
+  ["is blocked by a single node without consent",     host("draining", false),    [runs, rests], "hindered",  1, [["s", /only node here/]]],
   ["stays blocked, and says so once",                 host("blocked", false),     [runs],        undefined,   1, [["s", /only node here/]]],
-  ["goes on with consent",                            host("blocked", true),      [runs],        "freed",     1, [["s", /being stopped/]]],
-  ["waits for what is stopped",                       host("draining", true),     [runs, rests], undefined,   1, [["s", /being stopped/]]],
-  ["waits for machines that nobody owns to go",       host("draining", true),     [waits, rests], undefined,  1, []],
-  ["is not blocked by machines that nobody owns",     host("draining", false),    [waits],       undefined,   1, []],
+  ["continues with consent",                          host("blocked", true),      [runs],        "freed",     1, [["s", /being stopped/]]],
+  ["waits for machines being stopped",                host("draining", true),     [runs, rests], undefined,   1, [["s", /being stopped/]]],
+  ["waits for machines of the warm pool",             host("draining", true),     [waits, rests], undefined,  1, []],
+  ["is not blocked by machines of the warm pool",     host("draining", false),    [waits],       undefined,   1, []],
   ["ends when nothing runs",                          host("draining", true),     [rests],       "emptied",   0, []],
   ["ends without consent when nothing ran",           host("draining", false),    [],            "emptied",   0, []],
   ["stays over",                                      host("drained", true),      [rests],       undefined,   0, []],
   ["begins again when something runs",                host("drained", true),      [runs],        "refilled",  1, [["s", /being stopped/]]],
-  ["says what it cannot know",                        host("draining", true),     [lost],        undefined,   1, [["l", /cannot be reached: Host h does not answer/]]],
-  ["is given up when the host is uncordoned",         host("blocked", null, 5),   [runs],        "cancelled", 0, []],
+  ["names an unreachable machine with the reason",    host("draining", true),     [lost],        undefined,   1, [["l", /is unreachable: Host h does not answer/]]],
+  ["is canceled when the host is uncordoned",         host("blocked", null, 5),   [runs],        "cancelled", 0, []],
 ])("a drain %s", (_, given, machines, event, left, waitsFor) => {
   const planned = planHostDrain(given, machines, () => false);
-  expect([planned.event, planned.change.left]).toEqual([event, left]);
+  expect([planned.event, planned.change.remaining]).toEqual([event, left]);
   expect(planned.change.waitsFor.map(({ serviceId }) => serviceId)).toEqual(waitsFor.map(([id]) => id));
   for (const [index, [, reason]] of waitsFor.entries()) expect(planned.change.waitsFor[index]?.reason).toMatch(reason);
 });
 
-it("can be given up in each of its states, and has a row for all that the plan says", () => {
+it("can be canceled in each of its states", () => {
   const states = [...new Set(hostDrainLifecycle.rows.flatMap(([from, , to]) => [from, to]))];
   for (const state of states.filter((each) => each !== "none"))
     expect(hostDrainLifecycle.rows.some(([from, event]) => from === state && event === "cancelled")).toBe(true);
 });
 
-it("remembers how many machines there were", () => {
+it("remembers the number of machines at its start", () => {
   expect(planHostDrain(host("draining", true, 4), [rests], () => false).change.machines).toBe(4);
   expect(planHostDrain(host("none", true), [runs, rests], () => false).change.machines).toBe(2);
 });

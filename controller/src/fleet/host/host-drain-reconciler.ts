@@ -18,8 +18,10 @@ export interface HostDrainDeps {
   readonly log: Log;
 }
 
-/** Which services have more machines than one? Nobody asks where nothing is drained. */
-function ownersOfSeveral({ spec }: HostObject, machines: Collection<MachineObject>): (serviceId: string) => boolean {
+/**
+ * Returns a test for services with more than one machine. Machines are counted only while the host is being drained.
+ */
+function hasSeveralMachines({ spec }: HostObject, machines: Collection<MachineObject>): (serviceId: string) => boolean {
   const seen = new Set<string>();
   const several = new Set<string>();
   for (const { object } of spec.drain === null ? [] : machines.values()) {
@@ -29,7 +31,7 @@ function ownersOfSeveral({ spec }: HostObject, machines: Collection<MachineObjec
   return (serviceId) => several.has(serviceId);
 }
 
-/** Writes how far each host's drain is. Key: host id. */
+/** Writes the progress of each host's drain. Key: host id. */
 export function createHostDrainWork({ hosts, machines, begin, clock, log }: HostDrainDeps): ControlLoop {
   return {
     reconciler: {
@@ -38,7 +40,7 @@ export function createHostDrainWork({ hosts, machines, begin, clock, log }: Host
         const stored = hosts.get(id);
         if (stored === undefined) return settled;
         const here = machines.by(hostOfMachine, id).map(({ object }) => object);
-        const { event, change } = planHostDrain(stored.object, here, ownersOfSeveral(stored.object, machines));
+        const { event, change } = planHostDrain(stored.object, here, hasSeveralMachines(stored.object, machines));
         const { status } = stored.object;
         const row = event && next(hostDrainLifecycle, status.drain.state, event);
         const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
@@ -48,9 +50,9 @@ export function createHostDrainWork({ hosts, machines, begin, clock, log }: Host
         unit.update(hostKind, stored, { ...stored.object, status: { ...status, drain } });
         await hosts.reached(await unit.commit(signal), 1_000);
         if (row === undefined) return settled;
-        const transition = { host: id, from: row[0], event: row[1], to: row[2], left: drain.left };
-        if (row[3] === "warn") log.warn("host drain moved", transition);
-        else log.info("host drain moved", transition);
+        const transition = { host: id, from: row[0], event: row[1], to: row[2], left: drain.remaining };
+        if (row[3] === "warn") log.warn("host drain changed", transition);
+        else log.info("host drain changed", transition);
         return again(0, row[1]);
       },
     },
@@ -62,7 +64,7 @@ export function createHostDrainWork({ hosts, machines, begin, clock, log }: Host
         hosts.subscribe(onChange),
         machines.subscribe((machineId) => {
           const hostId = machines.get(machineId)?.object.spec.hostId;
-          // A machine that is gone does not say where it was.
+          // The host of a deleted machine is unknown, so all hosts with a drain are checked.
           for (const { object } of hosts.values())
             if (object.spec.drain !== null && (hostId ?? object.metadata.id) === object.metadata.id)
               onChange(object.metadata.id);

@@ -26,7 +26,7 @@ export interface HostEnrollmentDeps {
   readonly authority: Authority;
   readonly certificates: Pick<IdentityCertificates<unknown>, "enroll" | "renew" | "check" | "used">;
   readonly blocks: Pick<AddressBlocks, "claim">;
-  /** Is there a host of this id, that was not given up? */
+  /** True if a host with this id exists and was not declared destroyed. */
   readonly exists: (hostId: string) => Promise<boolean>;
   readonly log: Log;
 }
@@ -39,7 +39,10 @@ export function createHostEnrollment(deps: HostEnrollmentDeps) {
 
   async function claim(block: string, hostId: string): Promise<void> {
     if (!/^\d{1,3}\.\d{1,3}$/.test(block))
-      throw new RpcFailure(Code.INVALID_ARGUMENT, `address_block: ${block} is not two numbers`);
+      throw new RpcFailure(
+        Code.INVALID_ARGUMENT,
+        `address_block: ${block} is not the first two octets of a block, such as 10.77`,
+      );
     const holder = await blocks.claim(block, hostId, exists);
     if (holder === undefined) return;
     const help = "Join with another --address-block.";

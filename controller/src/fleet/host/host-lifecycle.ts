@@ -1,8 +1,9 @@
 import { defineMachine, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * States of a host: what was found when it was last asked. Whether it takes machines is its spec (cordoned, draining), not
- * its state. An unreachable host says nothing of its machines; a destroyed one never comes back, by an operator's word.
+ * States of a host, by the result of the last poll. Whether it accepts machines is part of its spec (cordoned, drain),
+ * not of its state. An unreachable host proves nothing about its machines. A host that an operator declared destroyed
+ * never returns.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const hostLifecycle = defineMachine("host", [
@@ -18,7 +19,7 @@ export const hostLifecycle = defineMachine("host", [
 export type HostState = StateOf<typeof hostLifecycle>;
 export type HostEvent = (typeof hostLifecycle.rows)[number][1];
 
-/** States of a host's drain. Blocked: something stands in the way that only its owner or an operator can move. */
+/** States of a host's drain. Blocked: a service prevents it, and only its owner or an operator can resolve that. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const hostDrainLifecycle = defineMachine("host-drain", [
   // from        event        to          effect

@@ -3,32 +3,32 @@ import type { HostFacts } from "@holdfast/compute/local/host-facts.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { HostObject } from "./host.ts";
 
-/** A host as this controller reaches it. */
+/** The connection of this controller to a host. */
 export interface HostLink extends ComputeProvider {
-  /** What it is and has now. Throws HostUnreachable. */
+  /** The host's current facts, such as capacity and storage tiers. Throws HostUnreachable. */
   facts(signal: AbortSignal): Promise<HostFacts>;
-  /** Calls back when the connection came or went; absent where there is none to lose. */
+  /** Calls back when the connection is established or lost; absent for the own host, which has none. */
   subscribe?(onChange: () => void): { close(): void };
   close?(): void;
 }
 
 export interface HostLinksDeps {
   readonly hosts: Pick<Collection<HostObject>, "get" | "values" | "subscribe">;
-  /** Hosts that need no dialling, by id: the controllers' own. */
+  /** Hosts that need no connection, by id: the controllers' own. */
   readonly own: ReadonlyMap<string, HostLink>;
-  /** Dials a host, and again whenever the connection broke, until the link is closed. Absent where there are only own ones. */
+  /** Dials a host, and redials after each disconnect, until the link is closed. Absent in tests with own hosts only. */
   readonly connect?: (host: HostObject) => HostLink;
 }
 
-/** A link to each host that there is, own or dialled. */
+/** A link to each host, own or dialed. */
 export interface HostLinks {
   all(): ReadonlyMap<string, HostLink>;
-  /** Calls back with a host's id when its link came, went, or was connected or lost. */
+  /** Calls back with a host's id when its link is added or removed, or its connection is established or lost. */
   subscribe(onChange: (hostId: string) => void): { close(): void };
   close(): void;
 }
 
-/** Follows the hosts' objects: one that is new, or has a new address, is dialled; one that is gone or destroyed is left. */
+/** Follows the hosts' objects: dials new hosts and new addresses, and disconnects from deleted and destroyed hosts. */
 export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLinks {
   const links = new Map<string, HostLink>(own);
   const dialled = new Map<
@@ -37,36 +37,36 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
   >();
   const subscribers = new Set<(hostId: string) => void>();
 
-  function tell(hostId: string): void {
+  function notify(hostId: string): void {
     for (const subscriber of subscribers) subscriber(hostId);
   }
 
-  function leave(hostId: string): void {
-    const known = dialled.get(hostId);
-    if (known === undefined) return;
+  function disconnect(hostId: string): void {
+    const previous = dialled.get(hostId);
+    if (previous === undefined) return;
     dialled.delete(hostId);
     links.delete(hostId);
-    known.watch?.close();
-    known.link.close?.();
+    previous.watch?.close();
+    previous.link.close?.();
   }
 
-  function follow(hostId: string): void {
+  function update(hostId: string): void {
     if (own.has(hostId)) return;
     const host = hosts.get(hostId)?.object;
     const address = host === undefined || host.spec.destroyedAt !== null ? "" : host.spec.address;
     if (dialled.get(hostId)?.address === address) return;
     const hadLink = links.has(hostId);
-    leave(hostId);
+    disconnect(hostId);
     if (connect !== undefined && host !== undefined && address !== "") {
       const link = connect(host);
       links.set(hostId, link);
-      dialled.set(hostId, { link, address, watch: link.subscribe?.(() => tell(hostId)) });
+      dialled.set(hostId, { link, address, watch: link.subscribe?.(() => notify(hostId)) });
     }
-    if (hadLink || links.has(hostId)) tell(hostId);
+    if (hadLink || links.has(hostId)) notify(hostId);
   }
 
-  const watch = hosts.subscribe(follow);
-  for (const { object } of hosts.values()) follow(object.metadata.id);
+  const watch = hosts.subscribe(update);
+  for (const { object } of hosts.values()) update(object.metadata.id);
 
   return {
     all: () => links,
@@ -76,7 +76,7 @@ export function createHostLinks({ hosts, own, connect }: HostLinksDeps): HostLin
     },
     close() {
       watch.close();
-      for (const hostId of dialled.keys()) leave(hostId);
+      for (const hostId of dialled.keys()) disconnect(hostId);
     },
   };
 }

@@ -7,35 +7,35 @@ import { hostMessage } from "./host-message.ts";
 const gib = 1024 ** 3;
 const inTheWay = [{ serviceId: "s", reason: "It has its only node here." }];
 
-function drainShown(state: HostDrainState, consent: boolean | null) {
-  const drain = consent === null ? null : { askedAt: 1, stopSingleNodes: consent };
-  const status = { state, since: 2, machines: 1, left: 1, waitsFor: state === "blocked" ? inTheWay : [] };
+function drainRendered(state: HostDrainState, consent: boolean | null) {
+  const drain = consent === null ? null : { requestedAt: 1, stopSingleNodes: consent };
+  const status = { state, since: 2, machines: 1, remaining: 1, waitsFor: state === "blocked" ? inTheWay : [] };
   const host = readyHost("h", { cordoned: consent !== null, drain }, {}, { drain: status });
   return hostMessage(host, []).drain;
 }
 
 // biome-ignore format: a table
 test.each<[string, HostDrainState, boolean | null, string, number]>([
-  ["that was not asked for",                    "none",     null,  "none",     0],
-  ["that was asked for a moment ago",           "none",     false, "draining", 0],
-  ["that is hindered",                          "blocked",  false, "blocked",  1],
-  ["that got consent a moment ago",             "blocked",  true,  "draining", 0],
-  ["that is under way",                         "draining", true,  "draining", 0],
-  ["that is over",                              "drained",  true,  "drained",  0],
-  ["that was given up a moment ago",            "blocked",  null,  "none",     0],
-])("a drain %s is shown so", (_, state, consent, shown, waits) => {
-  const drain = drainShown(state, consent);
-  expect([drain?.state, drain?.waitsFor?.length ?? 0]).toEqual([shown, waits]);
+  ["without a request",                         "none",     null,  "none",     0],
+  ["that was just requested",                   "none",     false, "draining", 0],
+  ["that is blocked",                           "blocked",  false, "blocked",  1],
+  ["that just got consent",                     "blocked",  true,  "draining", 0],
+  ["in progress",                               "draining", true,  "draining", 0],
+  ["that is complete",                          "drained",  true,  "drained",  0],
+  ["that was just canceled",                    "blocked",  null,  "none",     0],
+])("a drain %s has this state", (_, state, consent, rendered, waits) => {
+  const drain = drainRendered(state, consent);
+  expect([drain?.state, drain?.waitsFor?.length ?? 0]).toEqual([rendered, waits]);
 });
 
-test("names a hundred of the paths that are missing, and counts all", () => {
+test("lists at most a hundred missing paths, and counts all", () => {
   const missingPaths = Array.from({ length: 101 }, (_, at) => ({ hostId: `h-${at}`, problem: "No route." }));
-  const shown = hostMessage(readyHost("h", {}, {}, { missingPaths }), []);
-  expect(shown.missingPaths).toHaveLength(100);
-  expect(shown.missingPathCount).toBe(101);
+  const rendered = hostMessage(readyHost("h", {}, {}, { missingPaths }), []);
+  expect(rendered.missingPaths).toHaveLength(100);
+  expect(rendered.missingPathCount).toBe(101);
 });
 
-test("tells of each pool for roots once, what it has and what is promised, and what is wrong with it", () => {
+test("has each pool for roots once, with its space, its reservations and its problem", () => {
   const [pool, other] = [rootedTier(), rootedTier({ fileSystem: "pool q", problem: "It is gone." }, { name: "b" })];
   const host = readyHost("a", {}, { tiers: [pool, rootedTier({}, { name: "c" }), other] });
   const rootBytes = 3 * gib;

@@ -6,10 +6,10 @@ import type { HostFacts, RootStorage } from "@holdfast/compute/local/host-facts.
 import { type HostObject, holdsServices } from "./host.ts";
 import type { MachineObject } from "../machine/machine.ts";
 
-/** So many paths are named. */
+/** Largest number of missing paths in a message. */
 const mostNamed = 100;
 
-/** A host as operators see it, with what of it is promised to these machines. */
+/** The API's message of a host, with the resources reserved for these machines. */
 export function hostMessage(host: HostObject, machines: Iterable<MachineObject>): MessageInitShape<typeof HostSchema> {
   const { metadata, spec, status } = host;
   const here = Iterator.from(machines)
@@ -63,27 +63,28 @@ export function hostMessage(host: HostObject, machines: Iterable<MachineObject>)
   };
 }
 
-/** Each once, however many tiers have their roots there. */
+/** Storage pools for roots. A pool that several tiers share is listed once. */
 function rootPoolsOf(facts: HostFacts | null): RootStorage[] {
   const pools = (facts?.tiers ?? []).flatMap(({ roots }) => roots ?? []);
   return [...new Map(pools.map((pool) => [pool.fileSystem, pool])).values()];
 }
 
-/** A request counts at once: the progress reported before it, or for less consent, is void. */
+/** A request counts at once: progress from before it, or from before consent to stop single nodes, is not reported. */
 function drainMessage(host: HostObject): MessageInitShape<typeof HostDrainSchema> {
-  const { drain: asked } = host.spec;
+  const { drain: request } = host.spec;
   const { drain } = host.status;
-  if (asked === null) return { state: "none" };
-  const { stopSingleNodes } = asked;
-  if (drain.state === "none") return { state: "draining", since: timestampFromMs(asked.askedAt), stopSingleNodes };
-  const { since, machines, left, waitsFor } = drain;
-  const isOfBefore = drain.state === "blocked" && holdsServices(host);
+  if (request === null) return { state: "none" };
+  const { stopSingleNodes } = request;
+  if (drain.state === "none")
+    return { state: "draining", since: timestampFromMs(request.requestedAt), stopSingleNodes };
+  const { since, machines, remaining, waitsFor } = drain;
+  const isOutdated = drain.state === "blocked" && holdsServices(host);
   return {
-    state: isOfBefore ? "draining" : drain.state,
+    state: isOutdated ? "draining" : drain.state,
     since: timestampFromMs(since),
     stopSingleNodes,
     machines,
-    left,
-    waitsFor: isOfBefore ? [] : [...waitsFor],
+    left: remaining,
+    waitsFor: isOutdated ? [] : [...waitsFor],
   };
 }

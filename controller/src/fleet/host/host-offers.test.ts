@@ -6,7 +6,7 @@ import { catalogOf, imagesOf } from "./host-offers.ts";
 
 const of = (hosts: HostObject[]) => ({ values: () => hosts.map((object) => ({ object, modRevision: 1n })).values() });
 
-it("offers the zones that hosts are in, the own host's first, and none that has only destroyed ones", () => {
+it("offers the zones of hosts that are not destroyed, the own host's zone first", () => {
   const hosts = [readyHost("a", { zone: "b-1" }), readyHost("b", { zone: "a-1", cordoned: true }), readyHost("c")];
   const catalog = catalogOf(defaultCatalog, "local", of(hosts));
   expect(catalog.zones).toEqual([
@@ -19,7 +19,7 @@ it("offers the zones that hosts are in, the own host's first, and none that has 
   expect(catalog.plans).toBe(defaultCatalog.plans);
 });
 
-it("offers an engine's version when one host has it", () => {
+it("offers an engine version that at least one host has", () => {
   const missing = { engine: "postgresql", version: "17", available: false, reason: "no image" };
   const valkey = { engine: "valkey", version: "8", available: true };
   expect(imagesOf([missing, valkey], of([]))).toEqual([missing, valkey]);

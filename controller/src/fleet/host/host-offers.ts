@@ -1,12 +1,38 @@
-import type { CatalogData } from "#catalog/catalog.ts";
-import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
+import { type CatalogData, catalogWith, defaultCatalog, withVirtualMachines } from "#catalog/catalog.ts";
+import type { EngineOffer } from "#catalog/engine-offer.ts";
+import { createEngineOffers } from "#catalog/engine-offers.ts";
+import type { ComputeProvider, ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import { unionOf } from "@holdfast/compute/router/image-union.ts";
+import type { FleetSettings } from "../fleet-settings.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { HostObject } from "./host.ts";
 
+export interface OffersDeps {
+  readonly config: Pick<FleetSettings, "storageTiers" | "vmPlans" | "zone">;
+  readonly provider: Pick<ComputeProvider, "images">;
+  readonly hosts: Collection<HostObject>;
+}
+
+/** The catalog of this installation, and the engine versions that at least one host has. */
+export interface Offers {
+  readonly catalog: CatalogData;
+  engines(): readonly EngineOffer[];
+}
+
+export async function createOffers({ config, provider, hosts }: OffersDeps, signal: AbortSignal): Promise<Offers> {
+  const images = await provider.images(signal);
+  const tiers = config.storageTiers.map((entry) => entry.split("=")[0] ?? "");
+  return {
+    catalog: catalogOf(withVirtualMachines(catalogWith(defaultCatalog, tiers), config.vmPlans), config.zone, hosts),
+    engines: () => createEngineOffers(imagesOf(images, hosts)),
+  };
+}
+
 type Hosts = Pick<Collection<HostObject>, "values">;
 
-/** The catalog with the zones that hosts are in, now and later; the first is a service's that names none. */
+/**
+ * The catalog with the zones of the current hosts, read at each access. `firstZone` is the default zone of services.
+ */
 export function catalogOf(catalog: CatalogData, firstZone: string, hosts: Hosts): CatalogData {
   const titles = new Map(catalog.zones.map(({ zone, title }) => [zone, title]));
   return {
@@ -20,7 +46,10 @@ export function catalogOf(catalog: CatalogData, firstZone: string, hosts: Hosts)
   };
 }
 
-/** Engine versions that a host has, whichever; `first` as far as no host tells otherwise. */
+/**
+ * Engine versions that at least one host has. `first`: images of the controllers' own provider, until hosts report
+ * theirs.
+ */
 export function imagesOf(first: readonly ImageFacts[], hosts: Hosts): ImageFacts[] {
   return unionOf([...first, ...presentHosts(hosts).flatMap(({ status }) => status.images)]);
 }

@@ -6,24 +6,24 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { hostKind, type HostObject, isOut } from "./host.ts";
+import { hostKind, type HostObject, isRemoved } from "./host.ts";
 import type { HostLink, HostLinks } from "./host-links.ts";
 
 export interface HostPathDeps {
   readonly hosts: Collection<HostObject>;
   readonly links: Pick<HostLinks, "subscribe"> & { all(): ReadonlyMap<string, Pick<HostLink, "paths">> };
-  /** Controllers, whose own host is where they are. */
+  /** Controllers; their own host has the address of their listeners. */
   readonly membership: { members(): readonly Pick<Member, "address">[] };
   readonly begin: () => UnitOfWork;
 }
 
-/** A path that broke, or that an operator has made, shows within this time. */
-const lookEveryMs = 30_000;
-const keptWithinMs = 20_000;
+/** Interval of checks: a path that broke, or that an operator set up, is noticed within this time. */
+const checkIntervalMs = 30_000;
+const applyTimeoutMs = 20_000;
 
 /**
- * Has each host keep its way to the machines of all others, and writes which of them it does not reach. Only where machines have
- * networks of their own. Key: host id.
+ * Makes each host maintain its routes to the machines of all other hosts, and writes the paths that do not work. Only
+ * for hosts whose machines have networks of their own. Key: host id.
  */
 export function createHostPathWork({ hosts, links, membership, begin }: HostPathDeps): ControlLoop {
   return {
@@ -32,25 +32,25 @@ export function createHostPathWork({ hosts, links, membership, begin }: HostPath
       async reconcile(id, signal) {
         const host = hosts.get(id)?.object;
         const paths = links.all().get(id)?.paths;
-        if (host === undefined || isOut(host) || paths === undefined) return settled;
-        if (host.status.state !== "ready" || !hasNetwork(host)) return again(lookEveryMs, "the host");
+        if (host === undefined || isRemoved(host) || paths === undefined) return settled;
+        if (host.status.state !== "ready" || !hasNetwork(host)) return again(checkIntervalMs, "host not ready");
         const all = Iterator.from(hosts.values()).map(({ object }) => object);
-        const within = AbortSignal.any([signal, AbortSignal.timeout(keptWithinMs)]);
-        const kept = await paths.keep(neighboursOf(id, all, addressOfControllers(membership)), within);
-        const missing = kept.filter(({ problem }) => problem !== "");
+        const within = AbortSignal.any([signal, AbortSignal.timeout(applyTimeoutMs)]);
+        const checked = await paths.keep(adjacentOf(id, all, addressOfControllers(membership)), within);
+        const missing = checked.filter(({ problem }) => problem !== "");
         await writeMissing(id, missing, hosts, begin, signal);
-        return again(lookEveryMs, "paths");
+        return again(checkIntervalMs, "paths");
       },
     },
     *keys() {
       for (const { object } of hosts.values()) yield object.metadata.id;
     },
     subscribe(onChange) {
-      // Each host has a way to each other one: those that came or moved concern all.
+      // Each host has a path to each other one, so a new or moved host concerns all.
       let before = "";
       return hosts.subscribe(() => {
         const all = Array.from(hosts.values(), ({ object }) => object);
-        const now = JSON.stringify(all.filter(hasNetwork).map(placeOf));
+        const now = JSON.stringify(all.filter(hasNetwork).map(locationOf));
         if (now === before) return;
         before = now;
         for (const { metadata } of all) onChange(metadata.id);
@@ -60,10 +60,10 @@ export function createHostPathWork({ hosts, links, membership, begin }: HostPath
   };
 }
 
-/** Pure: the other hosts whose machines have networks of their own, and where each is. */
-export function neighboursOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): Neighbour[] {
+/** Pure: the other hosts whose machines have networks of their own, with their networks and addresses. */
+export function adjacentOf(id: string, hosts: Iterable<HostObject>, ofControllers: string): Neighbour[] {
   return Iterator.from(hosts)
-    .filter((host) => host.metadata.id !== id && !isOut(host) && hasNetwork(host))
+    .filter((host) => host.metadata.id !== id && !isRemoved(host) && hasNetwork(host))
     .map(({ metadata, spec, status }) => ({
       hostId: metadata.id,
       network: `${status.facts?.addressBlock}.0.0/16`,
@@ -72,20 +72,20 @@ export function neighboursOf(id: string, hosts: Iterable<HostObject>, ofControll
     .toArray();
 }
 
-/** The controllers' own host has no address of its own: it is where they are. */
+/** Address of the controllers' own host, whose object has none: that of a controller's listener. */
 function addressOfControllers(membership: HostPathDeps["membership"]): string {
   const listening = membership.members().find(({ address }) => address !== "");
   return listening === undefined ? "" : endpointOf(listening.address).host;
 }
 
-/** With the process provider machines have loopback addresses, which no network knows. */
+/** False for the process provider, whose machines have loopback addresses that no network routes. */
 function hasNetwork({ status: { facts } }: HostObject): boolean {
   return facts !== null && !facts.addressBlock.startsWith("127.");
 }
 
-function placeOf(host: HostObject) {
+function locationOf(host: HostObject) {
   const { metadata, spec, status } = host;
-  return [metadata.id, spec.address, status.facts?.addressBlock, status.state, isOut(host)];
+  return [metadata.id, spec.address, status.facts?.addressBlock, status.state, isRemoved(host)];
 }
 
 async function writeMissing(

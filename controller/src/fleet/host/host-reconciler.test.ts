@@ -18,20 +18,20 @@ import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostKind, type HostObject, newHost, withHostSpec } from "./host.ts";
 import { createHostLinks, type HostLink } from "./host-links.ts";
-import { createHostWork, heardStatus } from "./host-reconciler.ts";
-import { keepOwnHost } from "./own-host.ts";
+import { createHostWork, statusAfterAnswer } from "./host-reconciler.ts";
+import { recordOwnHost } from "./create-hosts.ts";
 
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
 
-/** A host that answers or does not, as the test says. */
-function testLink(answers: () => boolean, told: () => HostFacts, closed: () => void = () => undefined): HostLink {
+/** A host whose answers the test controls. */
+function testLink(answers: () => boolean, reported: () => HostFacts, closed: () => void = () => undefined): HostLink {
   const orNot = async <T>(answer: () => T): Promise<T> => {
     if (answers()) return answer();
     throw new HostUnreachable("far", "connection refused");
   };
   return {
-    facts: () => orNot(told),
+    facts: () => orNot(reported),
     images: () => orNot(() => [{ engine: "postgresql", version: "17", available: true }]),
     close: closed,
   } as unknown as HostLink;
@@ -43,7 +43,7 @@ let hosts: Collection<HostObject>;
 let machines: Collection<MachineObject>;
 let runner: Runner;
 let up = true;
-let told = testHostFacts;
+let reported = testHostFacts;
 const dialled: string[] = [];
 const left: string[] = [];
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
@@ -70,12 +70,20 @@ beforeAll(async () => {
       dialled.push(spec.address);
       return testLink(
         () => up,
-        () => told,
+        () => reported,
         () => left.push(spec.address),
       );
     },
   });
-  const work = createHostWork({ hosts, machines, links, begin, clock: systemClock, log: silentLog, askEveryMs: 50 });
+  const work = createHostWork({
+    hosts,
+    machines,
+    links,
+    begin,
+    clock: systemClock,
+    log: silentLog,
+    pollIntervalMs: 50,
+  });
   runner = createRunner({
     loops: [work],
     ownership: soleOwner,
@@ -98,7 +106,7 @@ const host = (id: string) => hosts.get(id);
 const becomes = (id: string, state: string | undefined) => expect.poll(() => host(id)?.object.status.state).toBe(state);
 
 async function change(id: string, edit: (object: HostObject) => HostObject): Promise<void> {
-  // The reconciler may write meanwhile.
+  // The reconciler may write concurrently.
   await retryConflict(signal, async () => {
     const before = await hosts.fresh(id);
     if (before === undefined) throw new Error("it is there");
@@ -108,19 +116,19 @@ async function change(id: string, edit: (object: HostObject) => HostObject): Pro
   });
 }
 
-it("keeps an object for the own host, cordoned or not as its operators left it", async () => {
+it("creates an object for the own host, and leaves its cordon as operators set it", async () => {
   const deps = { hosts, begin, clock: systemClock };
-  await keepOwnHost("own", settings, deps, signal);
+  await recordOwnHost("own", settings, deps, signal);
   await becomes("own", "ready");
   await change("own", (object) => withHostSpec(object, { cordoned: true }, 1));
   const before = (await hosts.fresh("own"))?.object.metadata.generation;
-  await keepOwnHost("own", settings, deps, signal);
+  await recordOwnHost("own", settings, deps, signal);
   expect((await hosts.fresh("own"))?.object.metadata.generation).toBe(before);
-  await keepOwnHost("own", { ...settings, zone: "y" }, deps, signal);
+  await recordOwnHost("own", { ...settings, zone: "y" }, deps, signal);
   expect((await hosts.fresh("own"))?.object.spec).toMatchObject({ zone: "y", cordoned: true });
 });
 
-it("takes a host from joining to ready, to unreachable when it is silent, and back; and forgets one that is destroyed", async () => {
+it("moves a host to ready, unreachable and back, and deletes a destroyed one", async () => {
   up = false;
   const unit = begin();
   unit.create(hostKind, newHost("far", { ...settings, address: "127.0.0.1:1" }, 1));
@@ -138,14 +146,14 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
 
   const before = host("far")?.object.status as HostObject["status"];
   const little = { facts: { ...testHostFacts, memoryFreeBytes: 59.9 * gib }, images: before.images };
-  expect(heardStatus(before, little, 5)).toEqual({ reason: "" });
+  expect(statusAfterAnswer(before, little, 5)).toEqual({ reason: "" });
   const [image] = before.images;
   const made = { ...image, available: true, engine: "postgresql", version: "17", image: "trixie-1" };
-  const first = heardStatus(before, { facts: testHostFacts, images: [made] }, 5);
+  const first = statusAfterAnswer(before, { facts: testHostFacts, images: [made] }, 5);
   expect(first).toMatchObject({ images: [made], imageSince: { "trixie-1": 5 } });
   const next = { facts: testHostFacts, images: [made, { ...made, version: "18", image: "sid-1" }] };
-  expect(heardStatus({ ...before, ...first }, next, 9).imageSince).toEqual({ "trixie-1": 5, "sid-1": 9 });
-  told = { ...testHostFacts, memoryFreeBytes: 30 * gib };
+  expect(statusAfterAnswer({ ...before, ...first }, next, 9).imageSince).toEqual({ "trixie-1": 5, "sid-1": 9 });
+  reported = { ...testHostFacts, memoryFreeBytes: 30 * gib };
   await expect.poll(() => host("far")?.object.status.facts?.memoryFreeBytes).toBe(30 * gib);
 
   up = false;
@@ -160,21 +168,21 @@ it("takes a host from joining to ready, to unreachable when it is silent, and ba
   await change("far", (object) => withHostSpec(object, { address: "127.0.0.1:2" }, 2));
   await expect.poll(() => [dialled, left]).toEqual([["127.0.0.1:1", "127.0.0.1:2"], ["127.0.0.1:1"]]);
   await change("far", (object) => withHostSpec(object, { destroyedAt: 3 }, 3));
-  // Nothing was on it, so nothing is left of it.
+  // It had no machines, so its object is deleted.
   await becomes("far", undefined);
   await expect.poll(() => left).toEqual(["127.0.0.1:1", "127.0.0.1:2"]);
 });
 
 // biome-ignore format: a table
 it.each<[string, Partial<RootStorage> | undefined, boolean]>([
-  ["hardly moved",           { freeBytes: 19.9 * gib },         false],
-  ["moved",                  { freeBytes: 19 * gib },           true],
+  ["changed immaterially",   { freeBytes: 19.9 * gib },         false],
+  ["changed materially",     { freeBytes: 19 * gib },           true],
   ["has another size",       { totalBytes: 30 * gib },          true],
   ["is out of order",        { problem: "It is gone." },        true],
-  ["is not told of any more", undefined,                        true],
-])("tells of a pool for roots that %s", (__, roots, isNew) => {
+  ["is no longer reported", undefined,                        true],
+])("writes facts if a pool for roots %s", (__, roots, isNew) => {
   const { status } = readyHost("a", {}, { tiers: [rootedTier()] });
   const { roots: _, ...bare } = rootedTier();
   const facts = { ...testHostFacts, tiers: [roots === undefined ? bare : rootedTier(roots)] };
-  expect(heardStatus(status, { facts, images: status.images }, 1).facts !== undefined).toBe(isNew);
+  expect(statusAfterAnswer(status, { facts, images: status.images }, 1).facts !== undefined).toBe(isNew);
 });

@@ -10,7 +10,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { hostKind, type HostObject, type HostStatus } from "./host.ts";
-import { sinceOf } from "./host-images.ts";
+import { newestSince } from "./host-images.ts";
 import { type HostEvent, hostLifecycle } from "./host-lifecycle.ts";
 import type { HostLinks } from "./host-links.ts";
 
@@ -21,23 +21,23 @@ export interface HostWorkDeps {
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
   readonly log: Log;
-  /** How often hosts are asked; the times below when absent. */
-  readonly askEveryMs?: number;
+  /** Interval of polls; default: 4 s. */
+  readonly pollIntervalMs?: number;
 }
 
-const askEveryMs = 4_000;
-const askAgainMs = 1_000;
-const forgetAgainMs = 5_000;
-const answerWithinMs = 3_000;
-/** No answer for so long: what is shown of its machines within 15 s rests on this. */
+const pollIntervalMs = 4_000;
+const retryMs = 1_000;
+const deleteRetryMs = 5_000;
+const answerTimeoutMs = 3_000;
+/** Time without an answer after which a host is unreachable. Users see its machines as unreachable within 15 s. */
 const silentAfterMs = 4_000;
-/** Free memory or disk counts as changed by this share of all. */
+/** Change of free memory or disk, as a fraction of the total, below which nothing is written. */
 const materialShare = 0.02;
 
-/** Asks each host what it has, and writes what is: its state, its facts, its images. Key: host id. */
+/** Polls each host and writes its state, facts and images. Key: host id. */
 export function createHostWork(deps: HostWorkDeps): ControlLoop {
   const { hosts, links, clock } = deps;
-  /** Since when a host has not answered this controller; gone with the controller, which then waits anew. */
+  /** Monotonic time of the first failed poll since the last answer. In memory: a restarted controller waits anew. */
   const silentSince = new Map<string, number>();
 
   return {
@@ -53,24 +53,32 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
           await writeHostStatus(
             id,
             "destroyed",
-            () => ({ reason: "An operator said that it is gone for good." }),
+            () => ({ reason: "An operator declared it destroyed." }),
             deps,
             signal,
           );
-          return (await forgetEmpty(id, deps, signal)) ? settled : again(forgetAgainMs, "what was on it");
+          return (await deleteIfEmpty(id, deps, signal))
+            ? settled
+            : again(deleteRetryMs, "machines of a destroyed host");
         }
-        const everyMs = deps.askEveryMs ?? askEveryMs;
+        const everyMs = deps.pollIntervalMs ?? pollIntervalMs;
         try {
-          const answer = await ask(links, id, signal);
+          const answer = await query(links, id, signal);
           silentSince.delete(id);
-          await writeHostStatus(id, "answered", (before) => heardStatus(before, answer, clock.now()), deps, signal);
-          return again(everyMs, "what it has");
+          await writeHostStatus(
+            id,
+            "answered",
+            (before) => statusAfterAnswer(before, answer, clock.now()),
+            deps,
+            signal,
+          );
+          return again(everyMs, "poll");
         } catch (error) {
           if (signal.aborted) throw error;
           const now = clock.monotonicMs();
           const since = silentSince.get(id) ?? now;
           silentSince.set(id, since);
-          if (now - since < silentAfterMs) return again(Math.min(askAgainMs, everyMs), "no answer");
+          if (now - since < silentAfterMs) return again(Math.min(retryMs, everyMs), "no answer");
           const reason = error instanceof Error ? error.message : String(error);
           await writeHostStatus(id, "fellSilent", () => ({ reason }), deps, signal);
           return again(everyMs, reason);
@@ -81,7 +89,7 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
       for (const { object } of hosts.values()) yield object.metadata.id;
     },
     subscribe(onChange) {
-      // Its own writes are no news: a host is asked when its time comes, or when its link or its spec changed.
+      // Its own status writes wake nothing: a host is polled at its interval, or when its link or its spec changed.
       const seen = new Map<string, number>();
       const changed = (id: string) => {
         const generation = hosts.get(id)?.object.metadata.generation;
@@ -101,8 +109,8 @@ export function createHostWork(deps: HostWorkDeps): ControlLoop {
   };
 }
 
-/** A destroyed host is forgotten with the last object of what was on it. True when it is. */
-async function forgetEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
+/** Deletes the object of a destroyed host once no machine object refers to it. True if it is deleted. */
+async function deleteIfEmpty(id: string, { hosts, machines, begin, log }: HostWorkDeps, signal: AbortSignal) {
   const host = await hosts.fresh(id, signal);
   if (host === undefined) return true;
   await machines.reached(host.modRevision, 5_000);
@@ -110,7 +118,7 @@ async function forgetEmpty(id: string, { hosts, machines, begin, log }: HostWork
   const unit = begin();
   unit.remove(hostKind, host);
   await unit.commit(signal);
-  log.info("host forgotten", { host: id });
+  log.info("host deleted", { host: id });
   return true;
 }
 
@@ -119,25 +127,22 @@ interface HostAnswer {
   readonly images: readonly ImageFacts[];
 }
 
-async function ask(links: HostLinks, id: string, signal: AbortSignal): Promise<HostAnswer> {
+async function query(links: HostLinks, id: string, signal: AbortSignal): Promise<HostAnswer> {
   const link = links.all().get(id);
-  if (link === undefined) throw new Error("No controller has a way to it.");
-  const within = AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]);
+  if (link === undefined) throw new Error("The controller has no connection to it.");
+  const within = AbortSignal.any([signal, AbortSignal.timeout(answerTimeoutMs)]);
   const [facts, images] = await Promise.all([link.facts(within), link.images(within)]);
   return { facts, images };
 }
 
-/**
- * Pure: the status after an answer. Figures that hardly moved stay as they are, so that watchers are not woken for
- * them.
- */
-export function heardStatus(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
+/** Pure: the status after an answer. Facts that changed too little stay as stored, so that they wake no watcher. */
+export function statusAfterAnswer(before: HostStatus, { facts, images }: HostAnswer, now: number): Partial<HostStatus> {
   const isNew = before.facts === null || isMaterial(before.facts, facts);
   const sameImages = JSON.stringify(before.images) === JSON.stringify(images);
   return {
     reason: "",
     ...(isNew && { facts }),
-    ...(!sameImages && { images, imageSince: sinceOf(before, images, now) }),
+    ...(!sameImages && { images, imageSince: newestSince(before, images, now) }),
   };
 }
 
@@ -155,7 +160,7 @@ function isMaterial(before: HostFacts, after: HostFacts): boolean {
   );
 }
 
-/** All but what is free. */
+/** The facts without free memory and disk, as text. */
 function fixedPart(facts: HostFacts): string {
   const tiers = facts.tiers.map(({ roots, ...tier }) => ({
     ...tier,
@@ -165,7 +170,7 @@ function fixedPart(facts: HostFacts): string {
   return JSON.stringify({ ...facts, tiers, memoryFreeBytes: 0, diskFreeBytes: 0 });
 }
 
-/** Writes the event's state and what else changed, by compare-and-set; nothing when nothing changes. */
+/** Applies the event and the change to the stored status by compare-and-set. Writes nothing if nothing changes. */
 async function writeHostStatus(
   id: string,
   event: HostEvent,
@@ -179,7 +184,7 @@ async function writeHostStatus(
     const { status } = before.object;
     const row = next(hostLifecycle, status.state, event);
     const moved = row === undefined ? {} : { state: row[2], since: clock.now() };
-    // A host that has never connected is not lost: it is awaited.
+    // A host that never connected stays in state joining.
     const changed = row === undefined && event === "fellSilent" ? {} : change(status);
     const after: HostStatus = { ...status, ...changed, ...moved };
     if (JSON.stringify(after) === JSON.stringify(status)) return;

@@ -1,7 +1,7 @@
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "./host.ts";
 
-/** Why a host cannot be removed: what stands against it, or which field of the request does. */
+/** Reason why a host cannot be removed; with `field`, the invalid field of the request. */
 export interface RemovalRefusal {
   readonly field?: "lost_services";
   readonly detail: string;
@@ -9,7 +9,9 @@ export interface RemovalRefusal {
 
 const mostNamed = 20;
 
-/** Pure: why not, with what to do; undefined when it can be. `here`: the machines that are on it by their objects. */
+/**
+ * Pure: the reason with a remedy; undefined if the host can be removed. `here`: machines whose objects are on the host.
+ */
 export function hostRemovalRefusal(
   { metadata: { id }, spec, status }: HostObject,
   here: readonly MachineObject[],
@@ -20,15 +22,18 @@ export function hostRemovalRefusal(
     return { detail: `Host ${id} is the controllers' own: it can be cordoned and drained, not removed.` };
   if (!destroyed) {
     if (lostServices.length > 0)
-      return { field: "lost_services", detail: "is for a host that is destroyed; this one keeps its data" };
+      return {
+        field: "lost_services",
+        detail: "is for destroyed hosts only; without `destroyed` the host keeps its data",
+      };
     if (here.length === 0) return undefined;
     const services = servicesOf(here);
     const waiting = here.length - here.filter(({ spec: { owner } }) => owner !== null).length;
     const owned = services.length === 0 ? "" : ` Delete the services ${named(services)} first.`;
-    const free = waiting === 0 ? "" : ` ${waiting} that wait for an owner go when it is cordoned.`;
+    const free = waiting === 0 ? "" : ` The ${waiting} of the warm pool are removed when it is cordoned.`;
     return { detail: `${here.length} machines are on host ${id}.${owned}${free}` };
   }
-  if (status.state === "ready") return { detail: `Host ${id} answers, so it is not destroyed: drain it.` };
+  if (status.state === "ready") return { detail: `Host ${id} answers, so it is not destroyed: drain it instead.` };
   const services = servicesOf(here);
   const missing = services.filter((service) => !lostServices.includes(service));
   if (missing.length > 0)

@@ -14,7 +14,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createAddressBlocks } from "./address-blocks.ts";
 import { createHostEnrollment } from "./host-enrollment.ts";
-import { type HostObject, isOut } from "./host.ts";
+import { hostKind, type HostObject, isRemoved } from "./host.ts";
 
 export interface HostTrustDeps {
   readonly installationId: string;
@@ -26,22 +26,23 @@ export interface HostTrustDeps {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
-  /** True after a restore: hosts may have newer certificates than the store knows. */
+  /** True after a restore: hosts may have newer certificates than the store. */
   readonly storeMayBeBehind: () => boolean;
 }
 
-/** What makes a machine a host, and then lets controllers and that host know each other. */
+/** Enrollment of hosts, and mutual authentication of controllers and hosts. */
 export interface HostTrust {
   /** HostEnrollmentService, for the controllers' listener. */
   readonly service: ReturnType<typeof createHostEnrollment>;
   /**
-   * A fresh token for the host: `enrollment` is to be kept in its status before anybody gets the file, whose token is good once
-   * and for ten minutes. An older token ends with that, an older certificate when the new token is spent.
+   * Mints a token for the host. The caller stores `enrollment` in the host's status before it returns the file. The
+   * token is valid once, within ten minutes; it replaces an earlier token at once, and the host's certificate when it
+   * is spent.
    */
   invite(hostId: string, address: string): Promise<{ readonly enrollment: Enrollment; readonly file: JoinFile }>;
-  /** Dials the host until it is closed. */
+  /** Dials the host, and redials until it is closed. */
   connect(host: HostObject): RemoteHost;
-  /** The addresses of the controllers' own host, which never joins; another host that has them already is logged. */
+  /** Claims the address block of the controllers' own host, which never enrolls. A conflict is logged. */
   claimOwn(hostId: string, addressBlock: string): Promise<void>;
   close(): void;
 }
@@ -51,8 +52,9 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
   const certificates = createIdentityCertificates({
     installationId,
     kind: "host",
+    objectKind: hostKind,
     objects: hosts,
-    isOut,
+    isRemoved,
     store,
     authority,
     sealer,
@@ -62,8 +64,8 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
   });
   const blocks = createAddressBlocks(store);
   const exists = async (hostId: string) => {
-    const known = await hosts.fresh(hostId);
-    return known !== undefined && !isOut(known.object);
+    const stored = await hosts.fresh(hostId);
+    return stored !== undefined && !isRemoved(stored.object);
   };
   const identity = await createRenewedIdentity({
     authority,
@@ -101,8 +103,8 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
         identity,
         trustBundle: () => authority.trustBundle,
         isGood(serial) {
-          const known = hosts.get(hostId)?.object;
-          return known !== undefined && !isOut(known) && (hasSerial(known.status, serial) || storeMayBeBehind());
+          const cached = hosts.get(hostId)?.object;
+          return cached !== undefined && !isRemoved(cached) && (hasSerial(cached.status, serial) || storeMayBeBehind());
         },
         onCertificates: (onChange) =>
           hosts.subscribe((changed) => {
@@ -116,7 +118,11 @@ export async function createHostTrust(deps: HostTrustDeps): Promise<HostTrust> {
     async claimOwn(hostId, addressBlock) {
       const holder = await blocks.claim(addressBlock, hostId, exists);
       if (holder !== undefined)
-        log.error("another host has the addresses of this one", { host: hostId, holder, block: addressBlock });
+        log.error("address block of the own host belongs to another host", {
+          host: hostId,
+          holder,
+          block: addressBlock,
+        });
     },
     close: () => identity.close(),
   };

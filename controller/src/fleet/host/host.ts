@@ -5,62 +5,66 @@ import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource
 import type { HostDrainState, HostState } from "./host-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** A host that machines are on. Its id is the name that its operator gave it; it is in its certificate. */
+/** A computer that has machines. Its id is the name that an operator chose; the host's certificate contains it. */
 export type HostObject = Resource<HostSpec, HostStatus>;
 
-export const hostKind = defineKind<HostObject>("host");
+export const hostKind = defineKind<HostObject>("host", {
+  storedNames: { "spec.drain.requestedAt": "askedAt", "status.drain.remaining": "left" },
+});
 
 export interface HostSpec {
   readonly zone: string;
   /** host:port that controllers dial; empty for the controllers' own host, which they need not dial. */
   readonly address: string;
-  /** Takes no new machines, waiting ones neither. */
+  /** True: no new machines are placed on it, not even for the warm pool. */
   readonly cordoned: boolean;
-  /** Asked to be emptied, and until it is uncordoned; a host that drains is cordoned. */
+  /** The requested drain, until the host is uncordoned. A host with a drain is cordoned. */
   readonly drain: {
-    readonly askedAt: number;
-    /** Services with one node may be stopped, and stay so for as long as the host drains. */
+    readonly requestedAt: number;
+    /** True: services with a single node here are stopped until the drain ends. */
     readonly stopSingleNodes: boolean;
   } | null;
-  /** When an operator said that it is gone for good, with all that was on it. */
+  /** Time at which an operator declared the host destroyed with its data, in milliseconds since 1970. */
   readonly destroyedAt: number | null;
-  /** How many times its memory, and its disk, may be promised to machines; null where only what is free counts. */
+  /** Reservable memory as a multiple of the total; null: no limit but free memory. */
   readonly memoryOvercommit: number | null;
+  /** Reservable disk as a multiple of the total; null: no limit but free space. */
   readonly diskOvercommit: number | null;
 }
 
-/** Its enrollment is by the token of its join file. */
+/** The enrollment's token is in the host's join file. */
 export interface HostStatus extends EnrolledStatus {
   readonly state: HostState;
-  /** When the state began. */
+  /** Time at which the state began, in milliseconds since 1970. */
   readonly since: number;
-  /** Why it is not ready. */
+  /** Reason why it is not ready. */
   readonly reason: string;
-  /** What it told last; null before its first word. */
+  /** The last reported facts, without immaterial changes; null before the first report. */
   readonly facts: HostFacts | null;
   readonly images: readonly ImageFacts[];
-  /** Since when each of these images is the newest there, by its id; absent before anybody noted it. */
+  /** Time since which each image is the newest of its engine and version, by image id, in milliseconds since 1970. */
   readonly imageSince?: Readonly<Record<string, number>>;
-  /** How many machines were ever promised on it: raised with each, so that of two at once one finds a Conflict. */
+  /** Number of reservations ever made on it. Each raises it, so one of two concurrent reservations gets a Conflict. */
   readonly placements: number;
   readonly drain: HostDrainStatus;
-  /** Other hosts whose machines are not reached from here; absent before anybody looked. */
+  /** Hosts whose machines cannot be reached from here; absent before the first check. */
   readonly missingPaths?: readonly HostPath[];
 }
 
 export interface HostDrainStatus {
   readonly state: HostDrainState;
   readonly since: number;
-  /** Machines that were on it when the drain was asked for, and those that still run or wait. */
+  /** Number of machines on the host when the drain began. */
   readonly machines: number;
-  readonly left: number;
-  /** Services that stand in the way, at most a hundred, with what would move each. */
+  /** Number of machines that still run, or wait in the warm pool. */
+  readonly remaining: number;
+  /** Services that the drain waits for, at most a hundred, each with what it waits for. */
   readonly waitsFor: readonly { readonly serviceId: string; readonly reason: string }[];
 }
 
-const noDrain: HostDrainStatus = { state: "none", since: 0, machines: 0, left: 0, waitsFor: [] };
+const noDrain: HostDrainStatus = { state: "none", since: 0, machines: 0, remaining: 0, waitsFor: [] };
 
-/** Pure: a host that was not heard of yet. */
+/** Pure: a host that has not connected yet. */
 export function newHost(
   id: string,
   spec: Pick<HostSpec, "zone" | "address" | "memoryOvercommit" | "diskOvercommit">,
@@ -72,7 +76,7 @@ export function newHost(
     status: {
       state: "joining",
       since: now,
-      reason: "It has not been heard of yet.",
+      reason: "It has not connected yet.",
       facts: null,
       images: [],
       placements: 0,
@@ -83,43 +87,43 @@ export function newHost(
   };
 }
 
-/** Pure: the host with this much of its spec changed. */
+/** Pure: the host with a changed spec, and the next generation. */
 export function withHostSpec(host: HostObject, change: Partial<HostSpec>, now: number): HostObject {
   const metadata = nextMetadata(host.metadata, now);
   return { ...host, metadata, spec: { ...host.spec, ...change } };
 }
 
-/** Pure: the host with one machine more promised on it: a placement that counted without this one gets a Conflict. */
-export function withPromise(host: HostObject): HostObject {
+/** Pure: the host with one reservation more. A placement that was computed without it gets a Conflict. */
+export function withReservation(host: HostObject): HostObject {
   return { ...host, status: { ...host.status, placements: host.status.placements + 1 } };
 }
 
-/** Is there an end to what may be promised on it, besides what is free? */
-export function isBounded({ spec }: HostObject): boolean {
+/** True if reservations on the host are limited; otherwise only free memory and disk count. */
+export function hasReservationLimit({ spec }: HostObject): boolean {
   return spec.memoryOvercommit !== null || spec.diskOvercommit !== null;
 }
 
-/** Is it to be dialled and trusted no more? */
-export function isOut({ metadata, spec }: HostObject): boolean {
+/** True if the host was declared destroyed or is being deleted: controllers no longer dial or trust it. */
+export function isRemoved({ metadata, spec }: HostObject): boolean {
   return spec.destroyedAt !== null || metadata.deletionRequestedAt !== undefined;
 }
 
-/** May new machines be placed on it, as far as its operator is concerned? */
+/** True if operators allow new machines on the host. */
 export function isOpen(host: HostObject): boolean {
-  return !host.spec.cordoned && !isOut(host);
+  return !host.spec.cordoned && !isRemoved(host);
 }
 
-/** Does it not answer, and may be back? */
+/** True if the host does not answer and may return. */
 export function isSilent({ spec, status }: HostObject): boolean {
   return spec.destroyedAt === null && status.state === "unreachable";
 }
 
-/** Are services with other nodes to leave it? */
+/** True if nodes on the host are to be replaced on other hosts. */
 export function isLeft({ spec }: HostObject): boolean {
   return spec.drain !== null || spec.destroyedAt !== null;
 }
 
-/** Are services with one node on it held stopped now? */
+/** True if services with a single node on the host are stopped until the drain ends. */
 export function holdsServices({ spec }: HostObject): boolean {
   return spec.drain?.stopSingleNodes === true;
 }

@@ -22,16 +22,16 @@ function behind(members: readonly Member[], machines: readonly MachineObject[] =
   return createOutdatedCertificates(deps).behind();
 }
 
-const member = (id: string, told: Partial<Member> = {}) => ({ id, ...told }) as Member;
+const member = (id: string, reported: Partial<Member> = {}) => ({ id, ...reported }) as Member;
 
-test("a controller whose host's DNS server was not given what is new is waited for", () => {
+test("a controller whose DNS server lacks the new trust bundle is outdated", () => {
   const members = [member("c-1", { authorityGeneration: generation }), member("c-2", { authorityGeneration: 6 })];
   expect(behind(members)).toEqual(["controller/c-2"]);
-  // One of an earlier version tells none, and has nothing that it could tell of.
+  // A controller without data planes reports no generation.
   expect(behind([member("c-3")])).toEqual([]);
 });
 
-test("machines and hosts are waited for until they use what is new; a machine that is off is not", () => {
+test("machines and hosts are outdated until they use new certificates, stopped machines are not", () => {
   const machines = [
     machine("new", issued(generation)),
     machine("old", issued(6)),

@@ -7,7 +7,7 @@ import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
 import type { EnrolledStatus } from "#kernel/pki/enrolled-status.ts";
 import type { Member, Membership } from "#kernel/runtime/membership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type HostObject, isOut } from "./host.ts";
+import { type HostObject, isRemoved } from "./host.ts";
 
 export interface OutdatedCertificatesDeps {
   readonly machines: Collection<MachineObject>;
@@ -17,6 +17,7 @@ export interface OutdatedCertificatesDeps {
   readonly membership: Pick<Membership, "members" | "subscribe">;
 }
 
+/** Holders of certificates from before the current generation of the authority; a rotation waits for them. */
 export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): OutdatedCertificates {
   const { machines, hosts, fleet, authority, membership } = deps;
   return {
@@ -36,7 +37,9 @@ export function createOutdatedCertificates(deps: OutdatedCertificatesDeps): Outd
   };
 }
 
-/** Controllers that have not yet given what is new to the data planes on their hosts, such as DNS servers. */
+/**
+ * Controllers that have not yet delivered the new trust bundle to the data planes on their hosts, such as DNS servers.
+ */
 function controllersBehind(
   members: readonly Member[],
   { generation }: Pick<AuthorityRecord, "generation">,
@@ -47,8 +50,8 @@ function controllersBehind(
 }
 
 /**
- * Hosts whose certificates are of an older generation than the record. One that does not answer is waited for: it could not
- * come back without a new join.
+ * Hosts whose certificates are of an older generation than the record. Unreachable hosts count as well: after the
+ * rotation they could not return without a new join file.
  */
 function hostsBehind(
   hosts: Iterable<{ readonly object: HostObject }>,
@@ -56,14 +59,11 @@ function hostsBehind(
 ): Iterable<string> {
   return Iterator.from(hosts)
     .map(({ object }) => object)
-    .filter((host) => !isOut(host) && isOlder(host.status, generation))
+    .filter((host) => !isRemoved(host) && isOlder(host.status, generation))
     .map(({ metadata }) => `host/${metadata.id}`);
 }
 
-/**
- * Machines whose certificates are of an older generation than the record. One that is off is not waited for: it enrolls
- * when it starts.
- */
+/** Machines whose certificates are of an older generation than the record. Stopped machines enroll at their start. */
 function machinesBehind(
   machines: Iterable<{ readonly object: MachineObject }>,
   observation: (machineId: string) => ObservedInstance | undefined,
@@ -79,14 +79,11 @@ function machinesBehind(
 function isBehind({ status }: MachineObject, observed: ObservedInstance | undefined, generation: number): boolean {
   if (status.certificate === null) return false;
   if (isOlder(status, generation)) return true;
-  const shown = Number(observed?.instance.certificateGeneration ?? 0n);
-  return observed?.instance.state === "running" && shown < generation;
+  const presented = Number(observed?.instance.certificateGeneration ?? 0n);
+  return observed?.instance.state === "running" && presented < generation;
 }
 
-/**
- * The previous certificate stays valid until the new one was used: only then is the new one surely on the machine's
- * disk.
- */
+/** An unused renewal counts as outdated: only the use of a certificate proves that it is on the machine's disk. */
 function isOlder({ certificate }: EnrolledStatus, generation: number): boolean {
   if (certificate === null) return false;
   return certificate.authorityGeneration < generation || certificate.previousSerial !== "";

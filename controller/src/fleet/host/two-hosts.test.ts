@@ -43,7 +43,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       log: silentLog,
     }).sweep({ dryRun: false }, signal);
 
-  it("puts members of a service on different hosts, and each machine only where its object says", async () => {
+  it("places members of a service on different hosts, each only on the host of its object", async () => {
     const owner = { kind: "managed-service", id: "pair" };
     const first = await two.newMachine({ owner });
     await two.becomes(first, "running");
@@ -57,7 +57,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     for (const id of [first, second]) await two.becomes(id, undefined);
   });
 
-  it("says what is short when no host can take a machine, and makes it when one can", async () => {
+  it("reports the shortage when no host has capacity, and creates the machine when one has", async () => {
     await two.editHost("a", { cordoned: true });
     await two.editHost("b", { cordoned: true });
     const id = await two.newMachine();
@@ -74,12 +74,12 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(id, undefined);
   });
 
-  it("never promises a host more than it may, whichever controllers place at once", async () => {
+  it("never exceeds a host's limit under concurrent placements of two controllers", async () => {
     const other = await two.openController();
-    // Room for five machines on each.
+    // Capacity for five machines on each.
     for (const id of ["a", "b"]) await two.editHost(id, { memoryOvercommit: 5 / 64 });
     const objects = Array.from({ length: 14 }, () => machineObject());
-    // Not seen by the reconcilers: those who place here are the two that are asked.
+    // Without reconcilers: only the two placements below run.
     await two.one.runner.stop();
     for (const each of objects) {
       const unit = two.begin();
@@ -94,10 +94,10 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     expect([on("a"), on("b"), on(null)]).toEqual([5, 5, 4]);
     const refused = placed.filter((each) => each.status === "rejected").map((each) => String(each.reason));
     expect(refused).toHaveLength(4);
-    for (const each of refused) expect(each).toMatch(/1\.0 GiB of memory were asked for, and 5\.0 GiB of 64\.0 GiB/);
+    for (const each of refused) expect(each).toMatch(/1\.0 GiB of memory are requested, and 5\.0 GiB of 64\.0 GiB/);
     await two.forgetAll(objects);
 
-    // Nor by claims: of eight that wait on one host, it has room for five of the size that is wanted.
+    // Claims as well: of eight pooled machines on one host, five can have the requested size.
     const ahead = Array.from({ length: 8 }, () =>
       machineObject({ owner: null, hostId: "a", memoryBytes: gib / 8, image: "i" }),
     ).map((each) => ({ ...each, status: { ...each.status, state: "waiting" as const, address: "127.97.0.9" } }));
@@ -107,12 +107,12 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
       const revision = await unit.commit();
       await Promise.all([two.one, other].map(({ machines }) => machines.reached(revision, 60_000)));
     }
-    // Each controller knows others of them to be free, so that only the host's room is what they both want.
+    // Each controller sees different machines as free, so they compete for the host's capacity only.
     const knownTo = ({ machines, hosts }: HostsController, parity: number) => {
       const mine = new Set(ahead.filter((_, index) => index % 2 === parity).map(({ metadata }) => metadata.id));
       const session = (id: string) => (mine.has(id) ? connected : undefined);
       const fleet = { session, observation: () => undefined };
-      return createWaitingMachines({ machines, hosts, fleet, held: () => false, now: systemClock.now });
+      return createWaitingMachines({ machines, hosts, fleet, isPaused: () => false, now: systemClock.now });
     };
     const [evens, odds] = [knownTo(two.one, 0), knownTo(other, 1)];
     const claim = (waiting: WaitingMachines, id: string) =>
@@ -136,20 +136,20 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     two.one.runner.start();
   });
 
-  it("finds a machine where it is when the store was set back to before it was placed", async () => {
+  it("finds an existing machine after a restore of the store from before its placement", async () => {
     const id = await two.newMachine({ zone: "local" });
     await two.becomes(id, "running");
     const generation = two.object(id)?.metadata.generation ?? 0;
     const hostId = two.object(id)?.spec.hostId;
     two.storeMayBeBehind = true;
-    // The other host is the emptier one now, and would be chosen.
+    // The other host has more free capacity now and would be chosen.
     await two.editHost(hostId as string, { memoryOvercommit: 1 });
     await two.changeMachine(id, (before) => ({
       ...before,
       spec: { ...before.spec, hostId: null },
       status: { ...before.status, state: "pending", address: "" },
     }));
-    // The memory may not have seen the reset yet; a placement raises the generation.
+    // The cache may not have seen the reset yet; a placement raises the generation.
     await expect.poll(() => two.object(id)?.metadata.generation).toBeGreaterThan(generation);
     await two.becomes(id, "running");
     expect(two.object(id)?.spec.hostId).toBe(hostId);
@@ -159,19 +159,19 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(id, undefined);
   });
 
-  it("shows the machines of a lost host as unreachable, and adopts them as they run when it is back", async () => {
+  it("reports machines of an unreachable host as unreachable, and adopts them on its return", async () => {
     await two.editHost("a", { cordoned: true });
-    const [stays, goes, heard] = [await two.newMachine(), await two.newMachine(), await two.newMachine()];
-    for (const id of [stays, goes, heard]) await two.becomes(id, "running");
-    two.sessions.set(heard, connected);
+    const [stays, goes, replied] = [await two.newMachine(), await two.newMachine(), await two.newMachine()];
+    for (const id of [stays, goes, replied]) await two.becomes(id, "running");
+    two.sessions.set(replied, connected);
     await two.editHost("a", { cordoned: false });
 
     two.cut = true;
     await two.hostBecomes("b", "unreachable");
     await two.becomes(stays, "unreachable");
     expect(two.object(stays)?.status.reason).toMatch(/^Host b does not answer/);
-    // Its agent is heard: the machine runs, whatever its host does not say.
-    expect(two.object(heard)?.status.state).toBe("running");
+    // Its agent is connected, so the machine runs, although its host does not answer.
+    expect(two.object(replied)?.status.state).toBe("running");
     await two.remove(goes);
     await two.becomes(goes, "destroying");
     await expect.poll(() => two.object(goes)?.status.reason).toMatch(/^Host b does not answer/);
@@ -190,11 +190,11 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     expect(two.object(stays)?.status.reason).toBe("");
     expect(await two.b.provider.get(stays, signal)).toMatchObject({ starts: 1 });
     expect(await two.b.provider.get(goes, signal)).toBeUndefined();
-    for (const id of [stays, heard, elsewhere]) await two.remove(id);
-    for (const id of [stays, heard, elsewhere]) await two.becomes(id, undefined);
+    for (const id of [stays, replied, elsewhere]) await two.remove(id);
+    for (const id of [stays, replied, elsewhere]) await two.becomes(id, undefined);
   });
 
-  it("takes a twin on another host than its object's for an orphan", async () => {
+  it("treats a copy on another host than its object's as an orphan", async () => {
     const id = await two.newMachine();
     await two.becomes(id, "running");
     const other = two.object(id)?.spec.hostId === "a" ? "b" : "a";
@@ -206,7 +206,7 @@ describe.skipIf(isolation === "none")(`two hosts${reason === undefined ? "" : ` 
     await two.becomes(id, undefined);
   });
 
-  it("keeps only the object of what was on a destroyed host, until its owner deletes it", async () => {
+  it("retains only the object of a machine on a destroyed host, until its owner deletes it", async () => {
     await two.editHost("a", { cordoned: true });
     const [owned, free] = [await two.newMachine(), await two.newMachine()];
     for (const id of [owned, free]) await two.becomes(id, "running");

@@ -10,21 +10,21 @@ function reachableFrom(start: MachineState): Set<string> {
   return seen;
 }
 
-it("leads from the first state to every other", () => {
+it("reaches every state from the first one", () => {
   expect([...reachableFrom("pending")].sort()).toEqual([...states].sort());
 });
 
-it.each(states)("leads from %s to destruction, and from there nowhere but to a failure that is retried", (state) => {
+it.each(states)("leads from %s to destroying, and from there only to failed", (state) => {
   expect(reachableFrom(state)).toContain("destroying");
 });
 
 const living = states.filter((state) => state !== "destroying");
 
-it.each(living.filter((state) => state !== "running"))("takes a running machine for running in %s", (state) => {
+it.each(living.filter((state) => state !== "running"))("accepts a running machine as running in %s", (state) => {
   expect(next(machineLifecycle, state, "foundRunning")?.[2]).toBe("running");
 });
 
-it("lets only a machine that waits be claimed, and one that is claimed never wait again", () => {
+it("allows a claim of a waiting machine only, and no return to waiting", () => {
   expect(living.filter((state) => next(machineLifecycle, state, "claimed") !== undefined)).toEqual(["waiting"]);
   expect(next(machineLifecycle, "claimed", "foundWaiting")).toBeUndefined();
 });

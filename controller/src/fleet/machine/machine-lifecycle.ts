@@ -1,10 +1,10 @@
 import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * States of a machine. They are output: what was ordered last, or what the provider was found to have; a plan reads the
- * provider, never these. One that waits runs, its agent is connected, and nobody owns it; its claim is in the transaction
- * that makes it somebody's, and ends when it is as large as its owner asked for. Unreachable: neither its host nor its agent
- * answers, so nobody knows what it is.
+ * States of a machine. They are output: the last order, or what the provider reported. Plans read the provider, never
+ * the state. Waiting: a running machine of the warm pool, with a connected agent and without an owner. Claimed: it has
+ * an owner, and does not have the owner's size yet. Unreachable: neither its host nor its agent answers, so its state
+ * is unknown.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const machineLifecycle = defineMachine("machine", [

@@ -1,138 +1,149 @@
 import type { MachineFacts } from "@holdfast/compute/compute-provider.ts";
 import type { MachineObject } from "./machine.ts";
-import { planRemovals, type RemovalStep } from "./left-snapshots.ts";
+import { planSnapshotRemovals, type RemovalStep } from "./snapshot-removal.ts";
 import { planSnapshot, type SnapshotStep } from "./machine-snapshot.ts";
 
-/** What the world is like for one machine. */
+/** The observed state of one machine, as input of its plan. */
 export interface ObservedMachine {
-  /** What the provider has; undefined when it has nothing. */
+  /** The provider's facts; undefined if it has no such machine. */
   readonly facts: MachineFacts | undefined;
-  /** For how long an agent's stream has been there; undefined while there is none. */
+  /** Age of the agent's stream; undefined without one. */
   readonly connectedMs: number | undefined;
-  /** For how long a running machine has had no stream, as far as this controller knows. */
+  /** Time that the running machine has had no stream, as observed by this controller. */
   readonly silentMs: number;
-  /** How long ago it died, the last time last, within the last ten minutes. */
+  /** Ages of its deaths within the last ten minutes, the most recent last. */
   readonly deathsAgoMs: readonly number[];
-  /** Did this controller bring it the enrollment that its object has? One that began before may have ended between the two. */
-  readonly knowsControllers: boolean;
+  /**
+   * True if this controller delivered the stored enrollment to the machine. A controller that crashed between the write
+   * and the delivery left an enrollment that the machine never got.
+   */
+  readonly enrollmentDelivered: boolean;
   readonly now: number;
-  /** For how long this controller has been at work. */
-  readonly atWorkMs: number;
-  /** host:port of every controller that takes agents. */
+  /** Time since this controller's reconciler started. */
+  readonly uptimeMs: number;
+  /** host:port of every controller that serves agents. */
   readonly controllers: readonly string[];
-  /** Of the authority that controllers' certificates are issued by now. */
+  /** Fingerprint of the authority that issues controllers' certificates. */
   readonly caFingerprint: string;
 }
 
-/** One thing to do. Each is idempotent. */
+/** One step of the plan. Each is idempotent. */
 export type MachineStep =
-  /** Chooses its host. What comes after is planned again, with what is there. */
+  /** Chooses its host. The next plan continues with that host's facts. */
   | { readonly kind: "place" }
   | { readonly kind: "create" }
   | { readonly kind: "growDisk"; readonly diskBytes: number }
   | { readonly kind: "resize" }
   | SnapshotStep
   | RemovalStep
-  /** Acts at the start that follows. */
+  /** Takes effect at the next start. */
   | { readonly kind: "replaceImage"; readonly image: string }
   | { readonly kind: "replaceGuestKernel"; readonly guestKernel: string }
-  /** Notes which image the provider chose. */
-  | { readonly kind: "keepImage"; readonly image: string }
-  | { readonly kind: "keepGuestKernel"; readonly guestKernel: string }
+  /** Records in the spec which image the provider chose. */
+  | { readonly kind: "recordImage"; readonly image: string }
+  | { readonly kind: "recordGuestKernel"; readonly guestKernel: string }
   | { readonly kind: "start" }
-  /** A running machine gets a new enrollment: what it has is not taken any more. */
+  /** Gives a running machine a new enrollment, because its controllers or its authority no longer exist. */
   | { readonly kind: "enroll" }
   | { readonly kind: "stop" }
   | { readonly kind: "destroy" }
-  | { readonly kind: "forget" };
+  | { readonly kind: "deleteObject" };
 
-export interface MachinePlanned {
+export interface MachineStepPlan {
   readonly steps: readonly MachineStep[];
-  /** When to look again although nothing happened; null when only a change matters. */
-  readonly lookAgainMs: number | null;
+  /** Time until the next plan if nothing changes; null: only a change matters. */
+  readonly recheckInMs: number | null;
 }
 
-/** A stream that is away for so long is not only between two controllers. */
-export const silentTooLongMs = 60_000;
-/** Longer than an agent takes that a controller told where the others are. */
+/** A machine without a stream for this long is not just redialing another controller. */
+export const silenceTimeoutMs = 60_000;
+/** Longer than the redial of an agent that a controller redirected. */
 export const lostAfterMs = 5_000;
-/** An agent tells what it holds as the first thing on its stream; after this it has told. */
-export const toldWithinMs = 2_000;
-/** A controller that comes up sees to machines that are somebody's, and to its first callers, before it makes or starts others. */
-const firstForOwnersMs = 5_000;
-/** Deaths that are further back do not count. */
-export const deathsKeptMs = 600_000;
-/** So many deaths, and the machine is not called well any more, though it is started again. */
+/** Time after the start of a stream by which its agent has reported its instance, which is its first frame. */
+export const reportedWithinMs = 2_000;
+/**
+ * Delay after a controller's start before machines of the warm pool are created or started: owned machines come first.
+ */
+const poolStartDelayMs = 5_000;
+/** Older deaths do not count. */
+export const deathWindowMs = 600_000;
+/** Number of deaths after which the machine's state is failed, although it is still restarted. */
 export const deathsMax = 5;
 
-/** Pure: what to do next so that the machine becomes what was asked for. */
-export function planMachine(machine: MachineObject, observed: ObservedMachine): MachinePlanned {
+/** Pure: the next steps that bring the machine to its spec. */
+export function planMachine(machine: MachineObject, observed: ObservedMachine): MachineStepPlan {
   const { facts } = observed;
-  const { steps, lookAgainMs } = planRun(machine, observed);
+  const { steps, recheckInMs } = planRun(machine, observed);
   const isStaying = machine.metadata.deletionRequestedAt === undefined && machine.spec.hostId !== null;
-  if (facts === undefined || !isStaying) return { steps, lookAgainMs };
-  // Last: what cannot be removed must not keep the machine from running.
-  const removals = planRemovals(machine, facts, observed.now);
-  const looks = [lookAgainMs, removals.lookAgainMs].filter((ms) => ms !== null);
-  return { steps: [...steps, ...removals.steps], lookAgainMs: looks.length === 0 ? null : Math.min(...looks) };
+  if (facts === undefined || !isStaying) return { steps, recheckInMs };
+  // Removals come last, because a failed removal must not prevent the machine's start.
+  const removals = planSnapshotRemovals(machine, facts, observed.now);
+  const rechecks = [recheckInMs, removals.recheckInMs].filter((ms) => ms !== null);
+  return { steps: [...steps, ...removals.steps], recheckInMs: rechecks.length === 0 ? null : Math.min(...rechecks) };
 }
 
-function planRun(machine: MachineObject, observed: ObservedMachine): MachinePlanned {
+function planRun(machine: MachineObject, observed: ObservedMachine): MachineStepPlan {
   const { facts } = observed;
   if (machine.metadata.deletionRequestedAt !== undefined) {
-    return only(facts === undefined ? [{ kind: "forget" }] : [{ kind: "destroy" }, { kind: "forget" }]);
+    return only(facts === undefined ? [{ kind: "deleteObject" }] : [{ kind: "destroy" }, { kind: "deleteObject" }]);
   }
   const isRunning = facts?.state === "running";
-  if (machine.spec.owner === null && !isRunning && observed.atWorkMs < firstForOwnersMs)
-    return { steps: [], lookAgainMs: firstForOwnersMs };
+  if (machine.spec.owner === null && !isRunning && observed.uptimeMs < poolStartDelayMs)
+    return { steps: [], recheckInMs: poolStartDelayMs };
   if (machine.spec.hostId === null) return only([{ kind: "place" }]);
-  // A provider shows a machine that is half made by its missing address.
-  const make: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
-  if (facts !== undefined && make.length === 0) make.push(...planSnapshot(machine, facts), ...fit(machine, facts));
-  if (machine.spec.power === "off") return only(isRunning ? [...make, { kind: "stop" }] : make);
+  // A partly created machine has no address.
+  const steps: MachineStep[] = facts === undefined || facts.address === "" ? [{ kind: "create" }] : [];
+  if (facts !== undefined && steps.length === 0)
+    steps.push(...planSnapshot(machine, facts), ...stepsToFit(machine, facts));
+  if (machine.spec.power === "off") return only(isRunning ? [...steps, { kind: "stop" }] : steps);
   if (!isRunning) {
     const waitMs = restartDelayMs(observed.deathsAgoMs);
-    return waitMs > 0 ? { steps: make, lookAgainMs: waitMs } : only([...make, { kind: "start" }]);
+    return waitMs > 0 ? { steps, recheckInMs: waitMs } : only([...steps, { kind: "start" }]);
   }
   const { connectedMs } = observed;
   if (connectedMs !== undefined) {
-    const isNew = machine.spec.owner === null && connectedMs <= toldWithinMs;
-    return isNew ? { steps: make, lookAgainMs: toldWithinMs - connectedMs + 1 } : only(make);
+    const isNew = machine.spec.owner === null && connectedMs <= reportedWithinMs;
+    return isNew ? { steps, recheckInMs: reportedWithinMs - connectedMs + 1 } : only(steps);
   }
-  const isLost = controllersMoved(machine, observed.controllers) || trustsAnother(machine, observed.caFingerprint);
-  const waitMs = isLost ? lostAfterMs : silentTooLongMs;
-  const isInVain = isLost || !observed.knowsControllers || !hasEnrollment(machine, observed.now);
-  if (observed.silentMs >= waitMs && isInVain) make.push({ kind: "enroll" });
-  return { steps: make, lookAgainMs: waitMs };
+  const isLost = controllersMoved(machine, observed.controllers) || trustsOldAuthority(machine, observed.caFingerprint);
+  const waitMs = isLost ? lostAfterMs : silenceTimeoutMs;
+  const needsEnrollment = isLost || !observed.enrollmentDelivered || !hasEnrollment(machine, observed.now);
+  if (observed.silentMs >= waitMs && needsEnrollment) steps.push({ kind: "enroll" });
+  return { steps, recheckInMs: waitMs };
 }
 
-/** What was made ahead has the size of nobody in particular. */
-function fit({ spec }: MachineObject, facts: MachineFacts): MachineStep[] {
+/**
+ * Steps towards the size, image and kernel of the spec. A claimed machine of the warm pool has the smallest size at
+ * first.
+ */
+function stepsToFit({ spec }: MachineObject, facts: MachineFacts): MachineStep[] {
   const { diskBytes, plan, image, state } = facts;
   const steps: MachineStep[] = [];
   if (diskBytes < spec.diskBytes) steps.push({ kind: "growDisk", diskBytes: spec.diskBytes });
   const isOtherSize = plan.vcpu !== spec.vcpu || plan.memoryBytes !== spec.memoryBytes;
-  // Nothing is known to be missing of a root that is not told of.
+  // A provider without a root size reports none, and nothing is missing then.
   const { rootBytes = spec.rootBytes } = plan;
   if (isOtherSize || rootBytes < spec.rootBytes) steps.push({ kind: "resize" });
-  if (spec.image === "" && image !== "") steps.push({ kind: "keepImage", image });
-  // A running machine keeps its image: the service's plan decides when it is turned off for another one.
+  if (spec.image === "" && image !== "") steps.push({ kind: "recordImage", image });
+  // A running machine's image is not replaced: the service's plan decides when to stop it for that.
   const isOther = spec.image !== "" && image !== "" && image !== spec.image;
-  // A machine that stays off needs no image: another may be chosen before it starts, and a missing image must not keep
-  // it from stopping.
+  // A machine that stays off needs no image: another one may be chosen before its start, and a missing image must not
+  // prevent its stop.
   if (isOther && state === "stopped" && spec.power === "on") steps.push({ kind: "replaceImage", image: spec.image });
-  return [...steps, ...fitKernel(spec, facts)];
+  return [...steps, ...kernelSteps(spec, facts)];
 }
 
-/** As with the image. A machine that tells of none has none of its own, or is half lost. */
-function fitKernel(spec: MachineObject["spec"], { guestKernel = "", state }: MachineFacts): MachineStep[] {
-  const { guestKernel: wanted = "" } = spec;
-  if (guestKernel === "" || guestKernel === wanted) return [];
-  if (wanted === "") return [{ kind: "keepGuestKernel", guestKernel }];
-  return state === "stopped" && spec.power === "on" ? [{ kind: "replaceGuestKernel", guestKernel: wanted }] : [];
+/** The same for the kernel. A machine that reports none is a container, or partly lost. */
+function kernelSteps(spec: MachineObject["spec"], { guestKernel = "", state }: MachineFacts): MachineStep[] {
+  const { guestKernel: desired = "" } = spec;
+  if (guestKernel === "" || guestKernel === desired) return [];
+  if (desired === "") return [{ kind: "recordGuestKernel", guestKernel }];
+  return state === "stopped" && spec.power === "on" ? [{ kind: "replaceGuestKernel", guestKernel: desired }] : [];
 }
 
-/** At once after the first death, then 1 s, 2 s, 4 s, up to a minute after the last one. */
+/**
+ * Back-off of restarts: none after the first death, then 1 s, 2 s, 4 s, up to a minute, counted from the last death.
+ */
 export function restartDelayMs(deathsAgoMs: readonly number[]): number {
   const last = deathsAgoMs.at(-1);
   if (last === undefined || deathsAgoMs.length === 1) return 0;
@@ -140,15 +151,18 @@ export function restartDelayMs(deathsAgoMs: readonly number[]): number {
   return Math.max(0, delayMs - last);
 }
 
-/** None of the controllers that the machine was told of is there any more: it finds nobody until it is told again. */
+/** True if none of the controllers of the machine's enrollment exists any more, so that it cannot connect by itself. */
 function controllersMoved({ status }: MachineObject, controllers: readonly string[]): boolean {
-  const told = status.enrollment?.controllers;
-  if (told === undefined || controllers.length === 0) return false;
-  return !told.some((address) => controllers.includes(address));
+  const delivered = status.enrollment?.controllers;
+  if (delivered === undefined || controllers.length === 0) return false;
+  return !delivered.some((address) => controllers.includes(address));
 }
 
-/** It was told to trust an authority that signs no longer: it refuses every controller until it is told again. */
-function trustsAnother({ status }: MachineObject, caFingerprint: string): boolean {
+/**
+ * True if the machine's unspent enrollment names an authority that no longer signs, so that it refuses every
+ * controller.
+ */
+function trustsOldAuthority({ status }: MachineObject, caFingerprint: string): boolean {
   const { enrollment } = status;
   return enrollment?.spentBy === undefined && (enrollment?.caFingerprint ?? caFingerprint) !== caFingerprint;
 }
@@ -158,6 +172,6 @@ function hasEnrollment(machine: MachineObject, now: number): boolean {
   return enrollment !== null && enrollment.spentBy === undefined && enrollment.expiresAt > now;
 }
 
-function only(steps: readonly MachineStep[]): MachinePlanned {
-  return { steps, lookAgainMs: null };
+function only(steps: readonly MachineStep[]): MachineStepPlan {
+  return { steps, recheckInMs: null };
 }

@@ -62,9 +62,9 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await etcd?.stop();
   });
 
-  /** Kernels that the host has machines boot from. Containers have none: that is told here for some of them. */
+  /** Kernels that machines boot from, by machine id. The test reports one for some containers, which have none. */
   const kernels = new Map<string, string>();
-  /** The answer to the next order for another kernel is lost, though it worked. */
+  /** True: the next replacement of a kernel succeeds, but its response is lost. */
   let losesAnswer = false;
   const ofGuests = (provider: ComputeProvider): ComputeProvider => ({
     ...provider,
@@ -136,7 +136,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
       if (before === undefined) throw new Error("it is there");
       const unit = begin();
       unit.update(machineKind, before, edit(before.object));
-      // What a test waits for next is not what was before.
+      // Tests wait for states after this change, so the cache must have it.
       await machines.reached(await unit.commit(), 60_000);
     });
   }
@@ -146,7 +146,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
   const becomes = (id: string, state: string | undefined) =>
     expect.poll(() => status(id)?.state, { interval: 10 }).toBe(state);
 
-  it("makes a machine run, with an enrollment that only its object and its own file know", async () => {
+  it("runs a machine, with an enrollment that only its object and its file have", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     const path = join(hosts.layout.machine(id).state, "enrollment.json");
@@ -164,7 +164,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect(facts).toMatchObject({ state: "running", starts: 1, address: status(id)?.address });
   });
 
-  it("stops it, starts it on the same address with another enrollment, and removes it with its records", async () => {
+  it("stops, restarts with the same address and another enrollment, and deletes it", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     const first = status(id);
@@ -181,7 +181,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect((await store.list(`/holdfast/v1/machine/${id}`, { limit: 1 })).values).toEqual([]);
   });
 
-  it("starts a machine again that died", async () => {
+  it("restarts a machine that died", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     await hosts.crash(id);
@@ -189,7 +189,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await becomes(id, "running");
   });
 
-  it("starts one again that died twice, also when the clock is put back by an hour before that", async () => {
+  it("restarts one that died twice, also after the clock was set back by an hour", async () => {
     const id = await newMachine();
     const starts = async () => (await hosts.provider.get(id, signal))?.starts;
     await becomes(id, "running");
@@ -197,14 +197,14 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     await expect.poll(starts).toBe(2);
     await becomes(id, "running");
     await hosts.crash(id);
-    // That it is dead was seen; it may be back between two looks.
+    // The death was noticed; the machine may run again between two polls.
     await expect.poll(async () => status(id)?.state === "starting" || (await starts()) === 3).toBe(true);
     now = -3_600_000;
     await expect.poll(starts).toBe(3);
     now = 0;
   });
 
-  it("says why a machine cannot be, and makes it once it can", async () => {
+  it("reports why a machine cannot be created, and creates it once it can", async () => {
     const id = await newMachine({ engine: "postgresql", version: "9" });
     await becomes(id, "failed");
     expect(status(id)?.reason).toMatch(/postgresql 9/);
@@ -224,7 +224,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect((await hosts.provider.get(id, signal))?.starts).toBe(1);
   });
 
-  it("pins the kernel that a guest booted from, and has it boot from another once it is off, though the answer to that is lost", async () => {
+  it("records a guest's kernel, and replaces it once it is off, though that response is lost", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     kernels.set(id, "guest-1");
@@ -243,10 +243,10 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     expect((await hosts.provider.get(id, signal))?.starts).toBe(2);
   });
 
-  it("runs with a snapshot that cannot be removed, says why, tries again later, and forgets it once it is gone", async () => {
+  it("runs with a snapshot whose removal fails, retries, and deletes the record afterwards", async () => {
     const id = await newMachine();
     await becomes(id, "running");
-    // A directory in the place of a file: the host's own word is that it is one.
+    // A directory instead of a file makes the removal fail.
     const snapshot = `${await realpath(hosts.layout.machine(id).diskFile)}.snapshot-op-1`;
     await mkdir(snapshot);
     await power(id, "off");
@@ -261,7 +261,7 @@ describe.skipIf(isolation === "none")(`machines${reason === undefined ? "" : ` (
     now = 0;
   });
 
-  it("takes machines over as they run when the store was rebuilt", async () => {
+  it("adopts running machines after the store was rebuilt", async () => {
     const id = await newMachine();
     await becomes(id, "running");
     await change(id, (m) => ({

@@ -7,39 +7,39 @@ import type { Resource } from "#kernel/store/resource.ts";
 import { isUp, type MachineObject, type MachineStatus } from "./machine.ts";
 import type { MachineEvent } from "./machine-lifecycle.ts";
 import {
-  deathsKeptMs,
+  deathWindowMs,
   deathsMax,
   type MachineStep,
   type ObservedMachine,
   planMachine,
-  toldWithinMs,
+  reportedWithinMs,
 } from "./machine-plan.ts";
 import { addressesOf, type MachineStepDeps, performMachineStep, stopGraceMs, writeStatus } from "./machine-steps.ts";
 
-/** What a machine must know of its host. */
+/** The part of a host's object that machines depend on. */
 type MachineHost = Resource<{ readonly destroyedAt: number | null }, { readonly state: string }>;
 
 export interface MachineReconcilerDeps extends MachineStepDeps {
   readonly hosts: Pick<Collection<MachineHost>, "get" | "subscribe">;
-  /** The stream that the machine's agent has, at whichever controller; `connectedAt` in milliseconds since 1970. */
+  /** The agent's stream, at any controller; `connectedAt` in milliseconds since 1970. */
   readonly session: (machineId: string) => { readonly connectedAt: number } | undefined;
 }
 
-/** What a controller knows of a machine besides what is stored; gone with the controller. Times are of the monotonic clock. */
+/** Observations of a machine that are kept in memory only. Times are of the monotonic clock. */
 interface Memory {
   readonly silentSince: number | undefined;
   readonly deaths: readonly number[];
-  /** It was brought the enrollment that its object has. */
-  readonly knowsControllers: boolean;
+  /** True if this controller delivered the stored enrollment to the machine. */
+  readonly enrollmentDelivered: boolean;
 }
 
-const nothingKnown: Memory = { silentSince: undefined, deaths: [], knowsControllers: false };
+const emptyMemory: Memory = { silentSince: undefined, deaths: [], enrollmentDelivered: false };
 
 const retryFailureMs = 15_000;
 const retryPendingMs = 1_000;
 const retryUnreachableMs = 15_000;
 
-/** Converges one machine: creates, starts, stops, destroys it as its object says. Key: machine id. */
+/** Brings one machine to its spec: creates, resizes, starts, stops and destroys it. Key: machine id. */
 function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
   const memories = new Map<string, Memory>();
   const startedAt = deps.clock.monotonicMs();
@@ -50,26 +50,26 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     const facts = await deps.provider.get(id, signal);
     const session = deps.session(id);
     const connectedMs = session && Math.max(0, now - session.connectedAt);
-    const memory = memories.get(id) ?? nothingKnown;
+    const memory = memories.get(id) ?? emptyMemory;
     const at = deps.clock.monotonicMs();
     const isSilent = facts?.state === "running" && session === undefined;
     const silentSince = isSilent ? (memory.silentSince ?? at) : undefined;
     const died = isDead(machine, facts);
-    const deaths = (died ? [...memory.deaths, at] : memory.deaths).filter((death) => at - death < deathsKeptMs);
+    const deaths = (died ? [...memory.deaths, at] : memory.deaths).filter((death) => at - death < deathWindowMs);
     memories.set(id, { ...memory, silentSince, deaths });
-    if (died) await writeStatus(id, "died", { reason: "The machine ended and is started again." }, deps, signal);
+    if (died) await writeStatus(id, "died", { reason: "The machine ended and is restarted." }, deps, signal);
     const silentMs = silentSince === undefined ? 0 : at - silentSince;
     const deathsAgoMs = deaths.map((death) => at - death);
-    const { knowsControllers } = memory;
-    const atWorkMs = at - startedAt;
+    const { enrollmentDelivered } = memory;
+    const uptimeMs = at - startedAt;
     return {
       facts,
       connectedMs,
       silentMs,
       deathsAgoMs,
-      knowsControllers,
+      enrollmentDelivered,
       now,
-      atWorkMs,
+      uptimeMs,
       controllers: deps.controllers(),
       caFingerprint: deps.caFingerprint(),
     };
@@ -77,18 +77,18 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
 
   async function perform(step: MachineStep, machine: MachineObject, signal: AbortSignal): Promise<void> {
     const { id } = machine.metadata;
-    const note = (knowsControllers: boolean) => {
-      memories.set(id, { ...(memories.get(id) ?? nothingKnown), knowsControllers });
+    const remember = (enrollmentDelivered: boolean) => {
+      memories.set(id, { ...(memories.get(id) ?? emptyMemory), enrollmentDelivered });
     };
-    const tells = step.kind === "start" || step.kind === "enroll";
-    if (tells) note(false);
+    const deliversEnrollment = step.kind === "start" || step.kind === "enroll";
+    if (deliversEnrollment) remember(false);
     await performMachineStep(step, machine, deps, signal);
-    if (tells) note(true);
+    if (deliversEnrollment) remember(true);
   }
 
   /**
-   * Resolves to the reason why a running machine with an owner cannot have its size; its other steps are performed all
-   * the same.
+   * Performs the steps in order. For a running machine with an owner, a failed resize does not stop the others.
+   * Resolves with the reason of that failure, or an empty text.
    */
   async function performAll(
     steps: readonly MachineStep[],
@@ -96,16 +96,17 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
     { facts }: ObservedMachine,
     signal: AbortSignal,
   ): Promise<string> {
-    const goesOn = facts?.state === "running" && machine.status.state === "running" && machine.spec.owner !== null;
+    const keepsRunning =
+      facts?.state === "running" && machine.status.state === "running" && machine.spec.owner !== null;
     let sizeProblem = "";
     for (const step of steps) {
       const isSize = step.kind === "growDisk" || step.kind === "resize";
       try {
         await perform(step, machine, signal);
       } catch (error) {
-        const reason = goesOn && isSize ? failureReason(error) : undefined;
+        const reason = keepsRunning && isSize ? failureReason(error) : undefined;
         if (reason === undefined) throw error;
-        deps.log.warn("machine keeps its size", { machine: machine.metadata.id, reason });
+        deps.log.warn("machine not resized", { machine: machine.metadata.id, reason });
         sizeProblem ||= reason;
       }
     }
@@ -124,13 +125,13 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
       if (isLost(machine, deps)) return settleLost(machine, deps, signal);
       try {
         const observed = await observe(machine, signal);
-        const { steps, lookAgainMs } = planMachine(machine, observed);
+        const { steps, recheckInMs } = planMachine(machine, observed);
         const sizeProblem = await performAll(steps, machine, observed, signal);
-        if (steps.some(({ kind }) => kind === "forget")) return settled;
-        if (steps.some(({ kind }) => kind === "place")) return again(0, "placed");
-        await writeFound(machine, observed, sizeProblem, deps, signal);
+        if (steps.some(({ kind }) => kind === "deleteObject")) return settled;
+        if (steps.some(({ kind }) => kind === "place")) return again(0, "the machine has a host");
+        await writeObserved(machine, observed, sizeProblem, deps, signal);
         if (sizeProblem !== "") return again(retryFailureMs, sizeProblem);
-        return lookAgainMs === null ? settled : again(lookAgainMs, "restart or silence");
+        return recheckInMs === null ? settled : again(recheckInMs, "restart or silence");
       } catch (error) {
         return await settleFailure(machine, error, deps, signal);
       }
@@ -138,7 +139,10 @@ function createMachineReconciler(deps: MachineReconcilerDeps): Reconciler {
   };
 }
 
-/** The reconciler with its keys: every machine object, hinted at by the store, the provider and the fleet. */
+/**
+ * The control loop of machines, woken by the store, the provider, agents' sessions and hosts. A pass observes one
+ * machine, plans (`machine-plan.ts`, pure), performs the steps (`machine-steps.ts`) and writes the observed state.
+ */
 export function createMachineWork(
   deps: MachineReconcilerDeps & { readonly onSession: (onChange: (machineId: string) => void) => { close(): void } },
 ): ControlLoop {
@@ -163,7 +167,7 @@ export function createMachineWork(
     },
     inputs: (id) => machines.get(id)?.modRevision ?? 0n,
     concurrency: 32,
-    // A stop in order, and some.
+    // A graceful stop and a reserve.
     deadlineMs: stopGraceMs + 60_000,
   };
 }
@@ -174,8 +178,8 @@ function isDead(machine: MachineObject, facts: MachineFacts | undefined): boolea
   return shouldRun && isUp(machine) && facts?.state === "stopped";
 }
 
-/** What the provider has after the steps. */
-async function writeFound(
+/** Writes the machine's state and size as the provider reports them after the steps. */
+async function writeObserved(
   { metadata: { id, generation }, spec }: MachineObject,
   { deathsAgoMs: deaths, connectedMs = 0 }: ObservedMachine,
   sizeProblem: string,
@@ -184,22 +188,25 @@ async function writeFound(
 ): Promise<void> {
   const facts = await deps.provider.get(id, signal);
   if (facts === undefined) return;
-  const waits = spec.owner === null && connectedMs > toldWithinMs;
+  const waits = spec.owner === null && connectedMs > reportedWithinMs;
   const running: MachineEvent = waits ? "foundWaiting" : "foundRunning";
   const found: MachineEvent = facts.state === "running" ? running : "foundStopped";
-  const isRestless = deaths.length >= deathsMax;
-  const reason = isRestless ? `The machine ended ${deaths.length} times within ten minutes.` : "";
-  // Waiting for its next start, it is neither found stopped nor well.
-  const rests = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
-  const event = isRestless ? "failed" : rests ? undefined : found;
+  const diesOften = deaths.length >= deathsMax;
+  const reason = diesOften ? `The machine ended ${deaths.length} times within ten minutes.` : "";
+  // During the back-off before a restart the state does not change.
+  const awaitsRestart = deaths.length > 0 && facts.state === "stopped" && spec.power === "on";
+  const event = diesOften ? "failed" : awaitsRestart ? undefined : found;
   const { vcpu, memoryBytes, rootBytes = spec.rootBytes } = facts.plan;
   const size = { vcpu, memoryBytes, rootBytes, diskBytes: facts.diskBytes };
-  const change: Partial<MachineStatus> = { size, sizeProblem, ...(rests && !isRestless ? {} : { reason }) };
+  const change: Partial<MachineStatus> = { size, sizeProblem, ...(awaitsRestart && !diesOften ? {} : { reason }) };
   const options = { ofGeneration: generation };
   await writeStatus(id, event, { ...change, ...addressesOf(facts) }, deps, signal, options);
 }
 
-/** A failure with a reason is shown and tried again; anything else is the queue's to retry and to log. */
+/**
+ * Writes the reason of a provider's failure and retries later. Other errors go to the work queue, which logs and
+ * retries.
+ */
 async function settleFailure(
   machine: MachineObject,
   error: unknown,
@@ -209,17 +216,18 @@ async function settleFailure(
   const { id } = machine.metadata;
   if (error instanceof ComputePending) {
     await writeStatus(id, "createDelayed", { reason: error.message }, deps, signal);
-    return again(retryPendingMs, "the provider prepares");
+    return again(retryPendingMs, "the provider is preparing");
   }
   if (error instanceof HostUnreachable) return settleSilence(machine, error, deps, signal);
   const reason = failureReason(error);
   if (reason === undefined) throw error;
-  if (error instanceof Error && error.cause !== undefined) deps.log.warn("a host said more", { machine: id, error });
+  if (error instanceof Error && error.cause !== undefined)
+    deps.log.warn("cause of a host failure", { machine: id, error });
   await writeStatus(id, "failed", { reason }, deps, signal);
   return again(retryFailureMs, reason);
 }
 
-/** In words for its owner; undefined for what is no verdict of the provider's. */
+/** The provider's reason, for the machine's owner; undefined if the error is not the provider's final answer. */
 function failureReason(error: unknown): string | undefined {
   if (error instanceof ComputePending || error instanceof HostUnreachable) return undefined;
   if (error instanceof ComputeFailure) return error.message;
@@ -227,8 +235,8 @@ function failureReason(error: unknown): string | undefined {
 }
 
 /**
- * Its host did not answer, so nothing is known of the machine but what its agent says, and nothing is made of it elsewhere.
- * One failed call is nothing yet: what counts is that the host is found unreachable.
+ * The host did not answer, so only the agent's stream proves anything about the machine, and nothing replaces it
+ * elsewhere. One failed call changes no state: the host must be in state unreachable.
  */
 async function settleSilence(
   { metadata, spec, status }: MachineObject,
@@ -245,18 +253,19 @@ async function settleSilence(
   return again(isSilent ? retryUnreachableMs : retryPendingMs, reason);
 }
 
-/** Was it on a host that is gone for good, by an operator's word? */
+/** True if the machine's host was declared destroyed. */
 function isLost({ spec }: MachineObject, { hosts }: MachineReconcilerDeps): boolean {
   return spec.hostId !== null && (hosts.get(spec.hostId)?.object.spec.destroyedAt ?? null) !== null;
 }
 
 /**
- * Of a lost machine only the object is left. A service's stays, so that no empty machine is made in its place unasked.
+ * Deletes the object of a lost machine without an owner. A service's stays, so that no empty machine replaces it
+ * unasked.
  */
 async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, signal: AbortSignal): Promise<Outcome> {
   const { metadata, spec } = machine;
   if (spec.owner === null || metadata.deletionRequestedAt !== undefined) {
-    await performMachineStep({ kind: "forget" }, machine, deps, signal);
+    await performMachineStep({ kind: "deleteObject" }, machine, deps, signal);
     return settled;
   }
   const reason = `Host ${spec.hostId} was destroyed, and what was on it is lost. Delete the service.`;
@@ -264,7 +273,7 @@ async function settleLost(machine: MachineObject, deps: MachineReconcilerDeps, s
   return settled;
 }
 
-/** Wakes all machines of a host whose state changed, and at any change those for which there was no host. */
+/** Wakes the machines of a host whose state changed, and at any change of a host the machines that no host accepted. */
 function followHosts({ hosts, machines }: MachineReconcilerDeps, onChange: (id: string) => void): { close(): void } {
   const seen = new Map<string, string>();
   return hosts.subscribe((hostId) => {

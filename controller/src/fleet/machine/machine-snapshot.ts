@@ -9,10 +9,10 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { machineKind, type MachineObject, type MachineStatus } from "./machine.ts";
 
 export type SnapshotStep =
-  /** Before anything else that a start may undo; `starts` is how often the machine was started until now. */
+  /** `starts`: number of starts of the machine so far; the provider refuses the step after another start. */
   | { readonly kind: "takeSnapshot" | "restoreSnapshot"; readonly name: string; readonly starts: number }
-  /** The data were to go back to one that is gone. */
-  | { readonly kind: "missSnapshot"; readonly name: string };
+  /** The snapshot to restore does not exist. */
+  | { readonly kind: "recordMissingSnapshot"; readonly name: string };
 
 export interface SnapshotDeps {
   readonly provider: Pick<ComputeProvider, "name" | "snapshots">;
@@ -22,24 +22,26 @@ export interface SnapshotDeps {
   readonly log: Log;
 }
 
-type Noted = NonNullable<MachineStatus["snapshot"]>;
+type SnapshotRecord = NonNullable<MachineStatus["snapshot"]>;
 
 /**
- * Pure: what is to be done about the snapshot before a machine that is to run is started. What was noted is not done again:
- * after a start it would be of other data, or undo what was written since.
+ * Pure: the snapshot step before a start of the machine. A step whose outcome is recorded is not repeated: after a
+ * start the snapshot would be of other data, or its restore would undo newer writes.
  */
 export function planSnapshot(
   { spec, status }: MachineObject,
   { snapshots, starts, state }: MachineFacts,
 ): readonly SnapshotStep[] {
-  const wanted = spec.snapshot ?? undefined;
-  if (wanted === undefined || state === "running" || spec.power === "off") return [];
-  const { name, restore } = wanted;
-  const noted = status.snapshot?.name === name ? status.snapshot.outcome : undefined;
-  // Nothing was started since it was to be taken, so there is nothing to go back from.
-  if (noted === undefined) return restore ? [] : [{ kind: "takeSnapshot", name, starts }];
-  if (!restore || noted !== "taken") return [];
-  return snapshots.includes(name) ? [{ kind: "restoreSnapshot", name, starts }] : [{ kind: "missSnapshot", name }];
+  const desired = spec.snapshot ?? undefined;
+  if (desired === undefined || state === "running" || spec.power === "off") return [];
+  const { name, restore } = desired;
+  const recorded = status.snapshot?.name === name ? status.snapshot.outcome : undefined;
+  // Without a recorded outcome nothing was started since the request, so there is nothing to restore.
+  if (recorded === undefined) return restore ? [] : [{ kind: "takeSnapshot", name, starts }];
+  if (!restore || recorded !== "taken") return [];
+  return snapshots.includes(name)
+    ? [{ kind: "restoreSnapshot", name, starts }]
+    : [{ kind: "recordMissingSnapshot", name }];
 }
 
 /** Performs one step. Each may be performed again after a crash. */
@@ -52,31 +54,30 @@ export async function performSnapshotStep(
   const { name } = step;
   switch (step.kind) {
     case "takeSnapshot":
-      return note(id, await take(id, step, deps, signal), deps, signal);
+      return record(id, await take(id, step, deps, signal), deps, signal);
     case "restoreSnapshot": {
-      // A controller that restored it noted that before the machine started: the plan's count of starts may be older
-      // than this look.
+      // A restore is recorded before the machine starts. The store is read again, because the plan's count of starts
+      // may be older than another controller's restore.
       const machine = await deps.machines.fresh(id, signal);
-      if (machine === undefined || !mayNote(machine.object, { name, outcome: "restored", reason: "" })) return;
+      if (machine === undefined || !isNextOutcome(machine.object, { name, outcome: "restored", reason: "" })) return;
       await requireSnapshots(deps.provider).restore(id, name, step.starts, signal);
-      deps.log.warn("data put back", { machine: id, snapshot: name });
-      return note(id, { name, outcome: "restored", reason: "" }, deps, signal);
+      deps.log.warn("data restored from a snapshot", { machine: id, snapshot: name });
+      return record(id, { name, outcome: "restored", reason: "" }, deps, signal);
     }
-    case "missSnapshot":
-      return note(id, { name, outcome: "none", reason: "It was gone when it was needed." }, deps, signal);
+    case "recordMissingSnapshot":
+      return record(id, { name, outcome: "none", reason: "It no longer existed when it was needed." }, deps, signal);
   }
 }
 
 /**
- * Where no snapshot can be taken, the outcome is "none" with the reason, and the work goes on. Only a provider that is
- * silent is retried.
+ * If no snapshot can be taken, the outcome is "none" with the reason, and the start continues. Throws HostUnreachable.
  */
 async function take(
   id: string,
   { name, starts }: { readonly name: string; readonly starts: number },
   { provider, log }: SnapshotDeps,
   signal: AbortSignal,
-): Promise<Noted> {
+): Promise<SnapshotRecord> {
   try {
     await requireSnapshots(provider).take(id, name, starts, signal);
     return { name, outcome: "taken", reason: "" };
@@ -88,19 +89,19 @@ async function take(
   }
 }
 
-/** A late report of an overtaken controller is not written: it would restore the data twice, or to a later state. */
-function note(id: string, noted: Noted, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
+/** Records the outcome, unless another controller recorded a later one. */
+function record(id: string, recorded: SnapshotRecord, deps: SnapshotDeps, signal: AbortSignal): Promise<void> {
   return retryConflict(signal, async () => {
     const before = await deps.machines.fresh(id, signal);
-    if (before === undefined || !mayNote(before.object, noted)) return;
+    if (before === undefined || !isNextOutcome(before.object, recorded)) return;
     const unit = deps.begin();
-    unit.update(machineKind, before, { ...before.object, status: { ...before.object.status, snapshot: noted } });
+    unit.update(machineKind, before, { ...before.object, status: { ...before.object.status, snapshot: recorded } });
     await unit.commit(signal);
   });
 }
 
-/** Pure: does this come next in the life of the snapshot that is wanted? */
-export function mayNote({ spec, status }: MachineObject, { name, outcome }: Noted): boolean {
+/** Pure: true if this outcome may follow the recorded one of the requested snapshot. */
+export function isNextOutcome({ spec, status }: MachineObject, { name, outcome }: SnapshotRecord): boolean {
   if (spec.snapshot?.name !== name) return false;
   const { restore } = spec.snapshot;
   const before = status.snapshot?.name === name ? status.snapshot.outcome : undefined;

@@ -9,17 +9,17 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { removeSnapshot } from "./left-snapshots.ts";
+import { removeSnapshot } from "./snapshot-removal.ts";
 import { type MachineEvent, machineLifecycle } from "./machine-lifecycle.ts";
 import type { MachineStep } from "./machine-plan.ts";
 import { performSnapshotStep } from "./machine-snapshot.ts";
 import { machineKind, type MachineObject, type MachineStatus } from "./machine.ts";
 
-/** Gives machines their hosts. */
+/** Assigns hosts to machines. */
 export interface MachinePlacement {
   /**
-   * Writes the host of a machine that has none, before anything is made there: from then on it is nowhere else. Throws
-   * ComputeFailure with the reason when no host can take it.
+   * Writes the host of a machine that has none, before anything is created there. Throws ComputeFailure with the reason
+   * if no host has capacity, and ComputePending while a host is joining.
    */
   place(machineId: string, signal: AbortSignal): Promise<void>;
 }
@@ -39,7 +39,7 @@ export interface MachineStepDeps {
   readonly controllers: () => readonly string[];
 }
 
-/** Engines get this long to shut down in order. */
+/** Time for an engine's graceful shutdown. */
 export const stopGraceMs = 60_000;
 
 /** Performs one step. Each may be performed again after a crash. */
@@ -62,7 +62,7 @@ export async function performMachineStep(
       return;
     }
     case "growDisk": {
-      // For a machine made ahead, the host has not been asked yet whether it has room for its owner's size.
+      // A claimed machine of the warm pool was admitted with the smallest size only.
       const admission = await provider.admit(providerSpec(machine, deps.installationId), signal);
       if (!admission.admitted) throw new ComputeFailure(admission.reason);
       return provider.growDisk(id, step.diskBytes, signal);
@@ -71,7 +71,7 @@ export async function performMachineStep(
       return provider.resize(id, providerSpec(machine, deps.installationId).plan, signal);
     case "takeSnapshot":
     case "restoreSnapshot":
-    case "missSnapshot":
+    case "recordMissingSnapshot":
       return performSnapshotStep(id, step, deps, signal);
     case "removeSnapshot":
       return removeSnapshot(id, step.name, deps, signal);
@@ -79,10 +79,10 @@ export async function performMachineStep(
       return provider.replaceImage(id, step.image, signal);
     case "replaceGuestKernel":
       return requireGuestKernels(provider).replace(id, step.guestKernel, signal);
-    case "keepImage":
-      return keep(id, "image", step.image, deps, signal);
-    case "keepGuestKernel":
-      return keep(id, "guestKernel", step.guestKernel, deps, signal);
+    case "recordImage":
+      return recordChoice(id, "image", step.image, deps, signal);
+    case "recordGuestKernel":
+      return recordChoice(id, "guestKernel", step.guestKernel, deps, signal);
     case "start":
       return start(id, "startOrdered", deps, signal);
     case "enroll":
@@ -93,14 +93,14 @@ export async function performMachineStep(
     case "destroy":
       await writeStatus(id, "destroyOrdered", { reason: "", enrollment: null }, deps, signal);
       return provider.destroy(id, signal);
-    case "forget":
-      return forget(id, deps, signal);
+    case "deleteObject":
+      return deleteObject(id, deps, signal);
   }
 }
 
 /**
- * Writes the event's state and what else changed, by compare-and-set. Nothing is written when nothing changes, or when
- * something else is asked for by now than in `ofGeneration`.
+ * Applies the event and the change to the stored status by compare-and-set. Writes nothing if nothing changes, or if
+ * the spec's generation is no longer `ofGeneration`.
  */
 export async function writeStatus(
   id: string,
@@ -112,7 +112,7 @@ export async function writeStatus(
 ): Promise<void> {
   const { ofGeneration } = options;
   await retryConflict(signal, async () => {
-    // Agents enroll while we work: the memory may be behind what they wrote.
+    // The cache may lag behind an enrollment of the agent.
     const before = await deps.machines.fresh(id, signal);
     if (before === undefined) return;
     if (ofGeneration !== undefined && before.object.metadata.generation !== ofGeneration) return;
@@ -130,7 +130,7 @@ export async function writeStatus(
   });
 }
 
-/** The hash is in the store before the machine has the token, so that no agent is ever faster than its enrollment. */
+/** Stores the token's hash before the machine gets the token, so that no agent enrolls before its hash is stored. */
 async function start(
   id: string,
   event: MachineEvent | undefined,
@@ -153,24 +153,24 @@ async function start(
   await provider.start(id, { installationId, controllers, caFingerprint, token }, signal);
 }
 
-/** The image and the kernel that a machine was made from are its own from then on, also when it is made again. */
-async function keep(
+/** Records the image or kernel that the provider chose, so that a machine that is created again has the same. */
+async function recordChoice(
   id: string,
-  what: "image" | "guestKernel",
+  field: "image" | "guestKernel",
   chosen: string,
   deps: MachineStepDeps,
   signal: AbortSignal,
 ): Promise<void> {
   await retryConflict(signal, async () => {
     const before = await deps.machines.fresh(id, signal);
-    if (before === undefined || (before.object.spec[what] ?? "") !== "") return;
+    if (before === undefined || (before.object.spec[field] ?? "") !== "") return;
     const unit = deps.begin();
-    unit.update(machineKind, before, { ...before.object, spec: { ...before.object.spec, [what]: chosen } });
+    unit.update(machineKind, before, { ...before.object, spec: { ...before.object.spec, [field]: chosen } });
     await unit.commit(signal);
   });
 }
 
-/** Pure: by which addresses it is reached, as its object has them. */
+/** Pure: the addresses for the machine's status. */
 export function addressesOf({
   address,
   publicAddress,
@@ -178,7 +178,7 @@ export function addressesOf({
   return { address, publicAddress };
 }
 
-async function forget(id: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
+async function deleteObject(id: string, deps: MachineStepDeps, signal: AbortSignal): Promise<void> {
   await retryConflict(signal, async () => {
     const before = await deps.machines.fresh(id, signal);
     if (before === undefined) return;

@@ -5,7 +5,7 @@ import type { DataSnapshot } from "#operation/data-snapshot.ts";
 import type { MachineState } from "./machine-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** A machine of the fleet, whoever owns it: a service's node, later an app or a builder; or nobody yet. */
+/** A machine of the fleet. It belongs to a node of a service, or to the warm pool while it has no owner. */
 export type MachineObject = Resource<MachineSpecObject, MachineStatus>;
 
 export const machineKind = defineKind<MachineObject>("machine", {
@@ -13,83 +13,88 @@ export const machineKind = defineKind<MachineObject>("machine", {
   indexes: [hostOfMachine],
 });
 
-/** Index: the machines of one host. */
+/** Index of machines by host. */
 export function hostOfMachine({ spec }: MachineObject): string | undefined {
   return spec.hostId ?? undefined;
 }
 
 export interface MachineSpecObject {
-  /** Null as long as it waits for one (waiting-machines.ts). */
+  /** Null while it is in the warm pool (`warm-pool.ts`). */
   readonly owner: { readonly kind: string; readonly id: string } | null;
-  /** A container when absent. */
+  /** Absent: a container. */
   readonly kind?: InstanceKind;
   readonly engine: string;
   readonly version: string;
-  /** Id of the node image; empty as long as none was chosen, which the provider does when it makes the machine. */
+  /** Id of the node image; empty until placement, or the provider at creation, chooses one. */
   readonly image: string;
-  /** Id of the kernel that a virtual machine boots from; absent for containers, and as long as none was chosen, as with images. */
+  /** Id of the kernel that a virtual machine boots from; absent for containers, and until one is chosen. */
   readonly guestKernel?: string;
-  /** Of the starts that its owner asked for, the last that it was started for; absent: 0. */
+  /** The owner's restart counter that the current run satisfies; absent: 0. */
   readonly machineStarts?: number;
   readonly vcpu: number;
   readonly memoryBytes: number;
-  /** Of its root, where it has one of its own; it only grows. */
+  /** Size of its root file system, if the provider gives it one. It never shrinks. */
   readonly rootBytes: number;
   readonly diskBytes: number;
   readonly zone: string;
   readonly storageTier: string;
-  /** Members of one service are on hosts of their own: where that is possible, or else not at all. */
+  /** Anti-affinity of a service's members to each other's hosts. Required: the machine is not placed otherwise. */
   readonly apart: "preferred" | "required";
-  /** The host that it is on, written before anything is made there; null as long as it was not placed. */
+  /** Its host, written before anything is created there; null until it is placed. */
   readonly hostId: string | null;
   /**
-   * A snapshot of the data disk that is to be there, taken before the next start; `restore`: the data go back to it once,
-   * before the next start. Absent or null: no snapshot is to be there.
+   * The requested snapshot of the data disk. It is taken before the next start; with `restore`, the data is rolled back
+   * to it once, before the next start. Absent or null: every snapshot is removed.
    */
   readonly snapshot?: { readonly name: string; readonly restore: boolean } | null;
-  /** What its owner wants; deletion is metadata.deletionRequestedAt. */
+  /** The desired power state. A deletion is in metadata.deletionRequestedAt. */
   readonly power: "on" | "off";
-  /** DNS names that the engine's certificate carries. */
+  /** DNS names in the engine's server certificate. */
   readonly serverNames: readonly string[];
 }
 
-/** How large a machine is. */
+/** Size of a machine. */
 export type MachineSize = Pick<MachineSpecObject, "vcpu" | "memoryBytes" | "rootBytes" | "diskBytes">;
 
 export interface MachineStatus extends EnrolledStatus {
-  /** "failed" has a reason that a user can act on; it is tried again after a while. */
+  /** Failed: `reason` has a text that a user can act on, and the reconciler retries. */
   readonly state: MachineState;
   readonly reason: string;
-  /** Private: of controllers, peers and other machines. Empty until it is made. */
+  /**
+   * Private address, for controllers, members of the service and other machines. Empty until the machine is created.
+   */
   readonly address: string;
-  /** Of clients elsewhere; the private one where it has no other. */
+  /** Address for clients outside; the private one if it has no other. */
   readonly publicAddress: string;
-  /** As its provider had it last; absent until it told. */
+  /** Size that the provider last reported; absent until then. */
   readonly size?: MachineSize;
-  /** Why a running machine does not have the size that was asked for; absent or empty when it has, or will. */
+  /** Reason why a running machine cannot have the size of its spec; absent or empty if nothing prevents it. */
   readonly sizeProblem?: string;
-  /** What became of the snapshot that was asked for last: `none` has a reason. Noted before the start that follows. */
+  /** Outcome of the last requested snapshot, recorded before the next start. Outcome `none` has a reason. */
   readonly snapshot?: DataSnapshot & { readonly name: string };
-  /** Snapshots that are to be gone and are not. */
-  readonly leftSnapshots?: readonly LeftSnapshot[];
+  /** Snapshots whose removal failed. */
+  readonly leftSnapshots?: readonly StaleSnapshot[];
 }
 
-/** A snapshot that nobody wants any more and that its host could not remove. It is gone with its machine at the latest. */
-export interface LeftSnapshot {
+/**
+ * A snapshot that is no longer requested and that its host failed to remove. It disappears with its machine at the
+ * latest.
+ */
+export interface StaleSnapshot {
   readonly name: string;
-  /** Why it could not be removed when that was tried last, for operators. */
+  /** Reason of the last failed removal, for operators. */
   readonly reason: string;
   readonly tries: number;
   /** Milliseconds since 1970. */
   readonly triedAt: number;
 }
 
-/** Does it run, as far as is known? Whoever waits for nothing else may speak to its agent. */
+/** True if the machine runs according to its status, so that its agent can be called. */
 export function isUp({ status }: MachineObject): boolean {
   return status.state === "running" || status.state === "waiting" || status.state === "claimed";
 }
 
-/** Clients may have written since: its data do not go back to the snapshot of another image's trial. */
+/** Cancels the requested restore of a snapshot: clients may have written since the restored state of the store. */
 function afterRestore(machine: MachineObject): MachineObject {
   if (machine.spec?.snapshot?.restore !== true) return machine;
   return { ...machine, spec: { ...machine.spec, snapshot: { ...machine.spec.snapshot, restore: false } } };

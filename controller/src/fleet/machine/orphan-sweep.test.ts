@@ -17,25 +17,25 @@ const signal = new AbortController().signal;
 const { isolation, reason } = await detectAbilities();
 
 describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (skipped: ${reason})`}`, () => {
-  let kept: TestStore;
+  let testStore: TestStore;
   let machines: TestMachines;
   let aheadMs = 0;
   const clock = { now: () => Date.now() + aheadMs, monotonicMs: systemClock.monotonicMs };
 
   beforeAll(async () => {
-    [kept, machines] = await Promise.all([startTestStore(), startTestMachines()]);
+    [testStore, machines] = await Promise.all([startTestStore(), startTestMachines()]);
   });
   afterEach(() => {
     aheadMs = 0;
   });
   afterAll(async () => {
     await machines?.close();
-    await kept?.close();
+    await testStore?.close();
   });
 
-  /** A sweep over these hosts, and what it did by host and machine. */
+  /** A sweep of these hosts, and its actions by host and machine. */
   function sweeping(hosts: ReadonlyMap<string, ComputeProvider>, holds: () => readonly string[] = () => []) {
-    const { store, collections } = kept;
+    const { store, collections } = testStore;
     const sweep: OrphanSweep = createOrphanSweep({
       provider: createHostsProvider({
         hosts: () => hosts,
@@ -62,17 +62,17 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
     return id;
   }
 
-  it("go at once without data, after seven days with data, and not while anything is held", async () => {
-    let held = ["restored"];
-    const { sweep, actions } = sweeping(new Map([["local", machines.provider]]), () => held);
+  it("are deleted at once without data, after seven days with data, not while paused", async () => {
+    let pauses = ["restored"];
+    const { sweep, actions } = sweeping(new Map([["local", machines.provider]]), () => pauses);
     const owned = await make({ hasData: true });
-    const unit = kept.begin();
+    const unit = testStore.begin();
     unit.create(machineKind, runningMachine(owned, { hostId: "local" }));
-    await kept.collections.machines.reached(await unit.commit(), 60_000);
+    await testStore.collections.machines.reached(await unit.commit(), 60_000);
     const [full, empty] = [await make({ hasData: true }), await make({ hasData: false })];
 
     expect(await actions()).toEqual({ [`local ${full}`]: "kept", [`local ${empty}`]: "kept" });
-    held = [];
+    pauses = [];
     expect(await actions({ dryRun: true })).toEqual({ [`local ${full}`]: "stopped", [`local ${empty}`]: "destroyed" });
     const [first, second] = [empty, full].sort();
     const page = await sweep.sweep({ dryRun: true, page: { after: undefined, limit: 1 } }, signal);
@@ -90,7 +90,7 @@ describe.skipIf(isolation === "none")(`orphans${reason === undefined ? "" : ` (s
     expect(await machines.provider.get(owned, signal)).toMatchObject({ state: "running" });
   });
 
-  it("of one id on two hosts each have seven days of their own", async () => {
+  it("with one id on two hosts have seven days each", async () => {
     const other = await startTestMachines({ loopbackBlock: "127.98" });
     try {
       const hosts = new Map([["a", machines.provider]]);

@@ -10,24 +10,22 @@ import type { Store } from "#kernel/store/store.ts";
 import type { MachineObject } from "./machine.ts";
 import { stopGraceMs } from "./machine-steps.ts";
 
-/**
- * A machine that no object owns, or whose object is on another host, with what was done about it, or would be in a dry
- * run.
- */
+/** A machine without an object, or whose object names another host; with the action of the sweep, or of a dry run. */
 export interface Orphan {
   readonly machineId: string;
   readonly hostId: string;
   readonly hasData: boolean;
   readonly action: "stopped" | "kept" | "destroyed";
-  /** When it goes; undefined for one that is gone, and while a hold stands against that. */
+  /** Time of its deletion in milliseconds since 1970; undefined if it is destroyed, or while deletions are paused. */
   readonly keptUntil: number | undefined;
 }
 
 export interface OrphanSweep {
   /**
-   * Looks through the machines of every host that answers once. One without data is destroyed; one with data is stopped, and
-   * destroyed seven days after it was first seen. While anything is held, nothing is touched; nor is what is on, or known of,
-   * a host that does not answer. With a page, only the orphans of that page, which has `next` unless it is the last.
+   * Lists the machines of every reachable host once and handles the orphans. An orphan without data is destroyed; one
+   * with data is stopped, and destroyed seven days after it was first seen. While deletions are paused nothing changes,
+   * and unreachable hosts are skipped. `page` limits the sweep; `next` is the cursor of the next page, absent on the
+   * last.
    */
   sweep(
     options: { readonly dryRun: boolean; readonly page?: PageBounds },
@@ -39,35 +37,35 @@ export interface OrphanSweepDeps {
   readonly provider: Pick<HostsProvider, "survey" | "on">;
   readonly machines: Collection<MachineObject>;
   readonly store: Store;
-  /** Resolves when the memory has all objects. */
+  /** Resolves when the cache has all objects. */
   readonly objectsReady: Promise<unknown>;
-  /** Asked right before each deletion. */
+  /** Read right before each deletion. */
   readonly holds: Pick<Holds, "list">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-const keptMs = 7 * 86_400_000;
+const retentionMs = 7 * 86_400_000;
 const prefix = `${root}/orphan/`;
 
 export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
   const { machines, store, clock, log } = deps;
 
-  /** Asks the store, not the memory: a machine whose object was not seen yet is no orphan. */
+  /** Reads the store as well, because the cache may not have a new machine's object yet. */
   async function isOwned(id: string, hostId: string, signal: AbortSignal): Promise<boolean> {
     const isHere = (object: MachineObject | undefined) =>
       object !== undefined && (object.spec.hostId === null || object.spec.hostId === hostId);
     return isHere(machines.get(id)?.object) || isHere((await machines.fresh(id, signal))?.object);
   }
 
-  async function settle(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
+  async function sweepOne(hostId: string, facts: MachineFacts, dryRun: boolean, signal: AbortSignal): Promise<Orphan> {
     const { id, hasData } = facts;
     const key = sightingKey(id, hostId);
     const seen = await store.get(key, signal);
     const since = seen && (JSON.parse(seen.value) as Sighting).since;
-    const held = deps.holds.list("deletion").length > 0;
-    const orphan = orphanOf(hostId, facts, since, held, clock.now());
-    if (dryRun || held) return orphan;
+    const isPaused = deps.holds.list("deletion").length > 0;
+    const orphan = orphanOf(hostId, facts, since, isPaused, clock.now());
+    if (dryRun || isPaused) return orphan;
     if (hasData && seen === undefined) {
       const put = { key, value: JSON.stringify({ since: clock.now() } satisfies Sighting) };
       await store.commit({ conditions: [{ key, modRevision: 0n }], puts: [put], deletes: [] });
@@ -83,7 +81,7 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
     return orphan;
   }
 
-  /** A machine that got its object back is new to the sweep if it loses it again. */
+  /** Deletes sightings of machines that have an object again, or no longer exist. */
   async function forgetOwned({ machines: listed, silent }: HostSurvey, signal: AbortSignal): Promise<void> {
     const present = new Set(listed.map(({ hostId, facts }) => sightingKey(facts.id, hostId)));
     let after: string | undefined;
@@ -104,49 +102,49 @@ export function createOrphanSweep(deps: OrphanSweepDeps): OrphanSweep {
     async sweep({ dryRun, page = { after: undefined, limit: Infinity } }, signal) {
       await deps.objectsReady;
       const survey = await deps.provider.survey(signal);
-      for (const [host, reason] of survey.silent) log.warn("machines of a host not swept", { host, reason });
+      for (const [host, reason] of survey.silent) log.warn("orphans of a host not swept", { host, reason });
       if (!dryRun) await forgetOwned(survey, signal);
       const orphans: Orphan[] = [];
       let last: string | undefined;
-      for (const [place, { hostId, facts }] of placesBehind(page.after, survey)) {
+      for (const [sortKey, { hostId, facts }] of foundAfter(page.after, survey)) {
         if (await isOwned(facts.id, hostId, signal)) continue;
         if (orphans.length === page.limit) return { orphans, next: last };
-        orphans.push(await settle(hostId, facts, dryRun, signal));
-        last = place;
+        orphans.push(await sweepOne(hostId, facts, dryRun, signal));
+        last = sortKey;
       }
       return { orphans, next: undefined };
     },
   };
 }
 
-/** What was found, by machine and host: the same order in the next sweep. */
-function placesBehind(after: string | undefined, { machines }: HostSurvey) {
+/** Machines after a page's cursor (`<machine id> <host id>`), in the order of these keys. */
+function foundAfter(after: string | undefined, { machines }: HostSurvey) {
   return machines
     .map((found) => [`${found.facts.id} ${found.hostId}`, found] as const)
-    .filter(([place]) => after === undefined || place > after)
+    .filter(([sortKey]) => after === undefined || sortKey > after)
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** What is remembered of an orphan with data. */
+/** Stored record of an orphan with data: the time it was first seen, in milliseconds since 1970. */
 interface Sighting {
   readonly since: number;
 }
 
-/** A machine may be left on two hosts, and each has its own seven days. */
+/** Key of a sighting. One machine may exist on two hosts, each with seven days of its own. */
 const sightingKey = (id: string, hostId: string) => `${prefix}${id}/${hostId}`;
 
-/** Pure: what is due for an orphan that was first seen at `since`. */
+/** Pure: the action for an orphan that was first seen at `since`. */
 function orphanOf(
   hostId: string,
   { id: machineId, hasData, state }: MachineFacts,
   since: number | undefined,
-  held: boolean,
+  isPaused: boolean,
   now: number,
 ): Orphan {
   const orphan = { machineId, hostId, hasData };
-  if (held) return { ...orphan, action: "kept", keptUntil: undefined };
+  if (isPaused) return { ...orphan, action: "kept", keptUntil: undefined };
   if (!hasData) return { ...orphan, action: "destroyed", keptUntil: undefined };
-  const keptUntil = (since ?? now) + keptMs;
+  const keptUntil = (since ?? now) + retentionMs;
   if (now >= keptUntil) return { ...orphan, action: "destroyed", keptUntil: undefined };
   return { ...orphan, action: state === "running" ? "stopped" : "kept", keptUntil };
 }

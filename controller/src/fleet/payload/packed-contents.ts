@@ -3,14 +3,17 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { concatInTurns } from "@holdfast/common/in-turns.ts";
 import { openPayload, sealPayload } from "@holdfast/common/sealed-payload.ts";
 import { type PackedContent, PackedContentSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import type { PayloadStore } from "./payload-store.ts";
+import type { PayloadStore } from "./payloads.ts";
 
-/** What quick tasks carry: small contents as they are, larger ones by the object store, sealed under a key that goes with the task. */
+/**
+ * Contents of quick tasks. Contents up to 64 KiB are inline; larger ones are in the object store, sealed under a key
+ * that is part of the task.
+ */
 export interface PackedContents {
   pack(machineId: string, bytes: Uint8Array, signal: AbortSignal): Promise<PackedContent>;
-  /** Throws MACHINE_UNREACHABLE when the object is gone. */
+  /** Throws MACHINE_UNREACHABLE if the object does not exist. */
   unpack(machineId: string, content: PackedContent, signal: AbortSignal): Promise<Uint8Array>;
-  /** Removes what the store has of it. */
+  /** Deletes the stored object, if the content has one. */
   drop(machineId: string, content: PackedContent): Promise<void>;
 }
 
@@ -29,7 +32,7 @@ export function createPackedContents(payloads: PayloadStore): PackedContents {
       if (sealed?.payload === undefined) return inline;
       const bytes = await payloads.read(machineId, sealed.payload.id, signal);
       if (bytes === undefined)
-        throw new HoldfastError("MACHINE_UNREACHABLE", "The machine did not answer. Its answer is gone.");
+        throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's response was deleted before it was read.");
       const chunks: Uint8Array[] = [];
       for await (const chunk of bytes) chunks.push(chunk);
       return await openPayload(await concatInTurns(chunks), sealed.key);

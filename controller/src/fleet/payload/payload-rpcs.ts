@@ -12,31 +12,31 @@ import { type PayloadRef, PayloadRefSchema } from "@holdfast/proto/holdfast/agen
 import { logRefusal, requirePeer } from "@holdfast/mtls/rpc-handlers.ts";
 import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { MachineCertificates } from "../certificate/machine-certificates.ts";
-import type { Pace } from "./pace.ts";
-import type { PayloadStore } from "./payload-store.ts";
+import type { PayloadRateLimit } from "./payload-rate-limit.ts";
+import type { PayloadStore } from "./payloads.ts";
 
 export interface PayloadRpcsDeps {
   readonly installationId: string;
   readonly certificates: MachineCertificates;
   readonly payloads: PayloadStore;
   readonly payloadBytes: number;
-  /** What one machine's agent may have stored at a time, by number and bytes. */
-  readonly heldPayloads: { readonly count: number; readonly bytes: number };
-  /** Streams that one machine begins. */
+  /** Stored payloads of one machine: number and total size. */
+  readonly payloadQuota: { readonly count: number; readonly bytes: number };
+  /** Rate of payload streams opened by one machine. */
   readonly rates: TokenBuckets;
-  /** Shared by the machines of the controller. */
-  readonly pace: Pace;
+  /** Rate limit shared by all machines of the controller. */
+  readonly rateLimit: PayloadRateLimit;
   readonly log: Log;
 }
 
-/** Small enough that a control frame never waits long behind one. */
+/** Small, so that a control frame does not wait long behind a chunk. */
 const chunkBytes = 32 << 10;
-/** Streams of one machine at a time. */
+/** Concurrent payload streams of one machine. */
 const streamsPerMachine = 8;
 
-/** ReadPayload and WritePayload: bytes of a machine's own tasks, one chunk in memory and on the event loop at a time. */
+/** ReadPayload and WritePayload: payloads of a machine's own tasks, streamed in chunks. */
 export function createPayloadRpcs(deps: PayloadRpcsDeps) {
-  const { installationId, certificates, payloads, payloadBytes, heldPayloads, pace, rates, log } = deps;
+  const { installationId, certificates, payloads, payloadBytes, payloadQuota, rateLimit, rates, log } = deps;
   const running = new Map<string, number>();
 
   async function admitted<T>(call: AnyPayloadCall, work: (machineId: string, signal: AbortSignal) => Promise<T>) {
@@ -46,15 +46,15 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
     if (!rates.admits(machineId, 1)) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams");
     if (count >= streamsPerMachine) throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "too many payload streams at once");
     running.set(machineId, count + 1);
-    const gone = new AbortController();
-    call.on("cancelled", () => gone.abort());
+    const cancellation = new AbortController();
+    call.on("cancelled", () => cancellation.abort());
     try {
       await certificates.check(peer);
-      return await work(machineId, gone.signal);
+      return await work(machineId, cancellation.signal);
     } finally {
-      const left = (running.get(machineId) ?? 1) - 1;
-      if (left === 0) running.delete(machineId);
-      else running.set(machineId, left);
+      const remaining = (running.get(machineId) ?? 1) - 1;
+      if (remaining === 0) running.delete(machineId);
+      else running.set(machineId, remaining);
     }
   }
 
@@ -66,7 +66,7 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
         if (bytes === undefined) throw new RpcFailure(Code.NOT_FOUND, "no such payload");
         for await (const block of bytes) {
           for (const data of chunksOf(block)) {
-            await pace.pass(machineId, data.byteLength, signal);
+            await rateLimit.acquire(machineId, data.byteLength, signal);
             if (!call.write(create(PayloadChunkSchema, { data }))) await once(call, "drain", { signal });
           }
         }
@@ -81,10 +81,10 @@ export function createPayloadRpcs(deps: PayloadRpcsDeps) {
       let ref: PayloadRef;
       try {
         ref = await admitted(call, async (machineId, signal) => {
-          const held = await payloads.held(machineId, heldPayloads.count);
-          if (held.count >= heldPayloads.count || held.sizeBytes >= heldPayloads.bytes)
+          const usage = await payloads.usage(machineId, payloadQuota.count);
+          if (usage.count >= payloadQuota.count || usage.sizeBytes >= payloadQuota.bytes)
             throw new RpcFailure(Code.RESOURCE_EXHAUSTED, "this machine has too many payloads");
-          const bytes = dataOf(call, payloadBytes, (size) => pace.pass(machineId, size, signal), signal);
+          const bytes = dataOf(call, payloadBytes, (size) => rateLimit.acquire(machineId, size, signal), signal);
           const { id, sizeBytes, sha256 } = await payloads.write(machineId, bytes, signal);
           return create(PayloadRefSchema, { id, sizeBytes: BigInt(sizeBytes), sha256 });
         });
@@ -122,16 +122,16 @@ async function* dataOf(
       yield data;
     }
   }
-  // A peer that went away ends the stream as one that is done does; only the latter may count as whole.
+  // A disconnect ends the iteration as a completed stream does, and must not count as a complete payload.
   signal.throwIfAborted();
 }
 
-/** A peer's chunk may be as large as a message. */
+/** Splits a peer's chunk, which may be as large as a message. */
 function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** Ids are made by the store; anything else names no payload, and no path. */
+/** True for ids in the store's format; anything else could name a path outside the machine's. */
 function isId(id: string): boolean {
   return /^[A-Za-z0-9-]{1,64}$/.test(id);
 }

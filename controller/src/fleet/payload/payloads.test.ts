@@ -36,7 +36,7 @@ async function open(machineId: string) {
   return { client, session };
 }
 
-/** Does what an agent does for CopyPayload, and answers anything else at once. */
+/** Performs CopyPayload like an agent, and completes other tasks at once. */
 function working(client: Parameters<typeof readPayload>[0], session: TestSession): void {
   session.call.on("data", ({ frame }: TestSession["received"][number]) => {
     if (frame.case !== "task") return;
@@ -59,7 +59,7 @@ function working(client: Parameters<typeof readPayload>[0], session: TestSession
 
 const control = { ...taskRequest, deadlineMs: 60_000 };
 
-test("30 MB go to a machine and back, and control tasks are answered meanwhile", async () => {
+test("30 MB are sent to a machine and back while control tasks are answered", async () => {
   const { client, session } = await open("carrier");
   working(client, session);
   const transfer = controller.fleet.probeTransfer("carrier", 30_000_000);
@@ -71,7 +71,7 @@ test("30 MB go to a machine and back, and control tasks are answered meanwhile",
   while (!over) {
     await controller.fleet.run("carrier", control, 60_000);
     answered += 1;
-    // Without a pause the answers are a flood, for which a stream is cut.
+    // Without a pause the results would exceed the frame rate.
     await sleep(2);
   }
   expect((await done).sha256).toMatch(/^[0-9a-f]{64}$/);
@@ -79,7 +79,7 @@ test("30 MB go to a machine and back, and control tasks are answered meanwhile",
   session.close();
 });
 
-test("a payload comes back as it was, and only to its own machine", async () => {
+test("a payload is returned unchanged, and only to its own machine", async () => {
   const { client, session } = await open("owner");
   const { client: other, session: otherSession } = await open("other");
   const bytes = randomBytes(200_000);
@@ -102,7 +102,7 @@ test("a payload comes back as it was, and only to its own machine", async () => 
   otherSession.close();
 });
 
-test("a payload that breaks off, or is too large, leaves nothing", async () => {
+test("an interrupted or too large payload leaves no object", async () => {
   const { client, session } = await open("breaks");
   const tooLarge = writePayload(
     client,

@@ -1,19 +1,41 @@
 import { createHash } from "node:crypto";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import type { PayloadStore } from "./payload-store.ts";
+
+/**
+ * Payloads of tasks that are too large for etcd or for a frame, in the object store. Each belongs to one machine; the
+ * id of a payload that every machine may read begins with `shared-`.
+ */
+export interface PayloadStore {
+  /** Stores the bytes under a new id. Throws for a payload over the limit and stores nothing then. */
+  write(machineId: string, bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<StoredPayload>;
+  /** Undefined if the machine has no such payload. */
+  read(machineId: string, id: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** Number and total size of the machine's payloads, of at most `limit` payloads. */
+  usage(machineId: string, limit: number): Promise<{ readonly count: number; readonly sizeBytes: number }>;
+  remove(machineId: string, id: string, signal?: AbortSignal): Promise<void>;
+  /** Deletes payloads written before this time (ms since 1970), shared ones excepted. Resolves with their number. */
+  sweep(before: number, signal?: AbortSignal): Promise<number>;
+}
+
+export interface StoredPayload {
+  readonly id: string;
+  readonly sizeBytes: number;
+  /** In hex. */
+  readonly sha256: string;
+}
 
 const prefix = "payloads/";
-/** What is for machines of any id: never swept by its age, and removed by who put it there. */
+/** Payloads for every machine. They are not swept by age; their writer deletes them. */
 const sharedPrefix = "shared-payloads/";
 const sharedId = /^shared-/;
+const pageSize = 500;
 
-/** Key of the object that every machine may read as the payload of this id, which begins with "shared-". */
+/** Object key of a shared payload, whose id begins with `shared-`, such as `shared-agent-<digest>`. */
 export function sharedKeyOf(id: string): string {
   return `${sharedPrefix}${id}`;
 }
-const pageSize = 500;
 
-/** Payloads of tasks as objects, each machine's under a path of its own. Throws when one is over `maxBytes`. */
+/** Stores payloads as objects with the key `payloads/<machine id>/<payload id>`. */
 export function createPayloads(
   objects: ObjectStore,
   { newId, maxBytes }: { newId: () => string; maxBytes: number },
@@ -36,7 +58,7 @@ export function createPayloads(
       return { id, sizeBytes, sha256: hash.digest("hex") };
     },
     read: (machineId, id) => objects.get(sharedId.test(id) ? sharedKeyOf(id) : keyOf(machineId, id)),
-    async held(machineId, most) {
+    async usage(machineId, most) {
       const { objects: found } = await objects.list(`${prefix}${machineId}/`, { limit: most });
       return { count: found.length, sizeBytes: found.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
     },

@@ -7,35 +7,37 @@ import { createMachinePlacement } from "./machine-placement.ts";
 import { machineKind } from "../machine/machine.ts";
 
 const { signal } = new AbortController();
-let kept: TestStore;
+let store: TestStore;
 
 beforeAll(async () => {
-  kept = await startTestStore();
+  store = await startTestStore();
 });
-afterAll(() => kept?.close());
+afterAll(() => store?.close());
 
-it("waits for a host that was made known a moment ago, and not for one that is not heard of for a minute", async () => {
+it("waits for a host that is joining, at most a minute after it was added", async () => {
   const madeAt = 1_000_000;
   let now = madeAt + 59_999;
   const placement = createMachinePlacement({
-    ...kept.collections,
-    begin: () => kept.begin(),
+    ...store.collections,
+    begin: () => store.begin(),
     provider: { find: async () => undefined },
     clock: { now: () => now, monotonicMs: () => now },
     storeMayBeBehind: () => false,
   });
   const machine = machineObject();
-  const unit = kept.begin();
+  const unit = store.begin();
   unit.create(
     hostKind,
     newHost("new", { zone: "local", address: "", memoryOvercommit: null, diskOvercommit: null }, madeAt),
   );
   unit.create(machineKind, machine);
-  await kept.collections.reached(await unit.commit(), 60_000);
+  await store.collections.reached(await unit.commit(), 60_000);
   const place = () => placement.place(machine.metadata.id, signal);
-  await expect(place()).rejects.toThrow(new ComputePending("Host new is joining; it is placed once that is there."));
+  await expect(place()).rejects.toThrow(
+    new ComputePending("Host new is joining; the machine is placed once the host has connected."),
+  );
   now += 1;
   await expect(place()).rejects.toThrow(
-    new ComputeFailure("No host of zone local can take it. new: it is joining: It has not been heard of yet."),
+    new ComputeFailure("No host of zone local can take it. new: it is joining: It has not connected yet."),
   );
 });

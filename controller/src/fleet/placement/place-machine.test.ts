@@ -5,11 +5,11 @@ import { readyHost, rootedTier } from "../../../../test/support/platform/ready-h
 import type { HostFacts, RootStorage, StorageTier } from "@holdfast/compute/local/host-facts.ts";
 import type { MachineObject } from "../machine/machine.ts";
 import type { HostObject } from "../host/host.ts";
-import { placeMachine, refusalOn, type Wanted } from "./place-machine.ts";
+import { placeMachine, refusalOn, type PlacementRequest } from "./place-machine.ts";
 
 const gib = 1024 ** 3;
 const owner = { kind: "managed-service", id: "s" };
-const wanted = (more: Partial<Wanted> = {}): Wanted => ({
+const request = (more: Partial<PlacementRequest> = {}): PlacementRequest => ({
   id: "new",
   owner,
   engine: "postgresql",
@@ -45,44 +45,44 @@ const tooFull = readyHost("a", {}, { diskTotalBytes: 100 * gib, diskFreeBytes: 5
 
 describe("placing a machine", () => {
   // biome-ignore format: a table
-  it.each<[string, Wanted, HostObject[], MachineObject[], string]>([
-    ["takes the only host",                            wanted(),                          [a],                                  [],                              "a"],
-    ["takes the one with the larger free share",       wanted(),                          [a, b],                               [machine("a")],                  "b"],
-    ["counts what was promised and is not made yet",   wanted(),                          [a, b],                               [machine("b", {}, "")],          "a"],
-    ["does not count what is to be placed itself",     wanted({ id: "m-x" }),             [a, b],                               [{ ...machine("a"), metadata: { ...machine("a").metadata, id: "m-x" } }, machine("b", { memoryBytes: 1 })], "a"],
-    ["weighs disk as it weighs memory",                wanted(),                          [readyHost("a", {}, { diskFreeBytes: 100 * gib }), b], [machine("b")], "b"],
-    ["takes the first by name of equals",              wanted(),                          [b, a],                               [],                              "a"],
-    ["takes a large host before a small one",          wanted(),                          [readyHost("a", {}, { memoryTotalBytes: 8 * gib }), b], [],            "b"],
-    ["keeps to the zone",                              wanted({ zone: "y" }),             [a, readyHost("y", { zone: "y" })],   [],                              "y"],
-    ["passes over a cordoned host",                    wanted(),                          [readyHost("a", { cordoned: true }), b], [machine("b")],               "b"],
-    ["passes over one that does not answer",           wanted(),                          [readyHost("a", {}, {}, { state: "unreachable" }), b], [machine("b")], "b"],
-    ["passes over one without the version",            wanted(),                          [readyHost("a", {}, {}, { images: [] }), b], [machine("b")],           "b"],
-    ["passes over one without the storage",            wanted(),                          [readyHost("a", {}, { tiers }), b],   [machine("b")],                  "b"],
-    ["asks for no storage where there is no choice",   wanted({ storageTier: "tape" }),   [a],                                  [],                              "a"],
-    ["goes to another host than its service's others", wanted(),                          [a, b],                               [machine("a", { owner }), ...many(5, () => machine("b"))], "b"],
-    ["goes to the same one when there is no other",    wanted(),                          [a],                                  [machine("a", { owner })],       "a"],
-    ["goes to the one with the fewest of its service", wanted(),                          [a, b],                               [machine("a", { owner }), machine("a", { owner }), machine("b", { owner })], "b"],
-    ["keeps to those that have the chosen image",      wanted({ image: "trixie-1" }),     [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b")],  "b"],
-    ["keeps to those with the image of the others",    wanted(),                          [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b", { owner, image: "trixie-1" })], "b"],
-    ["takes the room of those that nobody owns",       wanted({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
-    ["passes over one without a public address left",  wanted(),                          [publicly("a", "203.0.113.16/28", 0), b], [machine("b")],               "b"],
-    ["asks for no address for what has one",           wanted({ isMade: true }),          [publicly("a", "203.0.113.16/28", 0)], [],                              "a"],
-    ["passes over one whose pool for roots is full",   wanted(),                          [rooted({ freeBytes: gib }), b],      [machine("b")],                  "b"],
-    ["weighs what is free for roots as it weighs disk", wanted(),                         [rooted({ freeBytes: 2 * gib }), b],  [machine("b")],                  "b"],
-    ["asks for no root for what has one",              wanted({ isMade: true }),          [rooted({ freeBytes: gib })],         [],                              "a"],
-    ["asks only what is free where nothing limits promises", wanted({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
+  it.each<[string, PlacementRequest, HostObject[], MachineObject[], string]>([
+    ["chooses the only host",                          request(),                          [a],                                  [],                              "a"],
+    ["takes the one with the larger free share",       request(),                          [a, b],                               [machine("a")],                  "b"],
+    ["counts reservations of machines not created yet",  request(),                          [a, b],                               [machine("b", {}, "")],          "a"],
+    ["does not count the machine's own reservation",    request({ id: "m-x" }),             [a, b],                               [{ ...machine("a"), metadata: { ...machine("a").metadata, id: "m-x" } }, machine("b", { memoryBytes: 1 })], "a"],
+    ["weighs disk like memory",                request(),                          [readyHost("a", {}, { diskFreeBytes: 100 * gib }), b], [machine("b")], "b"],
+    ["takes the first by name of equals",              request(),                          [b, a],                               [],                              "a"],
+    ["takes a large host before a small one",          request(),                          [readyHost("a", {}, { memoryTotalBytes: 8 * gib }), b], [],            "b"],
+    ["chooses a host of the zone",                     request({ zone: "y" }),             [a, readyHost("y", { zone: "y" })],   [],                              "y"],
+    ["skips a cordoned host",                    request(),                          [readyHost("a", { cordoned: true }), b], [machine("b")],               "b"],
+    ["skips an unreachable host",           request(),                          [readyHost("a", {}, {}, { state: "unreachable" }), b], [machine("b")], "b"],
+    ["skips a host without the version",            request(),                          [readyHost("a", {}, {}, { images: [] }), b], [machine("b")],           "b"],
+    ["skips a host without the tier",            request(),                          [readyHost("a", {}, { tiers }), b],   [machine("b")],                  "b"],
+    ["ignores the tier if a host reports no tiers",     request({ storageTier: "tape" }),   [a],                                  [],                              "a"],
+    ["prefers a host without members of its service", request(),                          [a, b],                               [machine("a", { owner }), ...many(5, () => machine("b"))], "b"],
+    ["chooses the same host if it is the only one",    request(),                          [a],                                  [machine("a", { owner })],       "a"],
+    ["prefers the host with the fewest members", request(),                          [a, b],                               [machine("a", { owner }), machine("a", { owner }), machine("b", { owner })], "b"],
+    ["chooses a host with the requested image",      request({ image: "trixie-1" }),     [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b")],  "b"],
+    ["chooses a host with the members' image",    request(),                          [a, readyHost("b", {}, { imageIds: ["trixie-1"] })], [machine("b", { owner, image: "trixie-1" })], "b"],
+    ["does not count the warm pool for an owner",        request({ memoryBytes: 120 * gib }), [a],                                 [machine("a", { owner: null, memoryBytes: 64 * gib })], "a"],
+    ["skips a host without a free public address",  request(),                          [publicly("a", "203.0.113.16/28", 0), b], [machine("b")],               "b"],
+    ["needs no public address for a machine that has one",  request({ isCreated: true }),          [publicly("a", "203.0.113.16/28", 0)], [],                              "a"],
+    ["skips a host with a full pool for roots",   request(),                          [rooted({ freeBytes: gib }), b],      [machine("b")],                  "b"],
+    ["weighs free space for roots like disk", request(),                         [rooted({ freeBytes: 2 * gib }), b],  [machine("b")],                  "b"],
+    ["needs no root for a machine that has one",         request({ isCreated: true }),          [rooted({ freeBytes: gib })],         [],                              "a"],
+    ["counts only free memory without a reservation limit", request({ memoryBytes: 500 * gib }), [readyHost("a", { memoryOvercommit: null })], many(50, () => machine("a")), "a"],
   ])("%s", (_, what, hosts, machines, expected) => {
     expect(placeMachine(what, hosts, machines).hostId).toBe(expected);
   });
 
-  it("tells the image that the service's others run from, and none where nobody knows of one", () => {
+  it("chooses the image of the service's other members, and none if the host has none", () => {
     const has = readyHost("a", {}, { imageIds: ["trixie-1"] });
     const others = [machine("b", { image: "trixie-2" }), machine("b", { owner, image: "trixie-1" })];
-    expect(placeMachine(wanted(), [has], others)).toEqual({ hostId: "a", image: "trixie-1" });
-    expect(placeMachine(wanted(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
+    expect(placeMachine(request(), [has], others)).toEqual({ hostId: "a", image: "trixie-1" });
+    expect(placeMachine(request(), [has], others.slice(0, 1))).toEqual({ hostId: "a", image: "" });
   });
 
-  it("tells the kernel that the service's other virtual machines boot from, else the host's newest, and none for a container", () => {
+  it("chooses the kernel of the service's other virtual machines, else the newest, none for containers", () => {
     const images = [
       { engine: "postgresql", version: "17", available: true, image: "trixie-3" },
       { engine: "linux", version: "guest", available: true, image: "guest-2" },
@@ -90,41 +90,41 @@ describe("placing a machine", () => {
     const host = readyHost("a", {}, { imageIds: ["guest-1"], noVirtualMachines: "" }, { images });
     const kind = "virtual_machine";
     const others = [machine("b", { owner, kind, guestKernel: "guest-1" })];
-    expect(placeMachine(wanted({ kind }), [host], others)).toMatchObject({ guestKernel: "guest-1" });
-    expect(placeMachine(wanted({ kind }), [host], [])).toMatchObject({ guestKernel: "guest-2" });
-    expect(placeMachine(wanted(), [host], others)).not.toHaveProperty("guestKernel");
+    expect(placeMachine(request({ kind }), [host], others)).toMatchObject({ guestKernel: "guest-1" });
+    expect(placeMachine(request({ kind }), [host], [])).toMatchObject({ guestKernel: "guest-2" });
+    expect(placeMachine(request(), [host], others)).not.toHaveProperty("guestKernel");
   });
 
-  it("tells the host's newest image, so that who comes next keeps to it", () => {
+  it("chooses the host's newest image, so that the next member gets the same one", () => {
     const images = [{ engine: "postgresql", version: "17", available: true, image: "trixie-3" }];
-    expect(placeMachine(wanted(), [readyHost("a", {}, {}, { images })], [])).toEqual({
+    expect(placeMachine(request(), [readyHost("a", {}, {}, { images })], [])).toEqual({
       hostId: "a",
       image: "trixie-3",
     });
   });
 
   // biome-ignore format: a table
-  it.each<[string, Wanted, HostObject[], MachineObject[], RegExp]>([
-    ["a zone without a host",      wanted({ zone: "mars" }), [a],                                 [],                          /^No host is in zone mars\.$/],
-    ["a zone whose host is gone",  wanted(),                 [readyHost("a", { destroyedAt: 1 })], [],                         /^No host is in zone local\.$/],
-    ["memory that is promised",    wanted(),                 [a, b],                              noMemory,                    /a: 4\.0 GiB of memory were asked for, and 128\.0 GiB of 64\.0 GiB times 2 are promised\. b: 4\.0 GiB/],
-    ["a disk that is too full",    wanted(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, a new machine needs 5\.5 GiB/],
-    ["a disk that is too small",   wanted({ diskBytes: 2_000 * gib }), [a],                       [],                          /a: The host's disk has 1000\.0 GiB in all; 2000\.0 GiB were asked for/],
-    ["a disk that is promised",    wanted({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk were asked for, and 210\.0 GiB of 1000\.0 GiB times 1 are promised/],
-    ["roots that are promised",    wanted(),                 [rooted()],                          many(5, () => machine("a")), /a: 4\.0 GiB of root were asked for, and 20\.0 GiB of 20\.0 GiB times 1 are promised\.$/],
-    ["a root larger than its pool", wanted({ rootBytes: 21 * gib }), [rooted({}, null)],          [],                          /a: The host's storage pool has 20\.0 GiB in all; a root of 21\.0 GiB was asked for\.$/],
-    ["a pool that is too full",    wanted(),                 [rooted({ freeBytes: 1.4 * gib }, null)], [machine("a", {}, "")], /a: The host's storage pool is too full: 1\.4 GiB of 20\.0 GiB are free, a new machine needs 1\.5 GiB to be\.$/],
-    ["a pool that is out of order", wanted(),                [rooted({ problem: "It is gone." })], [],                         /a: It is gone\.$/],
-    ["every reason that there is", wanted(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { askedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not been heard of yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not been heard of yet\./],
-    ["a version that a host lacks", wanted(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
-    ["an image that a host lacks", wanted(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it has not the node image trixie-1, from which all members of the service run\./],
-    ["a kind that a host lacks",   wanted({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
-    ["a kernel that a host lacks", wanted({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it has not the kernel guest-1, from which all virtual machines of the service boot\./],
-    ["storage that a host lacks",  wanted(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
-    ["hosts of its own, when it must have them", wanted({ apart: "required" }), [a],              [machine("a", { owner })],   /a: 1 other of the same service must be on other hosts/],
-    ["public addresses that are taken or promised", wanted(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],
-    ["public addresses of two hosts", wanted(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 are those of host b too\. b: its public addresses/],
-    ["no more than ten of many",   wanted(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],
+  it.each<[string, PlacementRequest, HostObject[], MachineObject[], RegExp]>([
+    ["a zone without a host",      request({ zone: "mars" }), [a],                                 [],                          /^No host is in zone mars\.$/],
+    ["a zone with a destroyed host", request(),                 [readyHost("a", { destroyedAt: 1 })], [],                         /^No host is in zone local\.$/],
+    ["reserved memory",    request(),                 [a, b],                              noMemory,                    /a: 4\.0 GiB of memory are requested, and 128\.0 GiB of 64\.0 GiB times 2 are reserved\. b: 4\.0 GiB/],
+    ["a disk that is too full",    request(),                 [tooFull],                           [machine("a", {}, "")],      /a: The host's disk is too full: 5\.3 GiB are free, a new machine needs 5\.5 GiB/],
+    ["a disk that is too small",   request({ diskBytes: 2_000 * gib }), [a],                       [],                          /a: The host's disk has 1000\.0 GiB in all; 2000\.0 GiB were asked for/],
+    ["reserved disk",    request({ diskBytes: 800 * gib }), [readyHost("a", { diskOvercommit: 1 })], many(21, () => machine("a")), /a: 800\.0 GiB of disk are requested, and 210\.0 GiB of 1000\.0 GiB times 1 are reserved/],
+    ["roots that are reserved",    request(),                 [rooted()],                          many(5, () => machine("a")), /a: 4\.0 GiB of root are requested, and 20\.0 GiB of 20\.0 GiB times 1 are reserved\.$/],
+    ["a root larger than its pool", request({ rootBytes: 21 * gib }), [rooted({}, null)],          [],                          /a: The host's storage pool has 20\.0 GiB in all; a root of 21\.0 GiB was asked for\.$/],
+    ["a pool that is too full",    request(),                 [rooted({ freeBytes: 1.4 * gib }, null)], [machine("a", {}, "")], /a: The host's storage pool is too full: 1\.4 GiB of 20\.0 GiB are free, a new machine needs 1\.5 GiB to be\.$/],
+    ["a pool that is out of order", request(),                [rooted({ problem: "It is gone." })], [],                         /a: It is gone\.$/],
+    ["every reason that there is", request(),                 [readyHost("a", { cordoned: true }), readyHost("b", { cordoned: true, drain: { requestedAt: 1, stopSingleNodes: false } }), readyHost("c", {}, {}, { state: "joining", reason: "It has not connected yet." })], [], /a: it is cordoned\. b: it is being drained\. c: it is joining: It has not connected yet\./],
+    ["a version that a host lacks", request(),                [readyHost("a", {}, {}, { images: [{ engine: "postgresql", version: "17", available: false, reason: "no node image has it" }] })], [], /a: it has no postgresql 17: no node image has it/],
+    ["an image that a host lacks", request(),                 [a],                                 [machine("z", { owner, image: "trixie-1" })], /a: it does not have the node image trixie-1 of the service's members\./],
+    ["a kind that a host lacks",   request({ kind: "virtual_machine" }), [readyHost("a", {}, { noVirtualMachines: "It has no KVM." })], [], /a: It has no KVM\./],
+    ["a kernel that a host lacks", request({ kind: "virtual_machine", guestKernel: "guest-1" }), [a], [], /a: it does not have the kernel guest-1 of the service's virtual machines\./],
+    ["storage that a host lacks",  request(),                 [readyHost("a", {}, { tiers })],     [],                          /a: it has no storage of tier maxiops, only standard\./],
+    ["hosts of its own, when it must have them", request({ apart: "required" }), [a],              [machine("a", { owner })],   /a: it has 1 members of the service, which must be on other hosts/],
+    ["public addresses that are taken or promised", request(), [publicly("a", "203.0.113.16/28", 1)], [machine("a", {}, "")], /a: 14 of the 14 addresses of 203\.0\.113\.16\/28 are taken/],
+    ["public addresses of two hosts", request(),              [publicly("a", "203.0.113.16/28"), publicly("b", "203.0.113.0/24")], [], /a: its public addresses 203\.0\.113\.16\/28 are those of host b too\. b: its public addresses/],
+    ["no more than ten of many",   request(),                 Array.from({ length: 12 }, (_, index) => readyHost(`h-${index}`, { cordoned: true })), [], /h-9: it is cordoned\. And 2 more\.$/],
   ])("tells of %s", (_, what, hosts, machines, reason) => {
     expect(placeMachine(what, hosts, machines).reason).toMatch(reason);
   });
@@ -146,10 +146,10 @@ it.each<[string, HostObject, string, boolean]>([
   ["of the same tier count",                             disks("1", "2"), "maxiops",  false],
   ["of a tier on another disk do not",                   disks("1", "2"), "standard", true],
   ["of a tier on the same disk do",                      disks("1", "1"), "standard", false],
-  ["of any tier do where nobody knows who shares a disk", disks(),        "standard", false],
-])("promises of disks %s", (_, host, storageTier, fits) => {
+  ["of any tier count if file systems are unknown", disks(),        "standard", false],
+])("reservations of disks %s", (_, host, storageTier, fits) => {
   const there = many(9, () => machine("a"));
-  expect(refusalOn(wanted({ storageTier, diskBytes: 20 * gib }), host, there) === undefined).toBe(fits);
+  expect(refusalOn(request({ storageTier, diskBytes: 20 * gib }), host, there) === undefined).toBe(fits);
 });
 
 const shared = { fileSystem: "/dev/a", totalBytes: 1_000 * gib, freeBytes: 1_000 * gib };
@@ -158,26 +158,26 @@ const of = (...given: StorageTier[]) => readyHost("a", { diskOvercommit: 1 }, { 
 
 // biome-ignore format: a table
 it.each<[string, HostObject, Partial<MachineObject["spec"]>, number, boolean]>([
-  ["data and roots of one storage count together: the last room there is",  of(rootedTier(shared)), { diskBytes: 982 * gib }, 4, true],
+  ["data and roots of one storage count together: the last space",  of(rootedTier(shared)), { diskBytes: 982 * gib }, 4, true],
   ["data and roots of one storage count together: one GiB more",            of(rootedTier(shared)), { diskBytes: 983 * gib }, 4, false],
   ["data do not count where roots are",                                     of(rootedTier()),       { diskBytes: 983 * gib }, 4, true],
   ["roots of another tier in the same pool count",                          of(rootedTier(), rootedTier({}, standard)), { storageTier: "standard", rootBytes: 17 * gib }, 4, false],
   ["roots of another tier in another pool do not",                          of(rootedTier(), rootedTier({ fileSystem: "pool q" }, standard)), { storageTier: "standard", rootBytes: 17 * gib }, 4, true],
   ["roots of another tier that are where data are count there",             of(rootedTier(), rootedTier(shared, standard)), { storageTier: "standard", rootBytes: 991 * gib }, 4, false],
-  ["no root counts where nobody told of roots",                             of({ ...standard, name: "maxiops", totalBytes: 1_000 * gib, freeBytes: 900 * gib }), { rootBytes: 5_000 * gib }, 5_000, true],
+  ["no root counts if the host reports no pool for roots",                             of({ ...standard, name: "maxiops", totalBytes: 1_000 * gib, freeBytes: 900 * gib }), { rootBytes: 5_000 * gib }, 5_000, true],
 ])("%s", (_, host, there, rootGb, fits) => {
-  const refusal = refusalOn(wanted({ rootBytes: rootGb * gib }), host, [machine("a", there)]);
+  const refusal = refusalOn(request({ rootBytes: rootGb * gib }), host, [machine("a", there)]);
   expect(refusal === undefined).toBe(fits);
 });
 
-it("names both where data and root share what they did not fit in", () => {
+it("names disk and root in the refusal if they share the storage that is too small", () => {
   const there = [machine("a", { diskBytes: 983 * gib })];
-  expect(placeMachine(wanted(), [of(rootedTier(shared))], there).reason).toMatch(
-    /a: 14\.0 GiB of disk and root were asked for, and 987\.0 GiB of 1000\.0 GiB times 1 are promised\.$/,
+  expect(placeMachine(request(), [of(rootedTier(shared))], there).reason).toMatch(
+    /a: 14\.0 GiB of disk and root are requested, and 987\.0 GiB of 1000\.0 GiB times 1 are reserved\.$/,
   );
 });
 
-/** Placed one after the other, as fast as they come, whatever comes and goes. */
+/** Random placements and removals, one after the other. */
 it.each([1, 2, 3, 4, 5])(
   "never promises more than a host may, and refuses only when no host can take it (seed %i)",
   (seed) => {

@@ -1,101 +1,108 @@
 import { guestLine } from "@holdfast/compute/compute-provider.ts";
+import { addressNetworkOf, overlap } from "@holdfast/compute/local/address-network.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
 import { type HostObject, isOpen } from "../host/host.ts";
-import { hasImage, newestOn } from "../host/host-images.ts";
-import { isPeer, memoryRefusal, type Promises, promisesOn, type WantedRoom } from "./host-promises.ts";
-import { doubledBlocks } from "./public-blocks.ts";
-import { firstRefusal, freeShareRefusal, promisedShareRefusal, rootProblem } from "./storage-shares.ts";
+import { hasImage, newestImageOn } from "../host/host-images.ts";
+import { isPeer, memoryRefusal, type Reservations, reservationsOn, type CapacityRequest } from "./host-reservations.ts";
+import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 
-/** What a machine needs of its host. */
-export interface Wanted
-  extends WantedRoom,
+/** Requirements of a machine on its host. */
+export interface PlacementRequest
+  extends CapacityRequest,
     Pick<MachineSpecObject, "kind" | "engine" | "version" | "image" | "guestKernel" | "zone" | "apart"> {
-  /** It is there already, with the addresses that it has. */
-  readonly isMade?: boolean;
+  /** True if the machine exists on the host, with its root and its addresses. */
+  readonly isCreated?: boolean;
 }
 
 /**
- * The host that it is to be on, with the image that it is to have there (empty where the host has yet to make its first), and
- * the kernel of a virtual machine likewise, or why there is none: a sentence for users, with figures.
+ * The chosen host with the node image (empty if the host has none yet) and the kernel of a virtual machine; or the
+ * reason why no host can take the machine: sentences for users, with figures.
  */
-export type PlaceChoice =
+export type PlacementChoice =
   | { readonly hostId: string; readonly image: string; readonly guestKernel?: string; readonly reason?: never }
   | { readonly hostId?: never; readonly reason: string };
 
-/** So many hosts are told about in a refusal. */
+/** Largest number of hosts in a refusal. */
 const mostNamed = 10;
 
 /**
- * Pure: where a machine is to be. Only hosts of its zone that answer, take machines, have its storage tier, its engine's
- * version and the image of the service's other members, and room for what it asks come into question; of those the one with the fewest members of the same service, then
- * the one that has the largest share left. What was promised counts, made or not; machines that nobody owns give way to
- * those that somebody wants.
+ * Pure: chooses the host of a machine. Candidates are hosts of its zone that are ready, accept machines, have its
+ * storage tier, the engine's version, the image of the service's other members, and capacity. Of these the host with
+ * the fewest members of the service wins, then the one with the largest free share. Reservations count whether or not
+ * their machines are created; the warm pool's do not count against machines with an owner.
  */
 export function placeMachine(
-  asked: Wanted,
+  initial: PlacementRequest,
   hosts: Iterable<HostObject>,
   machines: readonly MachineObject[],
-): PlaceChoice {
-  const wanted = { ...asked, image: imageFor(asked, machines), guestKernel: guestKernelFor(asked, machines) };
+): PlacementChoice {
+  const request = { ...initial, image: imageFor(initial, machines), guestKernel: guestKernelFor(initial, machines) };
   const all = [...hosts];
-  const near = all.filter(({ spec }) => spec.zone === wanted.zone && spec.destroyedAt === null);
-  if (near.length === 0) return { reason: `No host is in zone ${wanted.zone}.` };
+  const inZone = all.filter(({ spec }) => spec.zone === request.zone && spec.destroyedAt === null);
+  if (inZone.length === 0) return { reason: `No host is in zone ${request.zone}.` };
   const here = Map.groupBy(machines, ({ spec }) => spec.hostId);
-  const doubled = doubledBlocks(all);
+  const overlapping = overlappingBlocks(all);
   const refusals: string[] = [];
-  const fitting = near.flatMap((host) => {
+  const candidates = inZone.flatMap((host) => {
     const { id } = host.metadata;
-    const promises = promisesOn(host, wanted, here.get(id) ?? []);
-    const refusal = doubled.get(id) ?? refusalOf(wanted, host, promises);
-    if (refusal === undefined) return [{ id, host, peers: promises.peers, ...freeSharesOf(wanted, host, promises) }];
+    const reservations = reservationsOn(host, request, here.get(id) ?? []);
+    const refusal = overlapping.get(id) ?? refusalOf(request, host, reservations);
+    if (refusal === undefined)
+      return [{ id, host, peers: reservations.peers, ...freeSharesOf(request, host, reservations) }];
     refusals.push(`${id}: ${refusal}`);
     return [];
   });
-  fitting.sort((a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1));
-  const [best] = fitting;
-  // Chosen now, and not when it is made: whoever is placed next for the same service keeps to it.
+  candidates.sort(
+    (a, b) => a.peers - b.peers || b.least - a.least || b.together - a.together || (a.id < b.id ? -1 : 1),
+  );
+  const [best] = candidates;
+  // The image is chosen here and not at creation, so that the next member of the service gets the same one.
   if (best !== undefined) {
     const { host } = best;
-    const image = wanted.image || newestOn(host, wanted.engine, wanted.version);
-    const guestKernel = wanted.guestKernel || newestOn(host, guestLine.engine, guestLine.version);
-    return { hostId: best.id, image, ...(wanted.kind === "virtual_machine" && guestKernel !== "" && { guestKernel }) };
+    const image = request.image || newestImageOn(host, request.engine, request.version);
+    const guestKernel = request.guestKernel || newestImageOn(host, guestLine.engine, guestLine.version);
+    return { hostId: best.id, image, ...(request.kind === "virtual_machine" && guestKernel !== "" && { guestKernel }) };
   }
   const more = refusals.length > mostNamed ? ` And ${refusals.length - mostNamed} more.` : "";
-  return { reason: `No host of zone ${wanted.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
+  return { reason: `No host of zone ${request.zone} can take it. ${refusals.slice(0, mostNamed).join(" ")}${more}` };
 }
 
-/** Pure: the image that was chosen for it, or that the service's other members run from; empty when any will do. */
-export function imageFor(wanted: Wanted, machines: Iterable<MachineObject>): string {
-  return sharedWithPeers(wanted, machines, ({ image }) => image);
+/** Pure: the image of the request, or of the service's other members; empty if any image will do. */
+export function imageFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
+  return sharedWithPeers(request, machines, ({ image }) => image);
 }
 
-/** The same of the kernel of a virtual machine. */
-function guestKernelFor(wanted: Wanted, machines: Iterable<MachineObject>): string {
+/** The same for the kernel of a virtual machine. */
+function guestKernelFor(request: PlacementRequest, machines: Iterable<MachineObject>): string {
   const of = ({ guestKernel = "" }: Pick<MachineSpecObject, "guestKernel">) => guestKernel;
-  return wanted.kind === "virtual_machine" ? sharedWithPeers(wanted, machines, of) : of(wanted);
+  return request.kind === "virtual_machine" ? sharedWithPeers(request, machines, of) : of(request);
 }
 
-/** What all members of a service have the same of. */
+/** A property that all members of a service share: the request's own, or that of the first member that has one. */
 function sharedWithPeers(
-  wanted: Wanted,
+  request: PlacementRequest,
   machines: Iterable<MachineObject>,
   of: (machine: Pick<MachineSpecObject, "image" | "guestKernel">) => string,
 ): string {
-  const own = of(wanted);
-  if (own !== "" || wanted.owner === null) return own;
+  const own = of(request);
+  if (own !== "" || request.owner === null) return own;
   for (const { metadata, spec } of machines)
-    if (of(spec) !== "" && metadata.id !== wanted.id && isPeer(spec, wanted)) return of(spec);
+    if (of(spec) !== "" && metadata.id !== request.id && isPeer(spec, request)) return of(spec);
   return "";
 }
 
-/** Pure: why this host, of whichever zone, cannot take it; undefined when it can. */
-export function refusalOn(wanted: Wanted, host: HostObject, machines: Iterable<MachineObject>): string | undefined {
-  return refusalOf(wanted, host, promisesOn(host, wanted, machines));
+/** Pure: the reason why this host, in any zone, cannot take the machine; undefined if it can. */
+export function refusalOn(
+  request: PlacementRequest,
+  host: HostObject,
+  machines: Iterable<MachineObject>,
+): string | undefined {
+  return refusalOf(request, host, reservationsOn(host, request, machines));
 }
 
-type Check = (wanted: Wanted, host: HostObject, promises: Promises) => string | undefined;
+type Check = (request: PlacementRequest, host: HostObject, reservations: Reservations) => string | undefined;
 
-/** In the order in which a refusal is told. */
+/** The first check that refuses gives the reason. */
 const checks: readonly Check[] = [
   (_, host) => (isOpen(host) ? undefined : host.spec.drain === null ? "it is cordoned." : "it is being drained."),
   (_, { status }) =>
@@ -107,11 +114,11 @@ const checks: readonly Check[] = [
   },
   ({ image }, host) => {
     if (image === "" || hasImage(host, image)) return undefined;
-    return `it has not the node image ${image}, from which all members of the service run.`;
+    return `it does not have the node image ${image} of the service's members.`;
   },
   ({ guestKernel = "" }, host) => {
     if (guestKernel === "" || hasImage(host, guestKernel)) return undefined;
-    return `it has not the kernel ${guestKernel}, from which all virtual machines of the service boot.`;
+    return `it does not have the kernel ${guestKernel} of the service's virtual machines.`;
   },
   ({ storageTier }, { status: { facts } }) => {
     const tiers = facts?.tiers ?? [];
@@ -119,48 +126,69 @@ const checks: readonly Check[] = [
     return `it has no storage of tier ${storageTier}, only ${tiers.map(({ name }) => name).join(", ")}.`;
   },
   ({ kind = "container" }, { status: { facts } }) => {
-    const refusal = facts?.noVirtualMachines ?? "its program is of a version that knows no virtual machines.";
+    const refusal = facts?.noVirtualMachines ?? "its program is too old for virtual machines.";
     return kind === "container" || refusal === "" ? undefined : refusal;
   },
   ({ apart }, _, { peers }) =>
-    apart === "required" && peers > 0 ? `${peers} other of the same service must be on other hosts.` : undefined,
+    apart === "required" && peers > 0
+      ? `it has ${peers} members of the service, which must be on other hosts.`
+      : undefined,
   publicAddressRefusal,
   memoryRefusal,
   rootProblem,
-  (_, host, { storages }) => firstRefusal(storages, (share) => promisedShareRefusal(share, host)),
-  ({ isMade = false }, _, { storages, unmade }) => {
-    // A machine that exists has its root already: only data disks are written.
-    const written = isMade ? storages.filter(({ data }) => data) : storages;
-    return firstRefusal(written, (share) => freeShareRefusal(share, unmade));
+  (_, host, { storages }) => firstRefusal(storages, (share) => reservationRefusal(share, host)),
+  ({ isCreated = false }, _, { storages, uncreated }) => {
+    // The root of an existing machine is written already: only its data disk grows.
+    const written = isCreated ? storages.filter(({ data }) => data) : storages;
+    return firstRefusal(written, (share) => freeSpaceRefusal(share, uncreated));
   },
 ];
 
-function refusalOf(wanted: Wanted, host: HostObject, promises: Promises): string | undefined {
+function refusalOf(request: PlacementRequest, host: HostObject, reservations: Reservations): string | undefined {
   for (const check of checks) {
-    const refusal = check(wanted, host, promises);
+    const refusal = check(request, host, reservations);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
 }
 
 function publicAddressRefusal(
-  { isMade = false }: Wanted,
+  { isCreated = false }: PlacementRequest,
   { status: { facts } }: HostObject,
-  { unmade }: Promises,
+  { uncreated }: Reservations,
 ): string | undefined {
   const { publicBlock = "", publicTotal = 0, publicFree = 0 } = facts ?? {};
-  if (isMade || publicBlock === "" || publicFree > unmade) return undefined;
-  return `${publicTotal - publicFree + unmade} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
+  if (isCreated || publicBlock === "" || publicFree > uncreated) return undefined;
+  return `${publicTotal - publicFree + uncreated} of the ${publicTotal} addresses of ${publicBlock} are taken.`;
 }
 
-/** What would be left of the host with it: of its memory or its storages, whichever is least, and together. May be below zero. */
-function freeSharesOf(wanted: Wanted, host: HostObject, promises: Promises): { least: number; together: number } {
+/** Free shares of the host with the machine on it: the least of memory and storages, and their sum. May be negative. */
+function freeSharesOf(
+  request: PlacementRequest,
+  host: HostObject,
+  reservations: Reservations,
+): { least: number; together: number } {
   const memoryTotal = (host.status.facts?.memoryTotalBytes ?? 0) * (host.spec.memoryOvercommit ?? 1);
-  const memoryShare = 1 - (promises.memoryBytes + wanted.memoryBytes) / memoryTotal;
+  const memoryShare = 1 - (reservations.memoryBytes + request.memoryBytes) / memoryTotal;
   const diskShare = Math.min(
-    ...promises.storages.map(
-      ({ freeBytes, totalBytes, firstBytes }) => (freeBytes - (promises.unmade + 1) * firstBytes) / totalBytes,
+    ...reservations.storages.map(
+      ({ freeBytes, totalBytes, firstBytes }) => (freeBytes - (reservations.uncreated + 1) * firstBytes) / totalBytes,
     ),
   );
   return { least: Math.min(memoryShare, diskShare), together: memoryShare + diskShare };
+}
+
+/** Pure: hosts whose public address blocks overlap, by id, with the reason. None of them may assign addresses. */
+function overlappingBlocks(hosts: readonly HostObject[]): ReadonlyMap<string, string> {
+  const blocks = hosts.flatMap(({ metadata: { id }, spec, status }) => {
+    const text = status.facts?.publicBlock ?? "";
+    return text === "" || spec.destroyedAt !== null ? [] : [{ id, network: addressNetworkOf(text) }];
+  });
+  const overlapping = new Map<string, string>();
+  for (const { id, network } of blocks) {
+    const other = blocks.find((each) => each.id !== id && overlap(each.network, network));
+    if (other !== undefined)
+      overlapping.set(id, `its public addresses ${network.text} are those of host ${other.id} too.`);
+  }
+  return overlapping;
 }

@@ -12,22 +12,22 @@ import { resizeMachine } from "./resize-machine.ts";
 const gib = 1024 ** 3;
 const signal = new AbortController().signal;
 
-describe("a machine that is to have another size", () => {
-  let kept: TestStore;
-  /** Two controllers' memories of it. */
+describe("resizing a machine", () => {
+  let store: TestStore;
+  /** The caches of two controllers. */
   let one: Collections;
   let other: Collections;
-  const begin = () => kept.begin();
+  const begin = () => store.begin();
 
   beforeAll(async () => {
-    kept = await startTestStore();
-    one = kept.collections;
-    other = createCollections(kept.store);
+    store = await startTestStore();
+    one = store.collections;
+    other = createCollections(store.store);
     await other.ready;
   });
   afterAll(async () => {
     other?.close();
-    await kept?.close();
+    await store?.close();
   });
 
   const size = (memoryGb: number, diskGb = 1): MachineSize => ({
@@ -56,8 +56,8 @@ describe("a machine that is to have another size", () => {
     });
   const memoryOf = async (id: string) => (await one.machines.fresh(id))?.object.spec.memoryBytes;
 
-  it("gets the last room of its host or is told the figures, one of two whichever controllers are asked", async () => {
-    // 4 GiB to promise; what waits for an owner makes room for those that have one.
+  it("gives a host's last capacity to one of two concurrent requests at any controllers", async () => {
+    // 4 GiB can be reserved; machines of the warm pool do not count.
     await create(readyHost("a", { memoryOvercommit: 4 / 64 }), machine("x", "a"), machine("y", "a"));
     await create(...Array.from({ length: 4 }, (_, index) => machine(`w-${index}`, "a", false)));
     for (let round = 0; round < 10; round += 1) {
@@ -66,11 +66,11 @@ describe("a machine that is to have another size", () => {
       expect(refused).toHaveLength(1);
       expect(refused[0]).toMatchObject({ key: "NOT_POSSIBLE" });
       expect(refused[0]?.detail).toMatch(
-        /^Host a, .* 3\.0 GiB of memory were asked for, and 3\.0 GiB of 64\.0 GiB times 0\.0625 are promised\. Ask for less, or have an operator make room there/,
+        /^Host a has no capacity for the larger machine: .* 3\.0 GiB of memory are requested, and 3\.0 GiB of 64\.0 GiB times 0\.0625 are reserved\. Choose a smaller size, or have an operator free capacity/,
       );
       const sizes = await Promise.all(["x", "y"].map(memoryOf));
       expect(sizes.toSorted()).toEqual([gib, 3 * gib]);
-      // What one gives back the other can have.
+      // Capacity that one machine releases is available to the other.
       const [large, small] = sizes[0] === gib ? ["y", "x"] : ["x", "y"];
       await resize(other, large, size(1));
       await resize(one, small, size(3));
@@ -78,46 +78,46 @@ describe("a machine that is to have another size", () => {
     }
   });
 
-  it("grows beside a machine that is placed at that moment, or is told that it has the room", async () => {
+  it("and a concurrent placement never exceed the host's capacity together", async () => {
     const host = readyHost("b", { memoryOvercommit: 4 / 64 });
     await create(host, machine("p", "b"));
     const stored = await one.hosts.fresh("b");
     const unit = begin();
     await resizeMachine("p", size(4), unit, one, signal);
-    // As a placement does it: with a promise on the host.
+    // Like a placement: with a reservation on the host.
     const placement = begin();
     placement.create(machineKind, machine("q", "b"));
     if (stored !== undefined)
       placement.update(hostKind, stored, { ...host, status: { ...host.status, placements: 1 } });
     await placement.commit();
     await expect(unit.commit()).rejects.toMatchObject({ name: "Conflict" });
-    await expect(resize(one, "p", size(4))).rejects.toThrow("1.0 GiB of 64.0 GiB times 0.0625 are promised");
+    await expect(resize(one, "p", size(4))).rejects.toThrow("1.0 GiB of 64.0 GiB times 0.0625 are reserved");
   });
 
-  it("leaves the object of a host alone where nothing but what is free counts", async () => {
+  it("does not change the host's object without a reservation limit", async () => {
     await create(readyHost("c", { memoryOvercommit: null }), machine("f", "c"));
     await resize(one, "f", size(500));
     expect((await one.hosts.fresh("c"))?.object.status.placements).toBe(0);
     await expect(resize(one, "f", size(500, 2_000))).rejects.toThrow("The host's disk has 1000.0 GiB in all");
   });
 
-  it("is told what its host's pool lacks for a larger root, as long as there is another's in it", async () => {
+  it("is refused with the shortage of the host's pool for roots", async () => {
     const host = readyHost("d", { diskOvercommit: 1 }, { tiers: [rootedTier()] });
     await create(host, machine("g", "d"), machine("h", "d"));
     const rooted = (rootGb: number): MachineSize => ({ ...size(1), rootBytes: rootGb * gib });
     await expect(resize(one, "g", rooted(17))).rejects.toThrow(
-      "Host d, which has the machine, cannot let it grow: 17.0 GiB of root were asked for, and 4.0 GiB of 20.0 GiB times 1 are promised.",
+      "Host d has no capacity for the larger machine: 17.0 GiB of root are requested, and 4.0 GiB of 20.0 GiB times 1 are reserved.",
     );
     await resize(one, "g", rooted(16));
     await expect(resize(other, "h", rooted(5))).rejects.toMatchObject({ key: "NOT_POSSIBLE" });
   });
 
-  it("is counted where it will be when it was not placed yet, and never gets a smaller disk", async () => {
+  it("changes the spec before placement, and never shrinks a disk", async () => {
     await create(machine("u", null));
     await resize(one, "u", size(64, 10));
     expect(await memoryOf("u")).toBe(64 * gib);
     await expect(resize(one, "u", size(64, 9))).rejects.toThrow("can only grow");
-    // Nor a smaller root, with whatever plan.
+    // A root never shrinks either.
     await resize(one, "u", { ...size(64, 10), rootBytes: 8 * gib });
     await resize(one, "u", size(64, 10));
     expect((await one.machines.fresh("u"))?.object.spec.rootBytes).toBe(8 * gib);

@@ -1,20 +1,21 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { hostKind, isBounded } from "../host/host.ts";
-import { growthRefusal } from "./growth-refusal.ts";
-import { type HostRoomDeps, takeRoom } from "./host-room.ts";
+import { hasReservationLimit, hostKind, type HostObject } from "../host/host.ts";
+import { type HostCapacityDeps, reserveCapacity } from "./host-capacity.ts";
+import { memoryRefusal, reservationsOn } from "./host-reservations.ts";
+import { firstRefusal, freeSpaceRefusal, reservationRefusal, rootProblem } from "./storage-shares.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { machineKind, type MachineObject, type MachineSize } from "../machine/machine.ts";
 
-export interface MachineResizeDeps extends HostRoomDeps {
+export interface MachineResizeDeps extends HostCapacityDeps {
   readonly machines: Pick<Collection<MachineObject>, "fresh" | "reached" | "values">;
 }
 
 /**
- * Puts a machine's new size, and the room for it on its host, into the caller's transaction: promised as for a new
- * machine, so of two that want a host's last room one gets a Conflict, looks again, and is refused. The reconciler
- * brings the machine to that size. Throws NOT_POSSIBLE with the host's shortage and a remedy, OBJECT_NOT_FOUND, and
- * WRONG_STATE for a machine
+ * Adds a machine's new size, and the reservation on its host, to the caller's transaction. Of two concurrent requests
+ * for a host's last capacity one gets a Conflict, and is refused when it retries. The machine reconciler applies the
+ * size. Throws NOT_POSSIBLE with the shortage and a remedy, OBJECT_NOT_FOUND, and WRONG_STATE for a machine that is
+ * being deleted.
  */
 export async function resizeMachine(
   machineId: string,
@@ -27,21 +28,21 @@ export async function resizeMachine(
   if (machine === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no machine ${machineId}.`);
   const { metadata, spec } = machine.object;
   if (metadata.deletionRequestedAt !== undefined)
-    throw new HoldfastError("WRONG_STATE", `Machine ${machineId} is being removed.`);
+    throw new HoldfastError("WRONG_STATE", `Machine ${machineId} is being deleted.`);
   if (size.diskBytes < spec.diskBytes)
     throw new HoldfastError(
       "NOT_POSSIBLE",
       "A data disk can only grow. For a smaller one, move the data to a new service.",
     );
-  // Where it was not placed yet, its new size is what is counted when it is.
-  if (spec.hostId !== null) await promise(machine.object, spec.hostId, size, unit, deps, signal);
+  // A machine without a host is placed with its new size later.
+  if (spec.hostId !== null) await reserveGrowth(machine.object, spec.hostId, size, unit, deps, signal);
   const resized = { ...metadata, generation: metadata.generation + 1 };
-  // A smaller plan takes nothing away of a root: what is written there stays.
+  // A root never shrinks, also with a smaller plan.
   const rootBytes = Math.max(spec.rootBytes, size.rootBytes);
   unit.update(machineKind, machine, { ...machine.object, metadata: resized, spec: { ...spec, ...size, rootBytes } });
 }
 
-async function promise(
+async function reserveGrowth(
   machine: MachineObject,
   hostId: string,
   size: MachineSize,
@@ -50,12 +51,43 @@ async function promise(
   signal?: AbortSignal,
 ): Promise<void> {
   const others = () => Iterator.from(deps.machines.values()).map(({ object }) => object);
-  const taken = await takeRoom(hostId, (host) => growthRefusal(machine, size, host, others()), deps, signal);
-  if (taken.promise === undefined)
+  const taken = await reserveCapacity(hostId, (host) => growthRefusal(machine, size, host, others()), deps, signal);
+  if (taken.reservation === undefined)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `Host ${hostId}, which has the machine, cannot let it grow: ${taken.refused} Ask for less, or have an operator make room there: \`admin hosts get ${hostId}\` tells what is promised to whom.`,
+      `Host ${hostId} has no capacity for the larger machine: ${taken.refused} Choose a smaller size, or have an operator free capacity; \`admin hosts get ${hostId}\` lists the reservations.`,
     );
-  // Where only what is free counts, nothing is promised, and others need not wait.
-  if (isBounded(taken.promise.of.object)) unit.update(hostKind, taken.promise.of, taken.promise.after);
+  // Without a reservation limit the host's object need not change, and concurrent requests do not conflict.
+  if (hasReservationLimit(taken.reservation.of.object))
+    unit.update(hostKind, taken.reservation.of, taken.reservation.after);
+}
+
+/**
+ * Pure: the reason, with figures, why a machine's host has no capacity for this size; undefined if it has. Only
+ * resources that grow are checked, so that a machine on an overcommitted host can shrink. A cordon does not prevent
+ * growth.
+ */
+export function growthRefusal(
+  { metadata, spec }: MachineObject,
+  size: MachineSize,
+  host: HostObject,
+  machines: Iterable<MachineObject>,
+): string | undefined {
+  const needsMemory = size.memoryBytes > spec.memoryBytes;
+  const needsDisk = size.diskBytes > spec.diskBytes;
+  const needsRoot = size.rootBytes > spec.rootBytes;
+  if (!needsMemory && !needsDisk && !needsRoot) return undefined;
+  if (host.spec.destroyedAt !== null) return "it was destroyed.";
+  const { state, reason } = host.status;
+  if (state !== "ready") return `it is ${state}: ${reason}`;
+  // A root never shrinks.
+  const request = { ...spec, ...size, rootBytes: Math.max(spec.rootBytes, size.rootBytes), id: metadata.id };
+  const reservations = reservationsOn(host, request, machines);
+  const grown = reservations.storages.filter(({ data, root }) => (data && needsDisk) || (root && needsRoot));
+  return (
+    (needsMemory ? memoryRefusal(request, host, reservations) : undefined) ??
+    (needsRoot ? rootProblem(request, host) : undefined) ??
+    firstRefusal(grown, (share) => reservationRefusal(share, host)) ??
+    firstRefusal(grown, (share) => freeSpaceRefusal(share, reservations.uncreated))
+  );
 }

@@ -2,41 +2,42 @@ import { admitDisk, admitRoot, firstBytes, inGib } from "@holdfast/compute/local
 import type { HostObject } from "../host/host.ts";
 import type { MachineSpecObject } from "../machine/machine.ts";
 
-/** What a machine takes of its host's storage: its data disk, and its root where the host has roots. */
-export type StorageWanted = Pick<MachineSpecObject, "storageTier" | "rootBytes" | "diskBytes">;
+/** Storage that a machine needs on its host: a data disk, and a root if the host has pools for roots. */
+export type StorageRequest = Pick<MachineSpecObject, "storageTier" | "rootBytes" | "diskBytes">;
 
-/** A storage of a host that a machine would be on, with its data, its root, or both. */
+/** A storage of a host that would have a machine's data disk, its root, or both. */
 export interface StorageShare {
-  /** Which of the machine's two it would have. */
+  /** True if it would have the data disk. */
   readonly data: boolean;
+  /** True if it would have the root. */
   readonly root: boolean;
-  readonly askedBytes: number;
-  /** To other machines, of data and roots. */
-  readonly promisedBytes: number;
+  readonly requestedBytes: number;
+  /** Reserved for data disks and roots of other machines. */
+  readonly reservedBytes: number;
   readonly totalBytes: number;
   readonly freeBytes: number;
-  /** What a new machine takes of it before its user does. */
+  /** Bytes that a new machine writes before any user data. */
   readonly firstBytes: number;
 }
 
 /**
- * Pure: the storages of a host that this machine would be on, with what these others were promised of them. One where data
- * and roots share their space; no root counts where nobody told of roots.
+ * Pure: the storages of a host that this machine would use, with the reservations of the other machines. One storage if
+ * data disks and roots share a file system. Roots do not count if the host reports no pool for roots.
  */
 export function storageShares(
   host: HostObject,
-  wanted: StorageWanted,
-  others: readonly StorageWanted[],
+  request: StorageRequest,
+  others: readonly StorageRequest[],
 ): StorageShare[] {
-  const tier = tierOf(host, wanted);
+  const tier = tierOf(host, request);
   const shareOf = (data: boolean, root: boolean, fileSystem: string | undefined): StorageShare => {
-    const storage = data ? dataStorageOf(host, wanted) : tier?.roots;
+    const storage = data ? dataStorageOf(host, request) : tier?.roots;
     const { totalBytes = 0, freeBytes = 0 } = storage ?? {};
     return {
       data,
       root,
-      askedBytes: takenOf(host, fileSystem, wanted),
-      promisedBytes: others.reduce((sum, each) => sum + takenOf(host, fileSystem, each), 0),
+      requestedBytes: takenOf(host, fileSystem, request),
+      reservedBytes: others.reduce((sum, each) => sum + takenOf(host, fileSystem, each), 0),
       totalBytes,
       freeBytes,
       firstBytes: (data ? firstBytes : 0) + (root ? (tier?.roots?.firstBytes ?? 0) : 0),
@@ -48,32 +49,35 @@ export function storageShares(
   return [shareOf(true, false, tier?.fileSystem), shareOf(false, true, roots.fileSystem)];
 }
 
-/** Pure: why no root can be made where the machine's would be, whatever its size; undefined when one can. */
-export function rootProblem(wanted: StorageWanted, host: HostObject): string | undefined {
-  return tierOf(host, wanted)?.roots?.problem || undefined;
+/** Pure: the problem of the pool that would have the machine's root, of any size; undefined without one. */
+export function rootProblem(request: StorageRequest, host: HostObject): string | undefined {
+  return tierOf(host, request)?.roots?.problem || undefined;
 }
 
-/** Pure: why a storage was promised away, with the figures; undefined when there is enough. */
-export function promisedShareRefusal(share: StorageShare, { spec }: HostObject): string | undefined {
-  const { askedBytes, promisedBytes, totalBytes } = share;
+/** Pure: the reason, with figures, why a storage has no unreserved space; undefined if it has enough. */
+export function reservationRefusal(share: StorageShare, { spec }: HostObject): string | undefined {
+  const { requestedBytes, reservedBytes, totalBytes } = share;
   const factor = spec.diskOvercommit;
-  if (factor === null || promisedBytes + askedBytes <= totalBytes * factor) return undefined;
+  if (factor === null || reservedBytes + requestedBytes <= totalBytes * factor) return undefined;
   const what = share.root ? (share.data ? "disk and root" : "root") : "disk";
-  return `${inGib(askedBytes)} GiB of ${what} were asked for, and ${inGib(promisedBytes)} GiB of ${inGib(totalBytes)} GiB times ${factor} are promised.`;
+  return `${inGib(requestedBytes)} GiB of ${what} are requested, and ${inGib(reservedBytes)} GiB of ${inGib(totalBytes)} GiB times ${factor} are reserved.`;
 }
 
-/** Pure: why what is free of a storage does not suffice, with so many machines that have yet to write; undefined when it does. */
-export function freeShareRefusal(share: StorageShare, unmade: number): string | undefined {
-  const { data, askedBytes, totalBytes, freeBytes } = share;
-  const promisedBytes = unmade * share.firstBytes;
-  const space = { totalBytes, freeBytes, promisedBytes };
+/**
+ * Pure: the reason why a storage's free space does not suffice, given the machines not created yet; undefined if it
+ * does.
+ */
+export function freeSpaceRefusal(share: StorageShare, uncreated: number): string | undefined {
+  const { data, requestedBytes, totalBytes, freeBytes } = share;
+  const reservedBytes = uncreated * share.firstBytes;
+  const space = { totalBytes, freeBytes, promisedBytes: reservedBytes };
   const admission = data
-    ? admitDisk(askedBytes, space, share.firstBytes)
-    : admitRoot(askedBytes, space, share.firstBytes);
+    ? admitDisk(requestedBytes, space, share.firstBytes)
+    : admitRoot(requestedBytes, space, share.firstBytes);
   return admission.admitted ? undefined : admission.reason;
 }
 
-/** Pure: the first reason against any of these storages; undefined when there is none. */
+/** Pure: the first reason against one of these storages; undefined without one. */
 export function firstRefusal(
   shares: readonly StorageShare[],
   refusal: (share: StorageShare) => string | undefined,
@@ -85,20 +89,20 @@ export function firstRefusal(
   return undefined;
 }
 
-/** What a machine takes of one file system of its host. */
-function takenOf(host: HostObject, fileSystem: string | undefined, spec: StorageWanted): number {
+/** Bytes that a machine needs on one file system of its host. */
+function takenOf(host: HostObject, fileSystem: string | undefined, spec: StorageRequest): number {
   const tier = tierOf(host, spec);
   const data = tier?.fileSystem === fileSystem ? spec.diskBytes : 0;
   const root = tier?.roots !== undefined && tier.roots.fileSystem === fileSystem ? spec.rootBytes : 0;
   return data + root;
 }
 
-/** The storage that its data would be on: the tier's where there are tiers. */
-function dataStorageOf(host: HostObject, wanted: StorageWanted): { totalBytes: number; freeBytes: number } {
+/** Space of the storage for its data disk: that of its tier, or of the host if the host reports no tiers. */
+function dataStorageOf(host: HostObject, request: StorageRequest): { totalBytes: number; freeBytes: number } {
   const { facts } = host.status;
-  return tierOf(host, wanted) ?? { totalBytes: facts?.diskTotalBytes ?? 0, freeBytes: facts?.diskFreeBytes ?? 0 };
+  return tierOf(host, request) ?? { totalBytes: facts?.diskTotalBytes ?? 0, freeBytes: facts?.diskFreeBytes ?? 0 };
 }
 
-function tierOf({ status }: HostObject, { storageTier }: Pick<StorageWanted, "storageTier">) {
+function tierOf({ status }: HostObject, { storageTier }: Pick<StorageRequest, "storageTier">) {
   return status.facts?.tiers.find(({ name }) => name === storageTier);
 }

@@ -1,9 +1,9 @@
 import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 
-/** A kind of object that says who may reach its machines, or what all machines may reach. */
+/** A source of network policy rules: who may connect to some machines, or where all machines may connect to. */
 export interface ReachOwner {
-  /** Its rules at the edge of one host. What no owner allows is denied. */
+  /** Its rules for one host. Connections that no rule of any source allows are denied. */
   rulesOn(hostId: string): readonly ReachRule[];
-  /** Calls back with the hosts whose rules may differ; with none when those of all may. */
+  /** Calls back with the hosts whose rules may have changed; without an argument for all hosts. */
   subscribe(onChange: (hostIds?: ReadonlySet<string>) => void): { close(): void };
 }

@@ -10,16 +10,16 @@ export interface AgentFactsDeps {
   readonly fleet: Pick<Fleet, "session" | "observation" | "task">;
 }
 
-/** The first version of a keeper that can have agents change places. */
-const ableKeeper = 2;
-const betweenStates: ReadonlySet<string> = new Set(["preparing", "starting", "stopping", "failed"]);
+/** First version of the keeper protocol with agent handover. */
+const handoverProtocol = 2;
+const transitionalStates: ReadonlySet<string> = new Set(["preparing", "starting", "stopping", "failed"]);
 
-/** Of the attempt that a machine's troubles count next; the same for each controller. */
+/** Id of the task of the machine's next attempt: `agent-<generation>-<machine id>-<failed attempts>`. */
 export function upgradeTaskId({ metadata, status }: AgentRollout, machineId: string): string {
-  return `agent-${metadata.generation}-${machineId}-${lookUp(status.troubles, machineId)?.attempts ?? 0}`;
+  return `agent-${metadata.generation}-${machineId}-${lookUp(status.failedUpgrades, machineId)?.attempts ?? 0}`;
 }
 
-/** The agent of one machine, from what is in memory. */
+/** Facts of one machine's agent, from the caches. */
 export function agentFactsOf(
   rollout: AgentRollout,
   { metadata, spec }: MachineObject,
@@ -34,13 +34,13 @@ export function agentFactsOf(
     isWaiting: spec.owner === null,
     online: session !== undefined,
     digest: session?.agentDigest ?? "",
-    able: (session?.keeperProtocol ?? 0) >= ableKeeper,
-    healthy: instance === undefined || !(unwell || betweenStates.has(instance.state)),
+    canHandOver: (session?.keeperProtocol ?? 0) >= handoverProtocol,
+    healthy: instance === undefined || !(unwell || transitionalStates.has(instance.state)),
     task: taskOf(fleet.task(upgradeTaskId(rollout, machineId))),
   };
 }
 
-/** Of all machines that are not about to go. */
+/** Facts of the agents of all machines that are on and not being deleted. */
 export function allAgentFacts(rollout: AgentRollout, deps: AgentFactsDeps): AgentFacts[] {
   return [...deps.machines.values()]
     .filter(({ object }) => object.metadata.deletionRequestedAt === undefined && object.spec.power === "on")
@@ -51,6 +51,6 @@ function taskOf(task: ReturnType<Fleet["task"]>): AgentFacts["task"] {
   if (task === undefined) return undefined;
   if (task.status === "completed") return { status: "completed" };
   if (task.status !== "failed") return { status: "open" };
-  const { message = "It did not end in time.", retryable = false, code = "" } = task.result?.failure ?? {};
-  return { status: "failed", reason: message, retryable, isMachines: code === "no_room" };
+  const { message = "The upgrade did not end in time.", retryable = false, code = "" } = task.result?.failure ?? {};
+  return { status: "failed", reason: message, retryable, isMachineFault: code === "no_room" };
 }

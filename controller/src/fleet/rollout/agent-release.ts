@@ -6,40 +6,40 @@ import { setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentVersion, digestOfCode, isCodeFile, packAgent, versionFile } from "@holdfast/common/agent-package.ts";
 
-/** The agent that a controller ships. */
+/** The release of the agent that a controller ships. */
 export interface AgentRelease extends AgentVersion {
-  /** Its package, as machines get it. */
+  /** The package that machines download. */
   readonly bytes: Buffer;
-  /** Of the package, hex. */
+  /** SHA-256 of the package, in hex. */
   readonly sha256: string;
 }
 
 export interface AgentReleaseDeps {
   readonly checkout: string;
-  /** Directory that bundle.ts made elsewhere; empty to bundle what is in the checkout. */
-  readonly made: string;
+  /** Directory with a bundle built by agent/bundle.ts; empty: bundle the agent of the checkout. */
+  readonly bundleDirectory: string;
 }
 
 const lowestPriority = 19;
 
-/** Bundles the agent, or takes the bundle that is there. Throws for one whose digest is not that of its files. */
-export async function makeAgentRelease(
-  { checkout, made }: AgentReleaseDeps,
+/** Bundles the agent of the checkout, or reads an existing bundle. Throws if its digest is not that of its files. */
+export async function createAgentRelease(
+  { checkout, bundleDirectory }: AgentReleaseDeps,
   signal: AbortSignal,
 ): Promise<AgentRelease> {
-  if (made !== "") return readRelease(made);
+  if (bundleDirectory !== "") return readRelease(bundleDirectory);
   const directory = await mkdtemp(join(tmpdir(), "holdfast-agent-"));
   try {
     const child = spawn(process.execPath, [join(checkout, "agent", "bundle.ts"), directory], {
       stdio: ["ignore", "ignore", "pipe"],
       signal,
     });
-    let said = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (said = (said + text).slice(-2_000)));
-    // Nobody waits for it.
+    let errorOutput = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (errorOutput = (errorOutput + text).slice(-2_000)));
+    // Bundling is not urgent, and must not slow the controller down.
     if (child.pid !== undefined) setPriority(child.pid, lowestPriority);
     const [status] = (await once(child, "close")) as [number | null];
-    if (status !== 0) throw new Error(`the agent was not bundled: ${said}`);
+    if (status !== 0) throw new Error(`the agent was not bundled: ${errorOutput}`);
     return await readRelease(directory);
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -52,7 +52,7 @@ async function readRelease(directory: string): Promise<AgentRelease> {
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(directory, name), "utf8") })),
   );
-  if (digestOfCode(release, files) !== digest) throw new Error(`${directory} is not the agent that it says it is`);
+  if (digestOfCode(release, files) !== digest) throw new Error(`the digest in ${directory} is not that of its files`);
   const bytes = packAgent({ release, digest, files });
   return { release, digest, bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
 }

@@ -25,25 +25,25 @@ export interface AgentRolloutApiDeps {
   readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
   readonly clock: { now(): number };
-  /** Makes this controller's own release the one that agents are brought to. */
+  /** Makes this controller's own release the target of the rollout. */
   readonly offerOwn: (record: (unit: UnitOfWork) => void, signal: AbortSignal) => Promise<void>;
 }
 
-/** So many versions are named. */
+/** Largest number of versions in a message. */
 const mostNamed = 100;
 
-/** Operators see which agents run, and steer how they are brought to the newest release. */
+/** AgentRolloutService: operators list agents, and pause, resume and retry their rollout to the newest release. */
 export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService {
   const { rollouts, machines, fleet, cursors, clock } = deps;
 
-  function known(): AgentRollout {
+  function requireRollout(): AgentRollout {
     const stored = rollouts.get(rolloutId);
     if (stored === undefined) throw notOffered();
     return stored.object;
   }
 
-  function shown(): MessageInitShape<typeof AgentRolloutSchema> {
-    const rollout = known();
+  function rolloutMessage(): MessageInitShape<typeof AgentRolloutSchema> {
+    const rollout = requireRollout();
     const { spec, status } = rollout;
     const counts: Record<string, number> = {};
     const versions = new Map<string, { release: string; digest: string; machines: number }>();
@@ -79,7 +79,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
     edit: (stored: Stored<AgentRollout>) => AgentRollout,
   ): Promise<MessageInitShape<typeof AgentRolloutSchema>> {
     await retryConflict(call.signal, async () => {
-      known();
+      requireRollout();
       const stored = await rollouts.fresh(rolloutId, call.signal);
       if (stored === undefined) throw notOffered();
       const unit = deps.begin();
@@ -87,7 +87,7 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
       unit.audit(audit);
       await rollouts.reached(await unit.commit(call.signal), 10_000);
     });
-    return shown();
+    return rolloutMessage();
   }
 
   const move = (event: "pauseRequested" | "resumeRequested", otherwise: string) => (stored: Stored<AgentRollout>) => {
@@ -98,9 +98,9 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
   };
 
   const handlers: Handlers<typeof AgentRolloutService> = {
-    getAgentRollout: async () => shown(),
+    getAgentRollout: async () => rolloutMessage(),
     listAgents: async ({ page, state }, call) => {
-      const rollout = known();
+      const rollout = requireRollout();
       const factsOf = (machine: MachineObject) => agentFactsOf(rollout, machine, deps);
       const accepts = (machine: MachineObject) => state === "" || stateOf(rollout, factsOf(machine)) === state;
       const { items, ...next } = adminPage(machines, accepts, page, call, cursors, `agents ${state}`);
@@ -108,29 +108,29 @@ export function createAgentRolloutApi(deps: AgentRolloutApiDeps): ServedService 
         const { machineId, digest } = factsOf(machine);
         const now = stateOf(rollout, factsOf(machine));
         const { agentVersion: release = "", keeperProtocol = 0 } = fleet.session(machineId) ?? {};
-        const trouble = now === "current" ? undefined : lookUp(rollout.status.troubles, machineId);
+        const trouble = now === "current" ? undefined : lookUp(rollout.status.failedUpgrades, machineId);
         const { attempts = 0, reason = "" } = trouble ?? {};
         return { machineId, release, digest, keeperProtocol, state: now, attempts, reason };
       });
       return { agents, ...next };
     },
     pauseAgentRollout: (_, call) =>
-      change(call, audited(call, "pause"), move("pauseRequested", "there is nothing to pause.")),
+      change(call, audited(call, "pause"), move("pauseRequested", "it cannot be paused.")),
     resumeAgentRollout: (_, call) =>
-      change(call, audited(call, "resume"), move("resumeRequested", "only one that is paused or halted goes on.")),
+      change(call, audited(call, "resume"), move("resumeRequested", "only a paused or halted rollout can be resumed.")),
     retryAgentUpgrade: ({ machineId }, call) =>
       change(call, auditOf(call, "agent-rollout.retry", "machine", machineId), ({ object }) => {
-        const trouble = lookUp(object.status.troubles, machineId);
+        const trouble = lookUp(object.status.failedUpgrades, machineId);
         if (trouble === undefined) {
           throw new HoldfastError("OBJECT_NOT_FOUND", `No upgrade of a machine ${machineId} has failed.`);
         }
-        const troubles = { ...object.status.troubles, [machineId]: { ...trouble, retryAt: clock.now() } };
-        return { ...object, status: { ...object.status, troubles } };
+        const failedUpgrades = { ...object.status.failedUpgrades, [machineId]: { ...trouble, retryAt: clock.now() } };
+        return { ...object, status: { ...object.status, failedUpgrades } };
       }),
     offerAgentRelease: async (_, call) => {
       const record = (unit: UnitOfWork) => unit.audit(audited(call, "offer"));
       await deps.offerOwn(record, call.signal);
-      return shown();
+      return rolloutMessage();
     },
   };
   return serve(AgentRolloutService, handlers);
@@ -142,6 +142,6 @@ function audited(call: Call, action: string): NewAudit {
 
 function notOffered(): HoldfastError {
   const why =
-    "No controller has offered its agents: one that just started does so in a moment, and none where that is off.";
+    "No controller has offered an agent release. Controllers do so shortly after their start, unless HOLDFAST_AGENT_UPGRADE is off.";
   return new HoldfastError("WRONG_STATE", why);
 }

@@ -1,8 +1,8 @@
 import { defineMachine, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * States of bringing the machines' agents to one release: the newest that a controller offered. A halt waits for an operator or
- * for another release; a pause waits for an operator only.
+ * States of the rollout of one agent release, the newest that a controller offered, to all machines. Halted: too many
+ * machines failed; an operator or another release continues it. Paused: an operator continues it.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const agentRolloutLifecycle = defineMachine("agent-rollout", [

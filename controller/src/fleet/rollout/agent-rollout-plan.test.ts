@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { type AgentRollout, isLater, newRollout, withEvent, withRelease } from "./agent-rollout.ts";
 import { upgradeTaskId } from "./agent-facts.ts";
-import { type AgentFacts, planAgentRollout, type RolloutPace, stateOf } from "./agent-rollout-plan.ts";
+import { type AgentFacts, planAgentRollout, stateOf } from "./agent-rollout-plan.ts";
+import type { RolloutRate } from "./rollout-rate.ts";
 
 const release = { release: "2.0.0", digest: "new", payloadId: "p", sha256: "s", sizeBytes: 1 };
-const pace: RolloutPace = { shares: [10, 50, 100], soakMs: 1_000, failurePct: 2, atOnce: 8 };
+const rate: RolloutRate = { shares: [10, 50, 100], soakMs: 1_000, failurePct: 2, atOnce: 8 };
 
-/** A fleet that does what it is told, but for those named. */
+/** A simulated fleet whose upgrades succeed, except for the named machines. */
 function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | undefined = () => undefined) {
   let rollout: AgentRollout = newRollout(release, 0);
   let now = 0;
@@ -20,16 +21,16 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
     isWaiting: false,
     online: true,
     digest: digests.get(machineId) ?? "",
-    able: true,
+    canHandOver: true,
     healthy: true,
     ...change(machineId),
     task: tasks.get(upgradeTaskId(rollout, machineId)),
   });
   const facts = () => [...digests.keys()].map(factsOf);
 
-  /** One look; what it began is done at the next. */
+  /** Plans once; upgrades that it starts are done at the next call. */
   function step(): void {
-    const plan = planAgentRollout(rollout, facts(), pace, now);
+    const plan = planAgentRollout(rollout, facts(), rate, now);
     rollout = { ...rollout, status: plan.status };
     if (plan.event !== undefined) {
       events.push(plan.event);
@@ -41,7 +42,7 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
       tasks.set(upgradeTaskId(rollout, id), outcome);
       if (outcome.status === "completed" && change(id)?.digest === undefined) digests.set(id, rollout.spec.digest);
     }
-    now = Math.max(now + 1, plan.lookAt ?? now + 100);
+    now = Math.max(now + 1, plan.recheckAt ?? now + 100);
   }
 
   function run(looks = 500): void {
@@ -68,11 +69,11 @@ function fleetOf(count: number, change: (id: string) => Partial<AgentFacts> | un
 }
 
 const failing = {
-  task: { status: "failed", reason: "It ended with 1.", retryable: false, isMachines: false },
+  task: { status: "failed", reason: "It ended with 1.", retryable: false, isMachineFault: false },
 } as const;
 
 describe("a rollout", () => {
-  test("goes from one machine by shares to all, never more at once than it may, each stage watched", () => {
+  test("upgrades one machine, then each share, within the limit, with a soak time per stage", () => {
     const fleet = fleetOf(100);
     fleet.run();
     expect(fleet.rollout.status.state).toBe("Completed");
@@ -80,12 +81,12 @@ describe("a rollout", () => {
     expect(fleet.begun[0]).toHaveLength(1);
     expect(Math.max(...fleet.begun.map((ids) => ids.length))).toBe(8);
     const sums = fleet.begun.map((_, at) => fleet.begun.slice(0, at + 1).flat().length);
-    // Each stage ends where its share does.
+    // Each stage ends at its share.
     for (const end of [1, 10, 50, 100]) expect(sums).toContain(end);
-    expect(fleet.now).toBeGreaterThanOrEqual(4 * pace.soakMs);
+    expect(fleet.now).toBeGreaterThanOrEqual(4 * rate.soakMs);
   });
 
-  test("halts at the first machine that fails, and goes on when an operator or another release says so", () => {
+  test("halts if the first machine fails, until an operator resumes it or another release comes", () => {
     const bad = new Set<string>();
     const fleet = fleetOf(30, (id) => (bad.has(id) || bad.has("all") ? failing : undefined));
     bad.add("all");
@@ -95,7 +96,7 @@ describe("a rollout", () => {
     expect(fleet.begun.flat()).toHaveLength(1);
     fleet.run();
     expect(fleet.begun.flat()).toHaveLength(1);
-    // Tried again as it was, it halts again.
+    // Without a change it halts again.
     fleet.rollout = withEvent(fleet.rollout, "resumeRequested", fleet.now) as AgentRollout;
     fleet.run();
     expect(fleet.rollout.status.state).toBe("Halted");
@@ -107,8 +108,8 @@ describe("a rollout", () => {
     expect(fleet.rollout.spec.replaced).toEqual(["new"]);
   });
 
-  test("tries what was only busy a few times, and bears as many failures as it may", () => {
-    const busy = { task: { status: "failed", reason: "busy", retryable: true, isMachines: false } } as const;
+  test("retries busy machines a few times, and tolerates failures up to the limit", () => {
+    const busy = { task: { status: "failed", reason: "busy", retryable: true, isMachineFault: false } } as const;
     const fleet = fleetOf(200, (id) => (id === "m-3" ? busy : undefined));
     fleet.run(2_000);
     expect(fleet.begun.flat().filter((id) => id === "m-3")).toHaveLength(3);
@@ -116,8 +117,8 @@ describe("a rollout", () => {
     expect(fleet.states().filter((state) => state === "failed")).toHaveLength(1);
   });
 
-  test("goes on without machines that have no room for another agent, though the first one is such", () => {
-    const full = { task: { status: "failed", reason: "No memory.", retryable: true, isMachines: true } } as const;
+  test("continues without machines that have no space for another agent, even the first", () => {
+    const full = { task: { status: "failed", reason: "No memory.", retryable: true, isMachineFault: true } } as const;
     const first = fleetOf(20);
     first.step();
     const tight = new Set([...(first.begun[0] ?? []), "m-3", "m-4"]);
@@ -127,16 +128,16 @@ describe("a rollout", () => {
     expect(fleet.events).not.toContain("failuresExceeded");
     expect(fleet.states().filter((state) => state === "failed")).toHaveLength(tight.size);
     expect(fleet.states().filter((state) => state === "current")).toHaveLength(20 - tight.size);
-    // Another one is the first that tells of the release.
+    // Another machine is the first that proves the release.
     const alone = fleet.begun.filter((ids) => ids.some((id) => !tight.has(id)))[0];
     expect(alone).toHaveLength(1);
   });
 
-  test("tries machines of nobody first, and none that is not well, or that cannot", () => {
+  test("upgrades the warm pool first, and no machine that is unhealthy or unable", () => {
     const fleet = fleetOf(10, (id) => {
       if (id === "m-7") return { isWaiting: true };
       if (id === "m-1") return { healthy: false };
-      if (id === "m-2") return { able: false };
+      if (id === "m-2") return { canHandOver: false };
       return id === "m-3" ? { online: false } : undefined;
     });
     fleet.run();
@@ -147,7 +148,7 @@ describe("a rollout", () => {
     expect(fleet.states().slice(1, 4)).toEqual(["behind", "needs_start", "unreachable"]);
   });
 
-  test("goes on when a machine comes back behind", () => {
+  test("continues when a machine with an older release returns", () => {
     const away = new Set(["m-4"]);
     const fleet = fleetOf(5, (id) => (away.has(id) ? { online: false } : undefined));
     fleet.run();
@@ -159,7 +160,7 @@ describe("a rollout", () => {
     expect(fleet.digests.get("m-4")).toBe("new");
   });
 
-  test("halts when machines are not heard any more after the upgrade, and not when they come back", () => {
+  test("halts when machines stay disconnected after the upgrade, not when they return", () => {
     const cut = new Set<string>();
     const fleet = fleetOf(20, (id) => (cut.has(id) && fleet_.get(id) === "new" ? { online: false } : undefined));
     const fleet_ = fleet.digests;
@@ -174,7 +175,7 @@ describe("a rollout", () => {
     expect(fleet.rollout.status.state).toBe("Completed");
   });
 
-  test("is not over while no machine is heard, and not when what was tried before fails late", () => {
+  test("does not complete while no machine is connected, or when an attempt fails late", () => {
     let away = true;
     const late: { task?: AgentFacts["task"] } = {};
     const fleet = fleetOf(1, () => ({ online: !away, ...late }));
@@ -188,7 +189,7 @@ describe("a rollout", () => {
     expect(fleet.rollout.status.state).toBe("Halted");
   });
 
-  test("halts for engines that are not well after the upgrade, and leaves these to the operator then", () => {
+  test("halts for unhealthy engines after the upgrade, and ignores these after a resume", () => {
     const fleet = fleetOf(20, (id) => (fleet_.get(id) === "new" ? { healthy: false } : undefined));
     const fleet_ = fleet.digests;
     fleet.run();
@@ -200,14 +201,14 @@ describe("a rollout", () => {
     expect(fleet.rollout.status).toMatchObject({ state: "Halted", stage: 1 });
   });
 
-  test("counts a machine that went back to the agent of before as one that failed", () => {
+  test("counts a machine that rolled back to the previous agent as failed", () => {
     const fleet = fleetOf(3, () => ({ digest: "old" }));
     fleet.run(5_000);
     expect(fleet.rollout.status.reason).toContain("the agent of before runs again");
     expect(fleet.begun.flat()).toHaveLength(3);
   });
 
-  test("begins nothing while it is paused, whatever is released", () => {
+  test("starts nothing while it is paused, also for another release", () => {
     const fleet = fleetOf(5);
     fleet.rollout = withEvent(fleet.rollout, "pauseRequested", 0) as AgentRollout;
     fleet.rollout = withRelease(fleet.rollout, { ...release, digest: "newer" }, 0);

@@ -1,31 +1,20 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
-import type { AgentRollout, AgentRolloutStatus, Trouble } from "./agent-rollout.ts";
+import type { AgentRollout, AgentRolloutStatus, FailedUpgrade } from "./agent-rollout.ts";
 import type { AgentRolloutEvent } from "./agent-rollout-lifecycle.ts";
-
-/** How fast, and how carefully. */
-export interface RolloutPace {
-  /** Percent of the machines, rising, after the first machine alone. */
-  readonly shares: readonly number[];
-  /** How long a stage is watched before the next one. */
-  readonly soakMs: number;
-  /** Halts when over this percent of what was begun failed; the first machine may never fail. */
-  readonly failurePct: number;
-  /** Machines that are upgraded at a time. */
-  readonly atOnce: number;
-}
+import type { RolloutRate } from "./rollout-rate.ts";
 
 /** One machine's agent as it is now. */
 export interface AgentFacts {
   readonly machineId: string;
-  /** Of nobody yet: the first ones to try. */
+  /** True for a machine of the warm pool: these are upgraded first. */
   readonly isWaiting: boolean;
   readonly online: boolean;
   readonly digest: string;
-  /** Can its keeper have agents change places? */
-  readonly able: boolean;
-  /** Is its engine as it should be, as far as it told? */
+  /** True if its keeper supports agent handover. */
+  readonly canHandOver: boolean;
+  /** True if its last observation has no unhealthy check, or there is none. */
   readonly healthy: boolean;
-  /** What became of the attempt that its troubles count next. */
+  /** State of the task of its next attempt; undefined before it is submitted. */
   readonly task:
     | { readonly status: "open" }
     | { readonly status: "completed" }
@@ -33,146 +22,160 @@ export interface AgentFacts {
         readonly status: "failed";
         readonly reason: string;
         readonly retryable: boolean;
-        /** The machine has no room for another agent, whatever release that is. */
-        readonly isMachines: boolean;
+        /** True if the machine has no space for a second agent, which says nothing about the release. */
+        readonly isMachineFault: boolean;
       }
     | undefined;
 }
 
-/** How a machine stands to the release. */
+/**
+ * State of one machine in the rollout. Needs_start: its keeper is too old, and a restart of the machine upgrades it.
+ */
 export type AgentState = "current" | "behind" | "upgrading" | "failed" | "needs_start" | "unreachable";
 
 export interface RolloutPlan {
   readonly status: AgentRolloutStatus;
   readonly event: AgentRolloutEvent | undefined;
   readonly reason: string;
-  /** Machines whose upgrade begins now. */
+  /** Ids of machines whose upgrade starts now. */
   readonly begin: readonly string[];
-  /** When to look again, at the latest. */
-  readonly lookAt: number | undefined;
+  /** Latest time of the next plan, in milliseconds since 1970. */
+  readonly recheckAt: number | undefined;
 }
 
 const mostAttempts = 3;
 const retryMs = 30_000;
-/** Machines come back from a controller that ended within seconds, and from a reboot of their host within this. */
-const lostForMs = 120_000;
-const notWell = "Its engine was not well after the upgrade.";
+/** Time in which machines reconnect after a reboot of their host. After the end of a controller they need seconds. */
+const lostAfterMs = 120_000;
+const unhealthyReason = "Its engine was unhealthy after the upgrade.";
 
 export function stateOf({ spec, status }: AgentRollout, agent: AgentFacts): AgentState {
   if (!agent.online) return "unreachable";
   if (agent.digest === spec.digest) return "current";
-  if (!agent.able) return "needs_start";
+  if (!agent.canHandOver) return "needs_start";
   if (agent.task?.status === "open") return "upgrading";
-  return lookUp(status.troubles, agent.machineId)?.retryAt === null ? "failed" : "behind";
+  return lookUp(status.failedUpgrades, agent.machineId)?.retryAt === null ? "failed" : "behind";
 }
 
-/** What to do next: pure, and the same for each controller that looks. */
+/**
+ * Pure: the next step of the rollout, the same for every controller. The first machine is upgraded alone, then each
+ * stage raises the share of upgraded machines, and is observed for `soakMs`. Too many failed, lost or unhealthy
+ * machines halt the rollout.
+ */
 export function planAgentRollout(
   rollout: AgentRollout,
   agents: readonly AgentFacts[],
-  pace: RolloutPace,
+  rate: RolloutRate,
   now: number,
 ): RolloutPlan {
-  const troubles = noteTroubles(rollout, agents, pace, now);
-  const noted: AgentRollout = { ...rollout, status: { ...rollout.status, troubles } };
-  const { status } = noted;
-  const of = (state: AgentState) => agents.filter((agent) => stateOf(noted, agent) === state);
+  const failedUpgrades = recordFailures(rollout, agents, rate, now);
+  const recorded: AgentRollout = { ...rollout, status: { ...rollout.status, failedUpgrades } };
+  const { status } = recorded;
+  const of = (state: AgentState) => agents.filter((agent) => stateOf(recorded, agent) === state);
   const [current, behind, failed] = [of("current"), of("behind"), of("failed")];
-  // A release that cuts agents off must not look as if it had never been tried.
+  // Machines that disconnected after their upgrade started count, so that a release that disconnects agents is noticed.
   const away = agents.filter(({ online, task }) => !online && task !== undefined);
   const upgrading = [...of("upgrading"), ...away.filter(({ task }) => task?.status === "open")];
   const lost = away.filter(({ task }) => task?.status !== "open");
-  // A machine that was unhealthy before says nothing of the release.
+  // A machine that is unhealthy before its upgrade proves nothing about the release.
   const ready = behind.filter(({ healthy }) => healthy);
-  const nothing = { status, event: undefined, reason: "", begin: [], lookAt: undefined };
-  // A machine without room says nothing of the release.
-  const faults = failed.filter(({ machineId }) => troubles[machineId]?.isMachines !== true);
+  const unchanged = { status, event: undefined, reason: "", begin: [], recheckAt: undefined };
+  // A machine without space proves nothing about the release.
+  const faults = failed.filter(({ machineId }) => failedUpgrades[machineId]?.isMachineFault !== true);
   if (status.state === "Completed") {
-    const known = current.length + faults.length;
-    const isOver = ready.length === 0 && !isTooMany(faults, known, pace);
-    return isOver ? nothing : { ...nothing, event: "machinesBehind", lookAt: now };
+    const counted = current.length + faults.length;
+    const isOver = ready.length === 0 && !isTooMany(faults, counted, rate);
+    return isOver ? unchanged : { ...unchanged, event: "machinesBehind", recheckAt: now };
   }
-  // Controllers that come up hear of machines one after the other.
-  if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return nothing;
+  // After a controller's start no machine is connected yet.
+  if (status.state !== "Rolling" || agents.every(({ online }) => !online)) return unchanged;
 
-  // A machine that waits for another attempt counts in the stage: no other machine is tried in its place.
-  const retrying = ready.filter(({ machineId }) => troubles[machineId] !== undefined);
-  const fresh = ready.filter(({ machineId }) => troubles[machineId] === undefined);
+  // A machine that waits for its next attempt counts in the stage, and no other machine replaces it.
+  const retrying = ready.filter(({ machineId }) => failedUpgrades[machineId] !== undefined);
+  const untried = ready.filter(({ machineId }) => failedUpgrades[machineId] === undefined);
   const all = current.length + behind.length + upgrading.length + faults.length + lost.length;
   const begun = current.length + upgrading.length + faults.length + lost.length + retrying.length;
-  const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(pace, status.stage)) / 100);
-  if (isTooMany(faults, begun, pace)) {
+  const allowed = status.stage === 0 ? 1 : Math.ceil((all * shareOf(rate, status.stage)) / 100);
+  if (isTooMany(faults, begun, rate)) {
     const [first] = faults;
-    const why = lookUp(status.troubles, first?.machineId ?? "")?.reason ?? "";
+    const why = lookUp(status.failedUpgrades, first?.machineId ?? "")?.reason ?? "";
     const reason = `${faults.length} of ${begun} machines failed, such as ${first?.machineId}: ${why}`;
-    return { ...nothing, event: "failuresExceeded", reason };
+    return { ...unchanged, event: "failuresExceeded", reason };
   }
-  const dueAt = ({ machineId }: AgentFacts) => troubles[machineId]?.retryAt ?? now;
+  const dueAt = ({ machineId }: AgentFacts) => failedUpgrades[machineId]?.retryAt ?? now;
   const due = retrying.filter((agent) => dueAt(agent) <= now).map(({ machineId }) => machineId);
-  const next = inOrder(fresh, rollout.spec.digest).slice(0, Math.max(0, allowed - begun));
-  const begin = [...due, ...next].slice(0, Math.max(0, pace.atOnce - upgrading.length));
-  if (begin.length > 0) return { ...nothing, begin, status: { ...status, soakingSince: null }, lookAt: now };
-  if (upgrading.length > 0) return nothing;
-  if (retrying.length > 0) return { ...nothing, lookAt: Math.min(...retrying.map(dueAt)) };
+  const next = upgradeOrder(untried, rollout.spec.digest).slice(0, Math.max(0, allowed - begun));
+  const begin = [...due, ...next].slice(0, Math.max(0, rate.atOnce - upgrading.length));
+  if (begin.length > 0) return { ...unchanged, begin, status: { ...status, soakingSince: null }, recheckAt: now };
+  if (upgrading.length > 0) return unchanged;
+  if (retrying.length > 0) return { ...unchanged, recheckAt: Math.min(...retrying.map(dueAt)) };
 
   const since = status.soakingSince ?? now;
   const soaking = { ...status, soakingSince: since };
-  if (now < since + pace.soakMs) return { ...nothing, status: soaking, lookAt: since + pace.soakMs };
+  if (now < since + rate.soakMs) return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs };
 
-  // What an operator was told of once is his to judge.
-  const unwell = current.filter(({ healthy, machineId }) => !healthy && troubles[machineId] === undefined);
-  if (isTooMany(lost, begun, pace)) {
-    if (now < since + pace.soakMs + lostForMs)
-      return { ...nothing, status: soaking, lookAt: since + pace.soakMs + lostForMs };
+  // Unhealthy machines that halted the rollout before do not halt it again after an operator resumed it.
+  const unhealthy = current.filter(({ healthy, machineId }) => !healthy && failedUpgrades[machineId] === undefined);
+  if (isTooMany(lost, begun, rate)) {
+    if (now < since + rate.soakMs + lostAfterMs)
+      return { ...unchanged, status: soaking, recheckAt: since + rate.soakMs + lostAfterMs };
     const reason = `${lost.length} of ${begun} machines are unreachable after their upgrade, such as ${lost[0]?.machineId}`;
-    return { ...nothing, status: soaking, event: "failuresExceeded", reason };
+    return { ...unchanged, status: soaking, event: "failuresExceeded", reason };
   }
-  if (isTooMany(unwell, begun, pace)) {
-    const reason = `${unwell.length} of ${begun} machines are not well after their upgrade, such as ${unwell[0]?.machineId}`;
-    const told = unwell.map(({ machineId }) => [machineId, { attempts: 0, retryAt: now, reason: notWell }]);
-    const halted = { ...soaking, troubles: { ...troubles, ...Object.fromEntries(told) } };
-    return { ...nothing, status: halted, event: "failuresExceeded", reason };
+  if (isTooMany(unhealthy, begun, rate)) {
+    const reason = `${unhealthy.length} of ${begun} machines are unhealthy after their upgrade, such as ${unhealthy[0]?.machineId}`;
+    const reported = unhealthy.map(({ machineId }) => [
+      machineId,
+      { attempts: 0, retryAt: now, reason: unhealthyReason },
+    ]);
+    const halted = { ...soaking, failedUpgrades: { ...failedUpgrades, ...Object.fromEntries(reported) } };
+    return { ...unchanged, status: halted, event: "failuresExceeded", reason };
   }
-  if (ready.length === 0 || status.stage >= pace.shares.length) return { ...nothing, event: "allUpgraded" };
-  return { ...nothing, status: { ...status, stage: status.stage + 1, soakingSince: null }, lookAt: now };
+  if (ready.length === 0 || status.stage >= rate.shares.length) return { ...unchanged, event: "allUpgraded" };
+  return { ...unchanged, status: { ...status, stage: status.stage + 1, soakingSince: null }, recheckAt: now };
 }
 
-/** With what became of attempts; a machine that has the release is in no trouble. */
-function noteTroubles({ spec, status }: AgentRollout, agents: readonly AgentFacts[], pace: RolloutPace, now: number) {
-  const troubles: Record<string, Trouble> = { ...status.troubles };
+/** The failed upgrades with the results of ended attempts. Machines that no longer exist are removed. */
+function recordFailures({ spec, status }: AgentRollout, agents: readonly AgentFacts[], rate: RolloutRate, now: number) {
+  const failedUpgrades: Record<string, FailedUpgrade> = { ...status.failedUpgrades };
   const seen = new Set(agents.map(({ machineId }) => machineId));
-  for (const id of Object.keys(troubles)) if (!seen.has(id)) delete troubles[id];
+  for (const id of Object.keys(failedUpgrades)) if (!seen.has(id)) delete failedUpgrades[id];
   for (const { machineId, online, digest, task } of agents) {
     if (task === undefined || task.status === "open" || !online || digest === spec.digest) continue;
-    const attempts = (lookUp(troubles, machineId)?.attempts ?? 0) + 1;
-    const reason = task.status === "failed" ? task.reason : "It took over, and the agent of before runs again.";
+    const attempts = (lookUp(failedUpgrades, machineId)?.attempts ?? 0) + 1;
+    const reason = task.status === "failed" ? task.reason : "The new agent took over, but the previous one runs again.";
     const again = attempts < mostAttempts && (task.status === "completed" || task.retryable);
-    const waitMs = Math.min(retryMs, pace.soakMs) * attempts;
-    const isMachines = task.status === "failed" && task.isMachines;
-    troubles[machineId] = { attempts, retryAt: again ? now + waitMs : null, reason, ...(isMachines && { isMachines }) };
+    const waitMs = Math.min(retryMs, rate.soakMs) * attempts;
+    const isMachineFault = task.status === "failed" && task.isMachineFault;
+    failedUpgrades[machineId] = {
+      attempts,
+      retryAt: again ? now + waitMs : null,
+      reason,
+      ...(isMachineFault && { isMachineFault }),
+    };
   }
-  return troubles;
+  return failedUpgrades;
 }
 
-function isTooMany(some: readonly AgentFacts[], begun: number, { failurePct }: RolloutPace): boolean {
+function isTooMany(some: readonly AgentFacts[], begun: number, { failurePct }: RolloutRate): boolean {
   return some.length > (begun * failurePct) / 100;
 }
 
-function shareOf({ shares }: RolloutPace, stage: number): number {
+function shareOf({ shares }: RolloutRate, stage: number): number {
   return (stage > 0 ? shares.at(stage - 1) : undefined) ?? 100;
 }
 
-/** Waiting machines first, as they serve nobody; the others in an order that differs with each release. */
-function inOrder(agents: readonly AgentFacts[], digest: string): string[] {
-  const rank = ({ machineId, isWaiting }: AgentFacts) => `${isWaiting ? 0 : 1}${scatter(machineId + digest)}`;
+/** Machines of the warm pool first, because they serve no clients; the others in an order that differs by release. */
+function upgradeOrder(agents: readonly AgentFacts[], digest: string): string[] {
+  const rank = ({ machineId, isWaiting }: AgentFacts) => `${isWaiting ? 0 : 1}${fnv1a(machineId + digest)}`;
   return agents
     .map((agent) => ({ id: agent.machineId, rank: rank(agent) }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1))
     .map(({ id }) => id);
 }
 
-/** FNV-1a, as eight hex digits. */
-function scatter(text: string): string {
+/** FNV-1a hash (32 bits), as eight hex digits. */
+function fnv1a(text: string): string {
   let hash = 0x811c9dc5;
   for (const char of text) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   return hash.toString(16).padStart(8, "0");

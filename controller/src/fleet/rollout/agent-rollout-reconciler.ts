@@ -11,28 +11,32 @@ import type { Stored } from "#kernel/store/resource.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { allAgentFacts, upgradeTaskId } from "./agent-facts.ts";
 import { type AgentRollout, agentRolloutKind, rolloutId, withEvent } from "./agent-rollout.ts";
-import { planAgentRollout, type RolloutPace } from "./agent-rollout-plan.ts";
+import { planAgentRollout } from "./agent-rollout-plan.ts";
+import type { RolloutRate } from "./rollout-rate.ts";
 
 export interface AgentRolloutDeps {
   readonly rollouts: Collection<AgentRollout>;
   readonly machines: Collection<MachineObject>;
   readonly fleet: Pick<Fleet, "session" | "observation" | "task" | "submit">;
   readonly begin: () => UnitOfWork;
-  readonly pace: RolloutPace;
-  /** After a restore, and while clocks are in doubt, nothing is begun. */
-  readonly held: () => boolean;
+  readonly rate: RolloutRate;
+  /** True while automation is paused, as after a restore of the store: no upgrade starts. */
+  readonly isPaused: () => boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-const busyLookMs = 2_000;
-const idleLookMs = 10_000;
+const busyIntervalMs = 2_000;
+const idleIntervalMs = 10_000;
 const deadlineMs = 15 * 60_000;
 const readyWithinMs = 60_000;
 
-/** Brings machines to the offered release, as fast as its pace and their health allow. One key: one controller does it. */
+/**
+ * Rolls the offered release out to all machines, as fast as the rollout rate and their health allow. It has one key, so
+ * one controller does it.
+ */
 export function createAgentRolloutWork(deps: AgentRolloutDeps): ControlLoop {
-  const { rollouts, pace, clock, log } = deps;
+  const { rollouts, rate, clock, log } = deps;
 
   async function write(before: Stored<AgentRollout>, after: AgentRollout, signal: AbortSignal): Promise<void> {
     const unit = deps.begin();
@@ -61,22 +65,23 @@ export function createAgentRolloutWork(deps: AgentRolloutDeps): ControlLoop {
       async reconcile(_key, signal) {
         const stored = rollouts.get(rolloutId);
         if (stored === undefined) return settled;
-        if (deps.held()) return again(idleLookMs, "what the store says is in doubt");
+        if (deps.isPaused()) return again(idleIntervalMs, "automation is paused");
         const { object } = stored;
         const now = clock.now();
-        const plan = planAgentRollout(object, allAgentFacts(object, deps), pace, now);
-        const noted = { ...object, status: plan.status };
-        const after = plan.event === undefined ? noted : (withEvent(noted, plan.event, now, plan.reason) ?? noted);
+        const plan = planAgentRollout(object, allAgentFacts(object, deps), rate, now);
+        const planned = { ...object, status: plan.status };
+        const after =
+          plan.event === undefined ? planned : (withEvent(planned, plan.event, now, plan.reason) ?? planned);
         try {
           if (JSON.stringify(after.status) !== JSON.stringify(object.status)) await write(stored, after, signal);
         } catch (error) {
-          if (error instanceof Conflict) return again(0, "it changed");
+          if (error instanceof Conflict) return again(0, "conflict");
           throw error;
         }
         for (const machineId of plan.begin) await upgrade(after, machineId, signal);
         const works = after.status.state === "Rolling";
-        const longest = works ? Math.max(100, Math.min(busyLookMs, pace.soakMs / 2)) : idleLookMs;
-        return again(Math.max(0, Math.min(longest, (plan.lookAt ?? now + longest) - now)), "agents of machines");
+        const longest = works ? Math.max(100, Math.min(busyIntervalMs, rate.soakMs / 2)) : idleIntervalMs;
+        return again(Math.max(0, Math.min(longest, (plan.recheckAt ?? now + longest) - now)), "rollout");
       },
     },
     keys: () => [rolloutId],

@@ -4,40 +4,44 @@ import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource
 import { type AgentRolloutEvent, type AgentRolloutState, agentRolloutLifecycle } from "./agent-rollout-lifecycle.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** The one release that all machines' agents are brought to. There is one such object. */
+/** The rollout of one agent release to all machines. There is a single object of this kind. */
 export type AgentRollout = Resource<AgentRolloutSpec, AgentRolloutStatus>;
 
-export const agentRolloutKind = defineKind<AgentRollout>("agent-rollout");
+export const agentRolloutKind = defineKind<AgentRollout>("agent-rollout", {
+  storedNames: { "status.failedUpgrades": "troubles", "status.failedUpgrades.*.isMachineFault": "isMachines" },
+});
 
 export interface AgentRolloutSpec extends AgentVersion {
-  /** Of the package that machines read, as a payload of every machine. */
+  /** Id of the shared payload with the package. */
   readonly payloadId: string;
   readonly sha256: string;
   readonly sizeBytes: number;
-  /** Digests of releases that were replaced, the newest first: none of them comes back by itself. */
+  /**
+   * Digests of replaced releases, newest first. A controller that still ships one does not offer it again by itself.
+   */
   readonly replaced: readonly string[];
 }
 
 export interface AgentRolloutStatus {
   readonly state: AgentRolloutState;
-  /** Why it halted. */
+  /** Reason of a halt. */
   readonly reason: string;
-  /** Which share of the machines it is at: 0 is the first machine. */
+  /** Stage: 0 is the first machine, n is the n-th share of the rollout rate. */
   readonly stage: number;
-  /** Since when all machines of the stage have it; null while they do not. */
+  /** Time since which all machines of the stage have the release, in ms since 1970; null while some do not. */
   readonly soakingSince: number | null;
-  /** Machines whose upgrade did not go well, by id. */
-  readonly troubles: Readonly<Record<string, Trouble>>;
+  /** Machines whose upgrade failed, by id. */
+  readonly failedUpgrades: Readonly<Record<string, FailedUpgrade>>;
 }
 
-export interface Trouble {
-  /** How often it was tried. */
+export interface FailedUpgrade {
+  /** Number of attempts so far. */
   readonly attempts: number;
-  /** When it is tried again; null when an operator is waited for. */
+  /** Time of the next attempt in milliseconds since 1970; null: an operator has to request it. */
   readonly retryAt: number | null;
   readonly reason: string;
-  /** It is the machine's own, and does not count against the release. */
-  readonly isMachines?: boolean;
+  /** True if the machine caused the failure, such as a full disk; it does not count against the release. */
+  readonly isMachineFault?: boolean;
 }
 
 export const rolloutId = "agents";
@@ -47,16 +51,16 @@ export function payloadIdOf(digest: string): string {
   return `shared-agent-${digest}`;
 }
 
-/** The rollout as it begins. */
+/** Pure: the rollout of the first release. */
 export function newRollout(release: Omit<AgentRolloutSpec, "replaced">, now: number): AgentRollout {
   return {
     metadata: newMetadata(rolloutId, now),
     spec: { ...release, replaced: [] },
-    status: { state: "Rolling", reason: "", stage: 0, soakingSince: null, troubles: {} },
+    status: { state: "Rolling", reason: "", stage: 0, soakingSince: null, failedUpgrades: {} },
   };
 }
 
-/** With this release in place of the one before. */
+/** Pure: the rollout with another release. */
 export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpec, "replaced">, now: number) {
   const { metadata, spec } = rollout;
   const replaced = [spec.digest, ...spec.replaced].filter((digest) => digest !== release.digest).slice(0, mostReplaced);
@@ -68,7 +72,7 @@ export function withRelease(rollout: AgentRollout, release: Omit<AgentRolloutSpe
   return withEvent(after, "released", now) ?? after;
 }
 
-/** After the event; undefined where it means nothing. */
+/** Pure: the rollout after the event; undefined if the event is not allowed in its state. */
 export function withEvent(
   rollout: AgentRollout,
   event: AgentRolloutEvent,
@@ -80,18 +84,18 @@ export function withEvent(
   const [, , state, effect] = row;
   const { status, metadata } = rollout;
   const forgiven = Object.fromEntries(
-    Object.entries(status.troubles).map(([id, trouble]) => [id, { ...trouble, retryAt: now }]),
+    Object.entries(status.failedUpgrades).map(([id, trouble]) => [id, { ...trouble, retryAt: now }]),
   );
   const change = {
     none: {},
     warn: {},
-    startOver: { stage: 0, soakingSince: null, troubles: {} },
-    forgive: { troubles: forgiven },
+    startOver: { stage: 0, soakingSince: null, failedUpgrades: {} },
+    forgive: { failedUpgrades: forgiven },
   }[effect];
   return { ...rollout, metadata: { ...metadata, updatedAt: now }, status: { ...status, ...change, state, reason } };
 }
 
-/** Is the one release later than the other? By the numbers of both; what has none is the earliest. */
+/** True if the first release is later, by the numbers in both texts. A release without numbers is the earliest. */
 export function isLater(one: string, other: string): boolean {
   const [a, b] = [numbersOf(one), numbersOf(other)];
   for (let at = 0; at < Math.max(a.length, b.length); at += 1) {

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "@holdfast/common/log.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { type AgentRelease, type AgentReleaseDeps, makeAgentRelease } from "./agent-release.ts";
+import { type AgentRelease, type AgentReleaseDeps, createAgentRelease } from "./agent-release.ts";
 import { offerRelease, type ReleaseOfferDeps } from "./release-offer.ts";
 
-/** The agents that this controller ships. */
+/** The agent release that this controller ships. */
 export interface OwnRelease {
-  /** Makes them, and offers them once; resolves when that is done or the signal is aborted, and never rejects. */
+  /**
+   * Bundles the release and offers it, with retries. Resolves after the offer, or when the signal aborts; never
+   * rejects.
+   */
   offer(signal: AbortSignal): Promise<void>;
-  /** Has all agents brought to them, whatever they run. */
+  /** Makes it the target of the rollout, also if a later release is. `record` adds to the transaction. */
   offerAgain(record: (unit: UnitOfWork) => void, signal: AbortSignal): Promise<void>;
 }
 
@@ -24,18 +27,20 @@ export function createOwnRelease(deps: {
     async offer(signal) {
       while (!signal.aborted) {
         try {
-          release ??= await makeAgentRelease(deps.code, signal);
+          release ??= await createAgentRelease(deps.code, signal);
           await offerRelease(release, deps.offer, {}, signal);
           return;
         } catch (error) {
           if (signal.aborted) return;
-          deps.log.warn("agents not offered", { reason: error instanceof Error ? error.message : String(error) });
+          deps.log.warn("agent release not offered", {
+            reason: error instanceof Error ? error.message : String(error),
+          });
           await sleep(retryMs, undefined, { signal }).catch(() => undefined);
         }
       }
     },
     async offerAgain(record, signal) {
-      release ??= await makeAgentRelease(deps.code, signal);
+      release ??= await createAgentRelease(deps.code, signal);
       await offerRelease(release, deps.offer, { force: true, record }, signal);
     },
   };

@@ -59,7 +59,7 @@ async function bytesOf({ digest }: AgentRelease): Promise<string | undefined> {
   return parts && Buffer.concat(await Array.fromAsync(parts)).toString();
 }
 
-test("controllers of two versions agree on the newer one's agents, in whatever order and however often they start", async () => {
+test("controllers of two versions agree on the newer agents, in any order of starts", async () => {
   const [old, next, other] = [releaseOf("1.0.0", "old"), releaseOf("1.1.0", "next"), releaseOf("1.1.0", "other")];
   expect(await offer(old)).toBe(true);
   expect(target()).toBe(old.digest);
@@ -71,15 +71,15 @@ test("controllers of two versions agree on the newer one's agents, in whatever o
     expect(await offer(next)).toBe(true);
   }
   expect(rollouts.get(rolloutId)?.object.metadata.generation).toBe(2);
-  // Of one release but another state of the code: whoever came last, once.
+  // The same release with another digest: the last offer wins, once.
   expect(await offer(other)).toBe(true);
   expect(await offer(next)).toBe(false);
   expect(target()).toBe(other.digest);
-  // Any machine can read what it is to run and what it may still be fetching.
+  // Every machine can download the current and the previous package.
   expect(await bytesOf(other)).toBe("other");
   expect(await bytesOf(next)).toBe("next");
   expect(await bytesOf(old)).toBeUndefined();
-  // Back, by an operator.
+  // An operator brings it back.
   expect(await offer(old, true)).toBe(true);
   expect(target()).toBe(old.digest);
   expect(await bytesOf(old)).toBe("old");

@@ -25,9 +25,9 @@ export interface ReleaseOfferDeps {
 }
 
 /**
- * Makes the release the one that all agents are brought to, unless a later one is that already, or it was that before: while
- * controllers of two versions run, the newer one's agents win, and stay. `force` makes it that all the same. Answers
- * whether it is now; `record` adds to the transaction that makes it so.
+ * Makes the release the target of the rollout, unless a later release is, or the release was replaced before: while
+ * controllers of two versions run, the newer one's release wins and stays. `force` skips these checks. `record` adds to
+ * the transaction. Returns true if the release is the target.
  */
 export async function offerRelease(
   release: AgentRelease,
@@ -38,33 +38,37 @@ export async function offerRelease(
   const { force = false, record } = options;
   const { digest, bytes, sha256 } = release;
   const payloadId = payloadIdOf(digest);
-  const wanted = { release: release.release, digest, payloadId, sha256, sizeBytes: bytes.byteLength };
+  const offered = { release: release.release, digest, payloadId, sha256, sizeBytes: bytes.byteLength };
   return retryConflict(signal, async () => {
     const stored = await rollouts.fresh(rolloutId, signal);
     const before = stored?.object.spec;
     if (before?.digest === digest) return true;
     if (before !== undefined && !force) {
-      const known = before.replaced.includes(digest);
-      if (isLater(before.release, release.release) || (known && !isLater(release.release, before.release))) {
-        log.info("agents stay with another release", { release: before.release, digest: before.digest, own: digest });
+      const wasReplaced = before.replaced.includes(digest);
+      if (isLater(before.release, release.release) || (wasReplaced && !isLater(release.release, before.release))) {
+        log.info("agent release not offered: another one stays", {
+          release: before.release,
+          digest: before.digest,
+          own: digest,
+        });
         return false;
       }
     }
-    // The bytes are there before anybody is told of them.
-    await objects.put(sharedKeyOf(payloadId), whole(bytes), { signal });
+    // The package is stored before any machine is told to download it.
+    await objects.put(sharedKeyOf(payloadId), singleChunk(bytes), { signal });
     const unit = begin();
     const now = clock.now();
-    if (stored === undefined) unit.create(agentRolloutKind, newRollout(wanted, now));
-    else unit.update(agentRolloutKind, stored, withRelease(stored.object, wanted, now));
+    if (stored === undefined) unit.create(agentRolloutKind, newRollout(offered, now));
+    else unit.update(agentRolloutKind, stored, withRelease(stored.object, offered, now));
     record?.(unit);
     await rollouts.reached(await unit.commit(signal), 10_000);
-    log.info("agents are brought to a release", { release: release.release, digest });
-    // What machines may still be fetching is the one before; older ones nobody names.
+    log.info("agent release offered", { release: release.release, digest });
+    // Machines may still download the package of the previous release; older ones are not in use.
     for (const old of before?.replaced ?? []) if (old !== digest) await objects.delete(sharedKeyOf(payloadIdOf(old)));
     return true;
   });
 }
 
-async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

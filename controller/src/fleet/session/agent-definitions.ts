@@ -9,7 +9,9 @@ import {
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import { PeerService } from "@holdfast/proto/holdfast/control/v1/peer_pb.ts";
 
-/** A frame as it came in; `frame` is undefined for bytes that are no frame, so that the session decides and logs. */
+/**
+ * A received message; `frame` is undefined if the bytes are not a valid frame, so that the session logs and decides.
+ */
 export interface ReceivedFrame {
   readonly frame: AgentFrame | undefined;
   readonly sizeBytes: number;
@@ -31,7 +33,7 @@ const session: GrpcMethod<ReceivedFrame, ControllerFrame> = {
   },
 };
 
-/** The services of the agent listener as grpc-js serves them. */
+/** Service definitions of the agent listener for grpc-js. */
 export const agentDefinition = { ...agent, session };
 export const enrollmentDefinition = grpcService(EnrollmentService);
 export const peerDefinition = grpcService(PeerService);

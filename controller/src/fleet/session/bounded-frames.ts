@@ -7,7 +7,9 @@ import {
   type TaskProgress,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** What an honest agent's words stay far below. It is kept in etcd and in the memory of each controller, for each machine. */
+/**
+ * Largest observation, far above an honest agent's. It is stored in etcd and cached by every controller, per machine.
+ */
 const observationBytes = 64 << 10;
 const reasonLength = 1_000;
 const wordLength = 128;
@@ -17,23 +19,23 @@ const mostOpenTasks = 10_000;
 const mostTerms = 1_000;
 
 /**
- * Pure: the observation as it came, or without its lists of parameters, and with its texts cut, when it is over 64 KiB: what
- * a machine is like stays known.
+ * Pure: the observation, if it has at most 64 KiB; otherwise without its parameters and backup progress, and with
+ * truncated texts, so that the machine's state is still reported.
  */
 export function boundedObservation(instance: InstanceObservation): InstanceObservation {
   if (toBinary(InstanceObservationSchema, instance).byteLength <= observationBytes) return instance;
   const { serviceId, nodeId, state, reason, engineVersion, checks, pendingRestart, textLibraries } = instance;
-  const words = (list: readonly string[], most: number) => list.slice(0, most).map(word);
+  const truncatedAll = (list: readonly string[], most: number) => list.slice(0, most).map(truncated);
   return create(InstanceObservationSchema, {
     ...instance,
-    serviceId: word(serviceId),
-    nodeId: word(nodeId),
-    state: word(state),
+    serviceId: truncated(serviceId),
+    nodeId: truncated(nodeId),
+    state: truncated(state),
     reason: reason.slice(0, reasonLength),
-    engineVersion: word(engineVersion),
+    engineVersion: truncated(engineVersion),
     checks: checks.slice(0, mostChecks).map(boundedCheck),
-    pendingRestart: words(pendingRestart, mostNames),
-    textLibraries: words(textLibraries, mostChecks),
+    pendingRestart: truncatedAll(pendingRestart, mostNames),
+    textLibraries: truncatedAll(textLibraries, mostChecks),
     rejectedParameters: {},
     effectiveParameters: {},
     absentMetrics: {},
@@ -44,13 +46,13 @@ export function boundedObservation(instance: InstanceObservation): InstanceObser
   });
 }
 
-/** Pure: progress that is fit to be shown and kept. */
+/** Pure: progress with a truncated step and a percentage between 0 and 100. */
 export function boundedProgress(progress: TaskProgress): TaskProgress {
   const step = progress.step.slice(0, wordLength);
   return { ...progress, step, progressPct: Math.min(100, Math.max(0, progress.progressPct)) };
 }
 
-/** Pure: what of a hello is larger than any agent has it; undefined for a good one. */
+/** Pure: the reason why a hello is larger than any honest agent's; undefined for a valid one. */
 export function helloFault(hello: Hello): string | undefined {
   const { agentVersion, agentDigest, bootId, sessionId, succeeds, openTasks, terms } = hello;
   const isLong = (text: string) => text.length > wordLength;
@@ -62,9 +64,9 @@ export function helloFault(hello: Hello): string | undefined {
 
 function boundedCheck(check: Check): Check {
   const { name, status, reason } = check;
-  return { ...check, name: word(name), status: word(status), reason: reason.slice(0, reasonLength) };
+  return { ...check, name: truncated(name), status: truncated(status), reason: reason.slice(0, reasonLength) };
 }
 
-function word(text: string): string {
+function truncated(text: string): string {
   return text.slice(0, wordLength);
 }

@@ -15,32 +15,35 @@ import { boundedObservation } from "./bounded-frames.ts";
 
 const prefix = `${root}/observation/`;
 const retryMs = 1_000;
-/** Reports that are acted on; of more the newest one waits. An honest agent sends one in 15 s, and some while its engine starts. */
-const acted = { burst: 60, perSecond: 1 };
-/** Bytes for etcd. */
-const stored = { burst: 1 << 20, perSecond: 2 << 10 };
+/**
+ * Rate of processed reports of one machine; of further reports the newest one waits. An honest agent sends one every 15
+ * s, and more while its engine starts.
+ */
+const reportRate = { burst: 60, perSecond: 1 };
+/** Rate of bytes written to etcd for one machine. */
+const writeRate = { burst: 1 << 20, perSecond: 2 << 10 };
 
-/** Sizes move all the time; only a move by over a sixteenth, and over 16 MiB, is news. */
-const newsworthyShare = 16n;
-const newsworthyBytes = 16n << 20n;
-/** How far a backup, a restore or an archive is moves all the time as well: the store has it now and then. */
+/** Sizes change all the time. Only a change by more than a sixteenth and more than 16 MiB is material. */
+const materialShare = 16n;
+const materialBytes = 16n << 20n;
+/** Interval at which the changing progress of backups, restores and archives is stored. */
 const progressEveryMs = 30_000;
 
-/** What an agent told of its machine's engine. */
+/** An agent's report on its machine's engine. */
 export interface ObservedInstance {
   readonly instance: InstanceObservation;
   /** Milliseconds since 1970. */
   readonly observedAt: number;
-  /** The start of the machine that it was observed in, as in SessionFacts. */
+  /** Boot of the machine in which it was observed, as in SessionFacts. */
   readonly bootId: string;
 }
 
-/** The last material observation of each machine's instance, at every controller. */
+/** The last material observation of each machine's instance, shared by all controllers through the store. */
 export interface Observations {
   get(machineId: string): ObservedInstance | undefined;
-  /** Takes what an agent reports here; writes to the store only when it is news. */
+  /** Processes a report of an agent connected here. Only material changes are stored. */
   report(machineId: string, instance: InstanceObservation, bootId: string): void;
-  /** Forgets a machine that is gone. */
+  /** Deletes the observation of a deleted machine. */
   forget(machineId: string): void;
   close(): void;
 }
@@ -54,17 +57,17 @@ export interface ObservationsDeps {
 
 interface Stored {
   readonly observed: ObservedInstance;
-  /** Sizes of the last one that was news. */
+  /** Data size of the last material observation. */
   readonly dataBytes: bigint;
+  /** Free space of the last material observation. */
   readonly freeBytes: bigint;
-  /** When it was written to the store. */
+  /** Time of the last write to the store, in milliseconds since 1970. */
   readonly savedAt: number;
 }
 
 interface StoredJson {
   readonly observedAt: number;
-  /** Absent in what an older version wrote. */
-  readonly bootId?: string;
+  readonly bootId: string;
   readonly instance: JsonValue;
 }
 
@@ -72,13 +75,13 @@ export function createObservations({ store, clock, log, onChange }: Observations
   const latest = new Map<string, Stored>();
   const unsaved = new Set<string>();
   const saving = new Set<string>();
-  /** The newest report of each machine that reports too often. */
-  const late = new Map<string, { readonly instance: InstanceObservation; readonly bootId: string }>();
-  const reports = createTokenBuckets(acted, clock.monotonicMs);
-  const writes = createTokenBuckets(stored, clock.monotonicMs);
+  /** Newest report of each machine over its rate. */
+  const deferred = new Map<string, { readonly instance: InstanceObservation; readonly bootId: string }>();
+  const reports = createTokenBuckets(reportRate, clock.monotonicMs);
+  const writes = createTokenBuckets(writeRate, clock.monotonicMs);
   let retry: NodeJS.Timeout | undefined;
   let closed = false;
-  // After a reset the listing tells what is there; what it does not tell is gone.
+  // After a watch reset the store lists all keys; keys missing from the list were deleted.
   let unseen: Set<string> | undefined;
 
   const watch = store.watch(prefix, {
@@ -88,12 +91,12 @@ export function createObservations({ store, clock, log, onChange }: Observations
     put({ key, value }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { observedAt, bootId = "", instance } = JSON.parse(value) as StoredJson;
-      const known = latest.get(machineId);
-      // What an agent said here a moment ago is newer than the echo of an earlier write.
-      if (known !== undefined && known.observed.observedAt >= observedAt) return;
+      const { observedAt, bootId, instance } = JSON.parse(value) as StoredJson;
+      const previous = latest.get(machineId);
+      // A report received here may be newer than the watch event of an earlier write.
+      if (previous !== undefined && previous.observed.observedAt >= observedAt) return;
       const message = fromJson(InstanceObservationSchema, instance, { ignoreUnknownFields: true });
-      latest.set(machineId, newsOf({ observedAt, bootId, instance: message }));
+      latest.set(machineId, storedOf({ observedAt, bootId, instance: message }));
       onChange(machineId);
     },
     delete(key) {
@@ -101,9 +104,9 @@ export function createObservations({ store, clock, log, onChange }: Observations
       if (latest.delete(machineId)) onChange(machineId);
     },
     synced() {
-      const gone = unseen;
+      const deleted = unseen;
       unseen = undefined;
-      for (const machineId of gone ?? []) {
+      for (const machineId of deleted ?? []) {
         if (!unsaved.has(machineId) && latest.delete(machineId)) onChange(machineId);
       }
     },
@@ -116,9 +119,9 @@ export function createObservations({ store, clock, log, onChange }: Observations
     saving.add(machineId);
     try {
       while (unsaved.delete(machineId)) {
-        const stored = latest.get(machineId);
-        if (stored === undefined) return;
-        const { observedAt, bootId, instance } = stored.observed;
+        const unwritten = latest.get(machineId);
+        if (unwritten === undefined) return;
+        const { observedAt, bootId, instance } = unwritten.observed;
         const value = JSON.stringify({ observedAt, bootId, instance: toJson(InstanceObservationSchema, instance) });
         if (!writes.admits(machineId, Buffer.byteLength(value))) {
           unsaved.add(machineId);
@@ -136,26 +139,26 @@ export function createObservations({ store, clock, log, onChange }: Observations
     }
   }
 
-  /** What could not be stored, and what came too often. */
+  /** Processes deferred reports and retries failed writes. */
   function catchUp(): void {
     retry = undefined;
     if (closed) return;
-    for (const [machineId, { instance, bootId }] of late) take(machineId, instance, bootId);
+    for (const [machineId, { instance, bootId }] of deferred) take(machineId, instance, bootId);
     for (const machineId of unsaved) saveSoon(machineId);
   }
 
   function take(machineId: string, instance: InstanceObservation, bootId: string): void {
     if (!reports.admits(machineId, 1)) {
-      late.set(machineId, { instance, bootId });
+      deferred.set(machineId, { instance, bootId });
       retry ??= setTimeout(catchUp, retryMs).unref();
       return;
     }
-    late.delete(machineId);
-    const known = latest.get(machineId);
-    const news = newsOf({ instance: boundedObservation(instance), observedAt: clock.now(), bootId });
-    if (known !== undefined && isSame(known, news)) {
-      const isDue = clock.now() - known.savedAt >= progressEveryMs && !equalsWhole(known, news);
-      latest.set(machineId, { ...known, observed: news.observed, ...(isDue && { savedAt: clock.now() }) });
+    deferred.delete(machineId);
+    const previous = latest.get(machineId);
+    const next = storedOf({ instance: boundedObservation(instance), observedAt: clock.now(), bootId });
+    if (previous !== undefined && isImmaterialChange(previous, next)) {
+      const isDue = clock.now() - previous.savedAt >= progressEveryMs && !isIdentical(previous, next);
+      latest.set(machineId, { ...previous, observed: next.observed, ...(isDue && { savedAt: clock.now() }) });
       if (isDue) {
         unsaved.add(machineId);
         saveSoon(machineId);
@@ -163,7 +166,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
       if (isAtWork(instance)) onChange(machineId);
       return;
     }
-    latest.set(machineId, news);
+    latest.set(machineId, next);
     unsaved.add(machineId);
     saveSoon(machineId);
     onChange(machineId);
@@ -174,7 +177,7 @@ export function createObservations({ store, clock, log, onChange }: Observations
     report: take,
     forget(machineId) {
       unsaved.delete(machineId);
-      late.delete(machineId);
+      deferred.delete(machineId);
       latest.delete(machineId);
       store
         .commit({ conditions: [], puts: [], deletes: [`${prefix}${machineId}`] })
@@ -188,37 +191,37 @@ export function createObservations({ store, clock, log, onChange }: Observations
   };
 }
 
-function newsOf(observed: ObservedInstance): Stored {
+function storedOf(observed: ObservedInstance): Stored {
   const { dataBytes, freeBytes } = observed.instance;
   return { observed, dataBytes, freeBytes, savedAt: observed.observedAt };
 }
 
-function isSame(known: Stored, news: Stored): boolean {
-  const { dataBytes, freeBytes } = news;
+function isImmaterialChange(previous: Stored, next: Stored): boolean {
+  const { dataBytes, freeBytes } = next;
   return (
-    known.observed.bootId === news.observed.bootId &&
-    isNear(known.dataBytes, dataBytes) &&
-    isNear(known.freeBytes, freeBytes) &&
-    isNear(known.observed.instance.memoryDataBytes, news.observed.instance.memoryDataBytes) &&
+    previous.observed.bootId === next.observed.bootId &&
+    isNear(previous.dataBytes, dataBytes) &&
+    isNear(previous.freeBytes, freeBytes) &&
+    isNear(previous.observed.instance.memoryDataBytes, next.observed.instance.memoryDataBytes) &&
     equals(
       InstanceObservationSchema,
-      { ...withoutFigures(known.observed.instance), dataBytes, freeBytes },
-      withoutFigures(news.observed.instance),
+      { ...withoutProgress(previous.observed.instance), dataBytes, freeBytes },
+      withoutProgress(next.observed.instance),
     )
   );
 }
 
-function equalsWhole(known: Stored, news: Stored): boolean {
-  return equals(InstanceObservationSchema, known.observed.instance, news.observed.instance);
+function isIdentical(previous: Stored, next: Stored): boolean {
+  return equals(InstanceObservationSchema, previous.observed.instance, next.observed.instance);
 }
 
-/** Does somebody wait for what moves? */
+/** True while a backup or restore runs, whose progress reconcilers wait for. */
 function isAtWork({ backup, restore }: InstanceObservation): boolean {
   return backup?.state === "running" || (restore !== undefined && restore.state !== "finished");
 }
 
-/** The same but for how far its backup, its restore and its archive are. */
-function withoutFigures(instance: InstanceObservation): InstanceObservation {
+/** The observation without the progress of its backup, restore and archive. */
+function withoutProgress(instance: InstanceObservation): InstanceObservation {
   const { backup, archive, restore } = instance;
   const without: InstanceObservation = { ...instance, memoryDataBytes: 0n };
   if (backup !== undefined)
@@ -239,5 +242,5 @@ function pick<T, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> {
 
 function isNear(before: bigint, after: bigint): boolean {
   const moved = before > after ? before - after : after - before;
-  return moved <= newsworthyBytes || moved * newsworthyShare <= before;
+  return moved <= materialBytes || moved * materialShare <= before;
 }

@@ -29,8 +29,8 @@ import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import type { RenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { peerDefinition } from "./agent-definitions.ts";
 import { NotAsked } from "../not-asked.ts";
-import { type QuickTasks, tooManyWait } from "../task/quick-tasks.ts";
-import type { Rights, Silence } from "./rights.ts";
+import { type QuickTasks, tooManyRequests } from "../task/quick-tasks.ts";
+import type { PrimaryLeases, PeerReport } from "./rights.ts";
 import { type Session, unreachable } from "./session.ts";
 
 export interface PeerCallsDeps {
@@ -40,39 +40,40 @@ export interface PeerCallsDeps {
   readonly log: Log;
 }
 
-/** Calls to the other controllers, over their agent listeners. */
+/** Calls to other controllers, over their agent listeners. `address` is the host:port of such a listener. */
 export interface PeerCalls {
   /**
-   * Throws MACHINE_UNREACHABLE when the machine does not answer in time, and as NotAsked when that controller does not,
-   * or holds no stream; RATE_LIMITED when it has too many tasks for the machine.
+   * Runs a quick task over that controller's stream of the machine. Throws MACHINE_UNREACHABLE if the machine does not
+   * respond in time (as TaskNotSent if the controller does not respond or has no stream), and RATE_LIMITED if too many
+   * tasks wait there for the machine.
    */
   run(address: string, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
-  /** Whether the controller there has a lease; throws when it does not answer in time, or is of a release that cannot. */
+  /** True if that controller has a lease. Throws if it does not respond in time. */
   hasLease(address: string, timeoutMs: number): Promise<boolean>;
   /**
-   * Has the controller there grant the machine nothing under this term; resolves with the milliseconds for which it has not. Throws when
-   * it does not answer in time, or is of a release that cannot.
+   * Makes that controller refuse the machine primary leases under this term. Resolves with the milliseconds since its
+   * last grant. Throws if it does not respond in time.
    */
   revokeRight(address: string, machineId: string, term: bigint, timeoutMs: number): Promise<number>;
-  /** The primaries that the controller there has reason to take for silent; throws as `revokeRight` does. */
-  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, Silence>>;
+  /** Reports on primaries with streams there that are overdue or unresponsive, by machine id. Throws on a timeout. */
+  listSilent(address: string, timeoutMs: number): Promise<ReadonlyMap<string, PeerReport>>;
   close(): void;
 }
 
 export function createPeerCalls({ installationId, identity, trustBundle, log }: PeerCallsDeps): PeerCalls {
   const clients = new Map<string, { readonly client: Client; readonly calls: LastCall }>();
-  // A new certificate needs new connections; calls on the old ones end by themselves.
+  // A new certificate needs new connections. Calls on the old ones are finished first.
   const renewals = identity.subscribe(() => {
     for (const { calls } of clients.values()) calls.close();
     clients.clear();
   });
 
   function clientOf(address: string): { readonly client: Client; readonly calls: LastCall } {
-    const known = clients.get(address);
-    if (known !== undefined) return known;
+    const cached = clients.get(address);
+    if (cached !== undefined) return cached;
     const { privateKey, certificate } = identity.current;
     const tls = credentials.createSsl(Buffer.from(trustBundle()), Buffer.from(privateKey), Buffer.from(certificate), {
-      // Controllers move between hosts: what counts is who it is, not where.
+      // Controllers move between hosts, so the identity in the certificate is checked instead of the host name.
       checkServerIdentity: (_host, peer) =>
         parseIdentity(peer.subjectaltname, installationId)?.kind === "controller"
           ? undefined
@@ -80,16 +81,16 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
     });
     const client = new Client(address, tls, {
       "grpc.enable_channelz": 0,
-      // A result as large as an agent can send fits, so that RESOURCE_EXHAUSTED is always the peer's word.
+      // Larger than any result of an agent, so that RESOURCE_EXHAUSTED always comes from the peer.
       "grpc.max_receive_message_length": (4 << 20) + (64 << 10),
-      // Only so that no IP address is sent as a server name; who it is, is checked above.
+      // TLS forbids an IP address as server name (RFC 6066, section 3). The identity is checked above.
       "grpc.ssl_target_name_override": "controller",
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
     });
-    const made = { client, calls: createLastCall(() => client.close()) };
-    clients.set(address, made);
-    return made;
+    const opened = { client, calls: createLastCall(() => client.close()) };
+    clients.set(address, opened);
+    return opened;
   }
 
   return {
@@ -102,12 +103,12 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
         if (result !== undefined) return result;
       } catch (error) {
         log.debug("task not run by peer", { machine: machineId, peer: address, error: String(error) });
-        if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyWait();
-        throw new NotAsked("The controller that holds the machine's stream did not answer.");
+        if ((error as { code?: unknown }).code === Code.RESOURCE_EXHAUSTED) throw tooManyRequests();
+        throw new NotAsked("The controller with the machine's stream did not respond.");
       } finally {
         end();
       }
-      throw unreachable("The machine did not answer in time.");
+      throw unreachable("The machine did not respond in time.");
     },
     async hasLease(address, timeoutMs) {
       const { client, calls } = clientOf(address);
@@ -159,14 +160,14 @@ export interface PeerRpcsDeps {
   readonly installationId: string;
   readonly log: Log;
   readonly quickTasks: QuickTasks;
-  /** The stream of a machine, if it is here and may be used. */
+  /** The machine's stream, if this controller has it and may act on it. */
   readonly sessionOf: (machineId: string) => Session | undefined;
   readonly hasLease: () => boolean;
-  readonly rights: Pick<Rights, "revoke" | "silent">;
+  readonly primaryLeases: Pick<PrimaryLeases, "revoke" | "suspects">;
 }
 
-/** PeerService: runs quick tasks for the other controllers on the streams that are here, and says whether it may. */
-export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, hasLease, rights }: PeerRpcsDeps) {
+/** PeerService: other controllers run quick tasks on the streams here, query the lease, and revoke primary leases. */
+export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, hasLease, primaryLeases }: PeerRpcsDeps) {
   return {
     getStanding: unary<GetStandingRequest, GetStandingResponse>("GetStanding", log, async (_request, call) => {
       requirePeer(call, installationId, "controller");
@@ -174,13 +175,13 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
     }),
     revokeRight: unary<RevokeRightRequest, RevokeRightResponse>("RevokeRight", log, async (request, call) => {
       requirePeer(call, installationId, "controller");
-      const ungrantedForMs = BigInt(Math.floor(rights.revoke(request.machineId, request.term)));
+      const ungrantedForMs = BigInt(Math.floor(primaryLeases.revoke(request.machineId, request.term)));
       return create(RevokeRightResponseSchema, { ungrantedForMs });
     }),
     listSilent: unary<ListSilentRequest, ListSilentResponse>("ListSilent", log, async (_request, call) => {
       requirePeer(call, installationId, "controller");
-      // Of a machine whose stream is elsewhere by now, that controller hears more.
-      const here = [...rights.silent()].filter(([machineId]) => sessionOf(machineId) !== undefined);
+      // If a machine's stream moved, the controller that has it now reports on the machine.
+      const here = [...primaryLeases.suspects()].filter(([machineId]) => sessionOf(machineId) !== undefined);
       const machines = here.map(([machineId, { askedAgoMs, isEngineSilent }]) => ({
         machineId,
         askedAgoMs: BigInt(Math.floor(askedAgoMs)),
@@ -192,12 +193,12 @@ export function createPeerRpcs({ installationId, log, quickTasks, sessionOf, has
       requirePeer(call, installationId, "controller");
       const { machineId, task, timeoutMs } = request;
       if (task === undefined) throw new RpcFailure(Code.INVALID_ARGUMENT, "there is no task");
-      const gone = new AbortController();
-      call.on("cancelled", () => gone.abort());
-      const running = quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), gone.signal);
+      const cancellation = new AbortController();
+      call.on("cancelled", () => cancellation.abort());
+      const running = quickTasks.run(machineId, task, Math.min(timeoutMs, longestMs), cancellation.signal);
       const result = await running.catch((error: unknown) => {
         log.debug("task not run for peer", { machine: machineId, error: String(error) });
-        // The machine was asked: the caller must not ask again as if it had not been.
+        // The machine got the task, so the caller must not treat this as a task that was not sent.
         if (error instanceof NotAsked || !(error instanceof HoldfastError) || error.key !== "MACHINE_UNREACHABLE")
           throw error;
         return undefined;

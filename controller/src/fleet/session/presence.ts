@@ -1,4 +1,5 @@
 import type { Log } from "@holdfast/common/log.ts";
+import { storedFormat } from "@holdfast/common/stored-names.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import { root } from "#kernel/store/resource.ts";
 import type { Lease, Store } from "#kernel/store/store.ts";
@@ -7,27 +8,37 @@ import type { Session } from "./session.ts";
 
 const prefix = `${root}/session/`;
 
-/** Value of a presence key: the holder of the machine's stream. */
+/** A presence key: the controller that has the machine's stream. */
 interface Entry {
   readonly facts: SessionFacts;
-  /** Start of the holder's process: a restarted controller of the same name holds none of its former streams. */
+  /**
+   * Start time of the controller's process, because a restarted controller with the same id has none of the streams.
+   */
   readonly holderStartedAt: number;
   readonly modRevision: bigint;
 }
 
 type EntryJson = SessionFacts & { readonly holderStartedAt: number };
 
-/** Holders of machines' streams, known to every controller. The keys live under the holders' leases. */
+/** Stored JSON of presence keys, which controllers of the previous release read as well. */
+const entryFormat = storedFormat<EntryJson>({ rights: "rights" });
+
+/**
+ * The controller that has each machine's stream, shared by all controllers through presence keys. A key is written
+ * under its controller's lease, and the key written last wins.
+ */
 export interface Presence {
   get(machineId: string): SessionFacts | undefined;
   entries(): IterableIterator<[machineId: string, facts: SessionFacts]>;
-  /** Writes the session's key; resolves false when a newer stream of the machine is elsewhere already. */
+  /** Writes the session's key. Resolves to false if another controller wrote the machine's key afterwards. */
   enter(session: Session, lease: Lease): Promise<boolean>;
-  /** Writes the key of a stream that outlived its lease; resolves false when the machine has a stream elsewhere by now. */
+  /**
+   * Writes the key of a stream that outlived its lease. Resolves to false if the machine has a stream elsewhere by now.
+   */
   renew(session: Session, lease: Lease): Promise<boolean>;
-  /** Takes the key back unless a newer stream has written it. */
+  /** Deletes the session's key, unless a newer stream has written it. */
   leave(session: Session): void;
-  /** Takes back own keys that had no stream at this call and the one before. */
+  /** Deletes own keys that had no stream at this call and the previous one. */
   sweep(hasStream: (machineId: string) => boolean): void;
   close(): void;
 }
@@ -36,18 +47,18 @@ export interface PresenceDeps {
   readonly store: Store;
   readonly membership: Pick<Membership, "id" | "startedAt" | "members" | "subscribe">;
   readonly log: Log;
-  /** A key changed; `taken` says at which revision another controller's stream took the machine. */
+  /** A key changed. `taken`: revision at which another controller's stream became the machine's. */
   readonly onChange: (machineId: string, taken: bigint | undefined) => void;
 }
 
 export function createPresence({ store, membership, log, onChange }: PresenceDeps): Presence {
   const { id: controllerId, startedAt } = membership;
   const entries = new Map<string, Entry>();
-  /** When each controller that is there was started. */
+  /** Start time of each registered controller, by its id. */
   let holders = startsOf(membership);
 
-  /** Entries and members come by ways of their own: an entry counts when its holder is there as well. */
-  function isHeld({ facts, holderStartedAt }: Entry): boolean {
+  /** Presence keys and controllers are watched separately: an entry counts only while its controller is registered. */
+  function isHolderAlive({ facts, holderStartedAt }: Entry): boolean {
     return holderStartedAt === (facts.controllerId === controllerId ? startedAt : holders.get(facts.controllerId));
   }
 
@@ -58,7 +69,7 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       if (before.get(facts.controllerId) !== holders.get(facts.controllerId)) onChange(machineId, undefined);
     }
   });
-  // After a reset the listing tells what is there; what it does not tell is gone.
+  // After a watch reset the store lists all keys; keys missing from the list were deleted.
   let unseen: Set<string> | undefined;
 
   const watch = store.watch(prefix, {
@@ -68,36 +79,34 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
     put({ key, value, modRevision }) {
       const machineId = key.slice(prefix.length);
       unseen?.delete(machineId);
-      const { holderStartedAt, ...told } = JSON.parse(value) as EntryJson;
-      // A controller of an earlier version tells less.
-      const facts = { ...told, agentDigest: told.agentDigest ?? "", keeperProtocol: told.keeperProtocol ?? 0 };
+      const { holderStartedAt, ...facts } = entryFormat.parse(value);
       entries.set(machineId, { facts, holderStartedAt, modRevision });
       onChange(machineId, facts.controllerId === controllerId ? undefined : modRevision);
     },
     delete(key, revision) {
       const machineId = key.slice(prefix.length);
-      // What was written here a moment ago is newer than the end of what stood there before.
-      if ((entries.get(machineId)?.modRevision ?? 0n) < revision) forget(machineId);
+      // The deletion of an earlier key must not remove a newer one that was just written here.
+      if ((entries.get(machineId)?.modRevision ?? 0n) < revision) removeEntry(machineId);
     },
     synced() {
-      const gone = unseen;
+      const deleted = unseen;
       unseen = undefined;
-      for (const machineId of gone ?? []) forget(machineId);
+      for (const machineId of deleted ?? []) removeEntry(machineId);
     },
   });
 
   let orphans = new Map<string, bigint>();
 
-  function forget(machineId: string): void {
+  function removeEntry(machineId: string): void {
     if (entries.delete(machineId)) onChange(machineId, undefined);
   }
 
-  /** One try: a key that stays is found by the sweep, or ends with the lease. */
-  function takeBack(machineId: string, modRevision: bigint): void {
+  /** Tried once: if it fails, the sweep finds the key, or the key ends with the lease. */
+  function deleteKey(machineId: string, modRevision: bigint): void {
     const key = `${prefix}${machineId}`;
     store
       .commit({ conditions: [{ key, modRevision }], puts: [], deletes: [key] })
-      .catch((error: unknown) => log.warn("presence not taken back", { machine: machineId, error: String(error) }));
+      .catch((error: unknown) => log.warn("presence key not deleted", { machine: machineId, error: String(error) }));
   }
 
   function putOf({ machineId, hello, connectedAt }: Session, lease: Lease) {
@@ -111,14 +120,14 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
       bootId: hello?.bootId ?? "",
     };
     const value: EntryJson = { ...facts, holderStartedAt: startedAt };
-    return { facts, put: { key: `${prefix}${machineId}`, value: JSON.stringify(value), lease } };
+    return { facts, put: { key: `${prefix}${machineId}`, value: entryFormat.format(value), lease } };
   }
 
-  /** Notes what was written; false when another controller's stream was written after it, of which the watch may have told already. */
-  function note(session: Session, facts: SessionFacts, modRevision: bigint): boolean {
+  /** Records a write. Returns false if the watch has already reported a later key of another controller. */
+  function recordWrite(session: Session, facts: SessionFacts, modRevision: bigint): boolean {
     session.presence = modRevision;
-    const known = entries.get(session.machineId);
-    if (known !== undefined && known.modRevision > modRevision) return known.facts.controllerId === controllerId;
+    const current = entries.get(session.machineId);
+    if (current !== undefined && current.modRevision > modRevision) return current.facts.controllerId === controllerId;
     entries.set(session.machineId, { facts, holderStartedAt: startedAt, modRevision });
     onChange(session.machineId, undefined);
     return true;
@@ -127,36 +136,37 @@ export function createPresence({ store, membership, log, onChange }: PresenceDep
   return {
     get(machineId) {
       const entry = entries.get(machineId);
-      return entry !== undefined && isHeld(entry) ? entry.facts : undefined;
+      return entry !== undefined && isHolderAlive(entry) ? entry.facts : undefined;
     },
     *entries() {
-      for (const [machineId, entry] of entries) if (isHeld(entry)) yield [machineId, entry.facts];
+      for (const [machineId, entry] of entries) if (isHolderAlive(entry)) yield [machineId, entry.facts];
     },
     async enter(session, lease) {
       const { facts, put } = putOf(session, lease);
       const done = await store.commit({ conditions: [], puts: [put], deletes: [] });
       if (!done.committed) throw new Error("a put without conditions was not committed");
-      return note(session, facts, done.revision);
+      return recordWrite(session, facts, done.revision);
     },
     async renew(session, lease) {
       const { facts, put } = putOf(session, lease);
-      // With its lease the key goes, maybe just now; until then it is as this stream wrote it. Anything else is another stream's.
+      // The key is deleted with its lease, perhaps during this loop; until then it is as this stream wrote it. Any
+      // other revision belongs to another stream.
       for (const modRevision of [0n, session.presence, 0n]) {
         const done = await store.commit({ conditions: [{ key: put.key, modRevision }], puts: [put], deletes: [] });
-        if (done.committed) return note(session, facts, done.revision);
+        if (done.committed) return recordWrite(session, facts, done.revision);
       }
       return false;
     },
     leave({ machineId, presence }) {
       if (presence === 0n) return;
-      if (entries.get(machineId)?.modRevision === presence) forget(machineId);
-      takeBack(machineId, presence);
+      if (entries.get(machineId)?.modRevision === presence) removeEntry(machineId);
+      deleteKey(machineId, presence);
     },
     sweep(hasStream) {
       const now = new Map<string, bigint>();
       for (const [machineId, { facts, modRevision }] of entries) {
         if (facts.controllerId !== controllerId || hasStream(machineId)) continue;
-        if (orphans.get(machineId) === modRevision) takeBack(machineId, modRevision);
+        if (orphans.get(machineId) === modRevision) deleteKey(machineId, modRevision);
         else now.set(machineId, modRevision);
       }
       orphans = now;

@@ -29,12 +29,12 @@ test.each([
   [   10,    12, 2, "before",    0],
   [    6,    11, 2, "begun",     0],
   [9_000, 9_000, 3, "before", 6_000],
-])("of %i held here, of %i in all at %i controllers, %s: %i are too many", (held, all, controllers, when, surplus) => {
-  expect(excessStreams(held, all, controllers, when === "begun")).toBe(surplus);
+])("of %i streams here, of %i in all at %i controllers, %s: %i are redirected", (streams, all, controllers, when, surplus) => {
+  expect(excessStreams(streams, all, controllers, when === "begun")).toBe(surplus);
 });
 
-test("agents are sent on to a controller that comes, until each has its share and all streams count once", async () => {
-  // These agents say nothing, however long it takes until all of them are there.
+test("agents are redirected to a new controller, until each has its share", async () => {
+  // These agents send no heartbeats, however long it takes until all are connected.
   const limits = { silenceMs: 600_000, rebalance: { everyMs: 100, atOnce: 4 } };
   const first = await startController(installation, "c-1", { limits });
   const identities = new Map<string, AgentIdentity>();
@@ -44,7 +44,7 @@ test("agents are sent on to a controller that comes, until each has its share an
     const session = openSession(dial({ address, trustBundle: identity.trustBundle, identity }), helloOf(machineId));
     await session.expect("welcome");
     const goOn = ({ controller }: Redirect) => open(machineId, controller);
-    // As the test ends, so do streams that were on their way.
+    // Streams that are being opened end with the test.
     session
       .expect("redirect")
       .then(goOn)
@@ -52,13 +52,13 @@ test("agents are sent on to a controller that comes, until each has its share an
   };
   for (let n = 0; n < 40; n += 1) await open(`m-${n}`, first.address);
   const second = await startController(installation, "c-2", { limits });
-  await waitUntil("each has its share", () => second.fleet.held >= 20, {
-    describe: () => `${first.fleet.held} and ${second.fleet.held}`,
+  await waitUntil("each has its share", () => second.fleet.streamCount >= 20, {
+    describe: () => `${first.fleet.streamCount} and ${second.fleet.streamCount}`,
   });
-  await waitUntil("the streams of before have ended", () => first.fleet.held + second.fleet.held === 40);
+  await waitUntil("the streams of before have ended", () => first.fleet.streamCount + second.fleet.streamCount === 40);
   const ofFirst = () => [...first.fleet.sessions()].filter(([, { controllerId }]) => controllerId === "c-1").length;
-  await waitUntil("all know who holds which", () => ofFirst() === first.fleet.held, {
-    describe: () => `${ofFirst()} are known of ${first.fleet.held}`,
+  await waitUntil("every controller sees all streams", () => ofFirst() === first.fleet.streamCount, {
+    describe: () => `${ofFirst()} are known of ${first.fleet.streamCount}`,
   });
   await second.close();
   await first.close();

@@ -2,62 +2,65 @@ import type { Membership } from "#kernel/runtime/membership.ts";
 import type { SessionFacts } from "./session-facts.ts";
 import type { Session } from "./session.ts";
 
-/** So much more than its share a controller may hold: agents that just came are not sent on for a few. */
+/** Excess over its share that a controller tolerates, so that agents are not redirected for a small difference. */
 const toleratedShare = 1.25;
 const toleratedStreams = 8;
 
-/** Pure: how many streams a controller gives away. It begins when it holds much more than its share, and ends with its share. */
-export function excessStreams(held: number, all: number, controllers: number, hasBegun: boolean): number {
+/**
+ * Pure: number of streams that a controller should redirect. Rebalancing begins when it has much more than its share,
+ * and continues down to its share (`hasBegun`).
+ */
+export function excessStreams(streams: number, all: number, controllers: number, hasBegun: boolean): number {
   const share = Math.ceil(all / Math.max(controllers, 1));
   const tolerated = hasBegun ? share : share * toleratedShare + toleratedStreams;
-  return held > tolerated ? held - share : 0;
+  return streams > tolerated ? streams - share : 0;
 }
 
 export interface RebalancerDeps {
   readonly membership: Pick<Membership, "id" | "members">;
-  /** Every stream of the fleet, with who holds it. */
+  /** Every stream of the fleet, with the controller that has it. */
   readonly entries: () => Iterable<readonly [machineId: string, facts: SessionFacts]>;
-  /** The streams that are here. */
+  /** The streams of this controller. */
   readonly sessions: () => Iterable<Session>;
   readonly everyMs: number;
-  /** At most so many each time: each is a handshake for whoever gets it. */
+  /** Largest number of redirects each time, because each costs the other controller a TLS handshake. */
   readonly atOnce: number;
 }
 
 /**
- * Sends agents on to controllers that hold fewer, a few at a time: a controller that was added or started again would else
- * get only those that happen to dial anew. Each keeps its stream until the other controller welcomed it, and one with a task
- * under way is left where it is.
+ * Redirects agents to controllers with fewer streams, in batches, so that an added or restarted controller gets its
+ * share. An agent keeps its stream until the other controller has welcomed it. Agents with a task in progress are not
+ * redirected.
  */
 export function createRebalancer(deps: RebalancerDeps): { close(): void } {
   const { membership, entries, sessions, everyMs, atOnce } = deps;
   let hasBegun = false;
 
-  function look(): void {
+  function rebalance(): void {
     const taking = membership.members().filter(({ address, draining }) => address !== "" && !draining);
-    const held = new Map(taking.map(({ id }) => [id, 0]));
+    const streams = new Map(taking.map(({ id }) => [id, 0]));
     const own = membership.id;
-    if (held.size < 2 || !held.has(own)) return;
+    if (streams.size < 2 || !streams.has(own)) return;
     let all = 0;
     for (const [, { controllerId }] of entries()) {
-      if (!held.has(controllerId)) continue;
-      held.set(controllerId, (held.get(controllerId) ?? 0) + 1);
+      if (!streams.has(controllerId)) continue;
+      streams.set(controllerId, (streams.get(controllerId) ?? 0) + 1);
       all += 1;
     }
-    const surplus = excessStreams(held.get(own) ?? 0, all, held.size, hasBegun);
+    const surplus = excessStreams(streams.get(own) ?? 0, all, streams.size, hasBegun);
     hasBegun = surplus > 0;
-    let left = Math.min(atOnce, surplus);
+    let budget = Math.min(atOnce, surplus);
     for (const session of sessions()) {
-      if (left === 0) return;
+      if (budget === 0) return;
       if (session.waiting.size > 0 || session.delivered.size > 0) continue;
-      const [fewest, count] = [...held].reduce((best, each) => (each[1] < best[1] ? each : best));
+      const [fewest, count] = [...streams].reduce((best, each) => (each[1] < best[1] ? each : best));
       const address = taking.find(({ id }) => id === fewest)?.address ?? "";
-      held.set(fewest, count + 1);
-      left -= 1;
+      streams.set(fewest, count + 1);
+      budget -= 1;
       session.send({ case: "redirect", value: { controller: address } });
     }
   }
 
-  const timer = setInterval(look, everyMs).unref();
+  const timer = setInterval(rebalance, everyMs).unref();
   return { close: () => clearInterval(timer) };
 }

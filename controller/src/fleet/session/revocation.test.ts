@@ -4,10 +4,10 @@ import { createRevocation } from "./revocation.ts";
 
 const signal = new AbortController().signal;
 
-/** This controller, "a", among others, and what each says when it is asked. */
-function world(others: readonly string[], answers: Readonly<Record<string, number>> = {}) {
+/** Controller "a" with others, and the response of each. */
+function scenario(others: readonly string[], answers: Readonly<Record<string, number>> = {}) {
   const state = { nowMs: 0, ids: ["a", ...others], ownMs: 60_000, startedAt: 1 };
-  let tell = () => {};
+  let answer = () => {};
   const member = (id: string): Member => ({ id, address: id, startedAt: state.startedAt, draining: false });
   const revocation = createRevocation({
     membership: {
@@ -16,7 +16,7 @@ function world(others: readonly string[], answers: Readonly<Record<string, numbe
       member: (id) => (state.ids.includes(id) ? member(id) : undefined),
       listed: async () => state.ids,
       subscribe(onChange) {
-        tell = onChange;
+        answer = onChange;
         return { close() {} };
       },
     },
@@ -27,42 +27,42 @@ function world(others: readonly string[], answers: Readonly<Record<string, numbe
         return answer;
       },
     },
-    rights: { revoke: () => state.ownMs },
+    primaryLeases: { revoke: () => state.ownMs },
     bootMs: () => state.nowMs,
   });
   const revoke = () => revocation.revoke("m", 1n, signal);
-  return { state, revoke, tell: () => tell() };
+  return { state, revoke, answer: () => answer() };
 }
 
-test("the last grant of all controllers counts", async () => {
-  const { state, revoke } = world(["b", "c"], { b: 9_000, c: 4_000 });
+test("the most recent grant of all controllers counts", async () => {
+  const { state, revoke } = scenario(["b", "c"], { b: 9_000, c: 4_000 });
   state.nowMs = 60_000;
   expect(await revoke()).toBe(4_000);
   state.ownMs = 3_000;
   expect(await revoke()).toBe(3_000);
 });
 
-test("nothing is known while one of them does not answer", async () => {
-  const { state, revoke } = world(["b", "c"], { b: 9_000 });
+test("the result is undefined while a controller does not respond", async () => {
+  const { state, revoke } = scenario(["b", "c"], { b: 9_000 });
   state.nowMs = 60_000;
   expect(await revoke()).toBeUndefined();
 });
 
-test("a controller that is new does not know who was there before", async () => {
-  const { state, revoke } = world([]);
+test("a new controller proves at most its own uptime", async () => {
+  const { state, revoke } = scenario([]);
   state.nowMs = 2_000;
   expect(await revoke()).toBe(2_000);
 });
 
-test("one that left, or was started anew, may have granted until then", async () => {
-  const { state, revoke, tell } = world(["b"], { b: 60_000 });
+test("a controller that left or restarted may have granted leases until then", async () => {
+  const { state, revoke, answer } = scenario(["b"], { b: 60_000 });
   state.nowMs = 100_000;
   state.startedAt = 2;
-  tell();
+  answer();
   state.nowMs += 5_000;
   expect(await revoke()).toBe(5_000);
   state.ids = ["a"];
-  tell();
+  answer();
   state.nowMs += 1_000;
   expect(await revoke()).toBe(1_000);
 });

@@ -1,13 +1,13 @@
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { PeerCalls } from "./peer-calls.ts";
-import type { Rights } from "./rights.ts";
+import type { PrimaryLeases } from "./rights.ts";
 
-/** Ends the rights of machines at all controllers that may grant them. */
+/** Revokes primary leases at all controllers that may have granted them. */
 export interface Revocation {
   /**
-   * Has every controller refuse rights to the machine under this term. Resolves to the milliseconds since the last
-   * grant of one; undefined while a controller has not confirmed. Call it only once the store no longer has the machine
-   * as the primary, which controllers that start later read.
+   * Makes every controller refuse the machine primary leases under this term. Resolves with the milliseconds since the
+   * last grant, or undefined while a controller has not confirmed. The machine must no longer be the primary in the
+   * store, from which controllers that start later decide.
    */
   revoke(machineId: string, term: bigint, signal: AbortSignal): Promise<number | undefined>;
   close(): void;
@@ -16,51 +16,51 @@ export interface Revocation {
 export interface RevocationDeps {
   readonly membership: Pick<Membership, "id" | "members" | "member" | "listed" | "subscribe">;
   readonly peers: Pick<PeerCalls, "revokeRight">;
-  readonly rights: Pick<Rights, "revoke">;
-  /** Counts suspend. */
+  readonly primaryLeases: Pick<PrimaryLeases, "revoke">;
+  /** Milliseconds since boot, time in suspend included. */
   readonly bootMs: () => number;
 }
 
 const answerWithinMs = 1_000;
-/** Rights that a controller granted may still count this long after it left. */
-const rememberedMs = 60_000;
+/** Time that a departed controller is remembered, because leases that it granted may still be valid. */
+const retentionMs = 60_000;
 
-export function createRevocation({ membership, peers, rights, bootMs }: RevocationDeps): Revocation {
+export function createRevocation({ membership, peers, primaryLeases, bootMs }: RevocationDeps): Revocation {
   const { id } = membership;
   const begunMs = bootMs();
-  /** Controllers that are gone, or were restarted, and since when by what is known here. */
-  const gone = new Map<string, number>();
-  let known = new Map<string, number>();
+  /** Controllers that left or were restarted, with the time at which this was noticed. */
+  const departed = new Map<string, number>();
+  let seen = new Map<string, number>();
 
-  function look(): void {
+  function refresh(): void {
     const now = bootMs();
     const there = new Map(membership.members().map((each) => [each.id, each.startedAt]));
-    for (const [each, startedAt] of known) if (each !== id && there.get(each) !== startedAt) gone.set(each, now);
-    for (const [each, at] of gone) if (now - at > rememberedMs) gone.delete(each);
-    known = there;
+    for (const [each, startedAt] of seen) if (each !== id && there.get(each) !== startedAt) departed.set(each, now);
+    for (const [each, at] of departed) if (now - at > retentionMs) departed.delete(each);
+    seen = there;
   }
-  const watch = membership.subscribe(look);
-  look();
+  const watch = membership.subscribe(refresh);
+  refresh();
 
   return {
     async revoke(machineId, term, signal) {
       const listed = await membership.listed(signal);
-      look();
-      // A controller that was known a moment ago and is no longer listed has only just left.
-      const unlisted = [...known.keys()].some((each) => each !== id && !listed.includes(each));
-      const asked = listed
+      refresh();
+      // A controller that was registered a moment ago and is no longer listed has only just left.
+      const unlisted = [...seen.keys()].some((each) => each !== id && !listed.includes(each));
+      const answering = listed
         .filter((each) => each !== id)
         .map(async (each) => {
           const address = membership.member(each)?.address;
-          if (address === undefined || address === "") throw new Error(`nobody knows where ${each} listens`);
+          if (address === undefined || address === "") throw new Error(`controller ${each} has no address`);
           return peers.revokeRight(address, machineId, term, answerWithinMs);
         });
-      const answers = await Promise.all(asked).catch(() => undefined);
+      const answers = await Promise.all(answering).catch(() => undefined);
       if (answers === undefined || unlisted) return undefined;
       const now = bootMs();
-      // Who was there before this controller was, nobody remembers.
-      const since = [now - begunMs, ...[...gone.values()].map((at) => now - at)];
-      return Math.min(rights.revoke(machineId, term), ...answers, ...since);
+      // Controllers that left before this one started are unknown, so at most its own uptime is proven.
+      const since = [now - begunMs, ...[...departed.values()].map((at) => now - at)];
+      return Math.min(primaryLeases.revoke(machineId, term), ...answers, ...since);
     },
     close: () => watch.close(),
   };

@@ -3,191 +3,207 @@ import { rightMs } from "@holdfast/common/right.ts";
 import type { RightRequest } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Session } from "./session.ts";
 
-/** What clocks, pauses of a keeper and the end of an engine may take beyond it. */
+/** Reserve beyond a primary lease's duration, for clock drift, a suspended keeper and the shutdown of an engine. */
 export const rightMarginMs = 2_000;
-/** A right is granted by no older knowledge of who is the primary. */
+/** Largest age of the knowledge of who is the primary, by which a primary lease is granted. */
 export const knownWithinMs = 3_000;
 
-/** Who says whether a machine may be the primary now. */
+/** Decides whether a machine may be the primary of its service. */
 export interface RightRules {
-  /** Pure, by memory: why the machine may not be the service's primary under this term; undefined when it may. */
+  /**
+   * Pure, by the cache: the reason why the machine may not be the service's primary under this term; undefined if it
+   * may.
+   */
   refusal(machineId: string, serviceId: string, term: number): string | undefined;
-  /** Resolves when the memory has this revision. */
+  /** Resolves when the cache has this revision. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
 }
 
-/** What this controller heard of a machine's right, in milliseconds ago. */
+/** A machine's primary lease requests to this controller. */
 export interface HeardRight {
+  /** Milliseconds since the last request. */
   readonly askedAgoMs: number;
-  /** Undefined: none was granted here. */
+  /** Milliseconds since the last grant; undefined if this controller granted none. */
   readonly grantedAgoMs: number | undefined;
-  /** Its agent reports that the engine has answered no client for some seconds. */
+  /** True if the agent reports that its engine has been unresponsive for some seconds. */
   readonly isEngineSilent: boolean;
 }
 
-/** What of it another controller is told. */
-export type Silence = Pick<HeardRight, "askedAgoMs" | "isEngineSilent">;
+/** The part of a lease report that other controllers get. */
+export type PeerReport = Pick<HeardRight, "askedAgoMs" | "isEngineSilent">;
 
-/** What a grant hangs on, besides the rules. */
-export interface GrantWord {
+/** The facts that decide a grant. */
+export interface GrantContext {
   readonly hasLease: boolean;
-  /** How old the knowledge is that the rules are asked by. */
-  readonly knownAgoMs: number;
-  /** Why the machine may not be the primary, by that. */
+  /** Milliseconds since the cache had everything that the store had. */
+  readonly verifiedAgoMs: number;
+  /** Reason of the rules why the machine may not be the primary; undefined if it may. */
   readonly refusal: string | undefined;
 }
 
-/** Pure: why no right is granted now; undefined when it is. */
-export function refusalOf({ hasLease, knownAgoMs, refusal }: GrantWord): string | undefined {
+/** Pure: the reason why no lease is granted; undefined if one is granted. */
+export function refusalOf({ hasLease, verifiedAgoMs, refusal }: GrantContext): string | undefined {
   if (!hasLease) return "this controller has no lease";
-  return knownAgoMs < knownWithinMs ? refusal : "this controller does not know enough";
+  return verifiedAgoMs < knownWithinMs ? refusal : "this controller's cache is too old";
 }
 
-/** Grants rights on the streams that are here. Nothing of them is stored. */
-export interface Rights {
+/**
+ * Grants primary leases to agents connected here. The agent of a primary requests a lease every second; it stops its
+ * engine when its last lease ends. A lease is granted only by a controller that has an etcd lease itself and whose
+ * cache was up to date within the last three seconds. Nothing is stored, so a failover first revokes leases at every
+ * controller (`revocation.ts`) or waits until they have ended.
+ */
+export interface PrimaryLeases {
+  /** Decides a request and responds on its stream. */
   request(session: Session, request: RightRequest): Promise<void>;
-  /** A stream of the machine was opened here: what an earlier one was silent about says nothing of it. */
+  /** The machine opened a stream here, so its requests on an earlier stream are no longer overdue. */
   opened(machineId: string): void;
-  heard(machineId: string): HeardRight | undefined;
+  /** The machine's requests; undefined without one in the last minute. */
+  report(machineId: string): HeardRight | undefined;
   /**
-   * Refuses the machine every right under this term, or an earlier one, from now on. Answers for how many milliseconds
-   * none was granted here for certain, by an earlier process either.
+   * Refuses the machine leases under this term and earlier ones from now on. Returns the milliseconds in which
+   * certainly none was granted here, by an earlier process either.
    */
   revoke(machineId: string, term: bigint): number;
-  /** Of machines that asked within the last minute, those whose next request is late, or whose engines are silent. */
-  silent(): ReadonlyMap<string, HeardRight>;
-  /** How many requests were answered how since the start. */
-  answered(): Iterable<readonly [answer: RightAnswered, count: number]>;
+  /** Machines with a request in the last minute whose next request is overdue, or whose engine is unresponsive. */
+  suspects(): ReadonlyMap<string, HeardRight>;
+  /** Number of requests since the start, by outcome. */
+  outcomes(): Iterable<readonly [outcome: LeaseOutcome, count: number]>;
 }
 
-/** `late`: granted to a machine whose last right was at its half already, or over. */
-export type RightAnswered = "granted" | "late" | "refused";
+/** Outcome of a request. Late: granted after half of the previous lease was over. */
+export type LeaseOutcome = "granted" | "late" | "refused";
 
-export interface RightsDeps {
+export interface PrimaryLeasesDeps {
   readonly rules: RightRules | undefined;
+  /** The store's current revision. */
   readonly revision: () => Promise<bigint>;
   readonly hasLease: () => boolean;
-  /** Counts suspend. */
+  /** Milliseconds since boot, time in suspend included. */
   readonly bootMs: () => number;
-  /** The machine's engine fell silent, or answers again. */
+  /** The machine's engine became unresponsive, or responsive again. */
   readonly onChange: (machineId: string) => void;
   readonly log: Log;
 }
 
-interface Heard {
-  readonly askedMs: number;
+interface LeaseRecord {
+  readonly requestedMs: number;
   readonly grantedMs: number | undefined;
-  /** Under which it was granted. */
+  /** Term of the last grant. */
   readonly term: bigint;
   readonly isEngineSilent: boolean;
 }
 
-const forgottenMs = 60_000;
-/** Requests come each second: one that is older is late. */
+const retentionMs = 60_000;
+/** Requests arrive every second: after this time the next one is overdue. */
 export const punctualMs = 1_500;
 const mostRevoked = 10_000;
 
-export function createRights({ rules, revision, hasLease, bootMs, onChange, log }: RightsDeps): Rights {
-  const heard = new Map<string, Heard>();
-  const revoked = new Map<string, bigint>();
+export function createPrimaryLeases(deps: PrimaryLeasesDeps): PrimaryLeases {
+  const { rules, revision, hasLease, bootMs, onChange, log } = deps;
+  const records = new Map<string, LeaseRecord>();
+  const revokedTerms = new Map<string, bigint>();
   const begunMs = bootMs();
-  const answered = new Map<RightAnswered, number>([
+  const counts = new Map<LeaseOutcome, number>([
     ["granted", 0],
     ["late", 0],
     ["refused", 0],
   ]);
-  /** The memory had all that was in the store then. */
-  let knownMs = Number.NEGATIVE_INFINITY;
-  let looking: Promise<void> | undefined;
+  /** Time at which the cache had everything that the store had. */
+  let verifiedMs = Number.NEGATIVE_INFINITY;
+  let refreshing: Promise<void> | undefined;
 
-  async function look(to: RightRules): Promise<void> {
-    const askedMs = bootMs();
+  async function refresh(to: RightRules): Promise<void> {
+    const requestedMs = bootMs();
     await to.reached(await revision(), knownWithinMs);
-    knownMs = askedMs;
+    verifiedMs = requestedMs;
   }
 
-  /** However many ask, the store is asked once a second. */
-  async function know(to: RightRules): Promise<void> {
-    if (bootMs() - knownMs < knownWithinMs / 3) return;
-    looking ??= look(to).finally(() => {
-      looking = undefined;
+  /** Verifies the cache at most once a second, for any number of requests. */
+  async function ensureCurrent(to: RightRules): Promise<void> {
+    if (bootMs() - verifiedMs < knownWithinMs / 3) return;
+    refreshing ??= refresh(to).finally(() => {
+      refreshing = undefined;
     });
-    await looking;
+    await refreshing;
   }
 
-  function note(machineId: string, change: Partial<Heard>): void {
+  function record(machineId: string, change: Partial<LeaseRecord>): void {
     const now = bootMs();
-    const before = heard.get(machineId);
-    const after = { askedMs: now, grantedMs: undefined, term: 0n, isEngineSilent: false, ...before, ...change };
-    // Kept in the order in which machines were heard: the loop below stops at the first recent one.
-    heard.delete(machineId);
-    heard.set(machineId, after);
+    const before = records.get(machineId);
+    const after = { requestedMs: now, grantedMs: undefined, term: 0n, isEngineSilent: false, ...before, ...change };
+    // Records are in the order of their changes, so the loop below stops at the first recent one.
+    records.delete(machineId);
+    records.set(machineId, after);
     if (after.isEngineSilent !== (before?.isEngineSilent ?? false)) onChange(machineId);
-    for (const [id, { askedMs }] of heard) {
-      if (now - askedMs <= forgottenMs) break;
-      heard.delete(id);
+    for (const [id, { requestedMs }] of records) {
+      if (now - requestedMs <= retentionMs) break;
+      records.delete(id);
     }
   }
 
-  function count(answer: RightAnswered): void {
-    answered.set(answer, (answered.get(answer) ?? 0) + 1);
+  function count(outcome: LeaseOutcome): void {
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   }
 
-  /** One of another term was not to be renewed. */
+  /** True if half of the previous lease is over. A lease of another term was not to be renewed. */
   function isLate(machineId: string, term: bigint): boolean {
-    const before = heard.get(machineId);
+    const before = records.get(machineId);
     if (before?.grantedMs === undefined || before.term !== term) return false;
     return bootMs() - before.grantedMs > rightMs / 2;
   }
 
-  function heardOf({ askedMs, grantedMs, isEngineSilent }: Heard): HeardRight {
+  function reportOf({ requestedMs, grantedMs, isEngineSilent }: LeaseRecord): HeardRight {
     const now = bootMs();
     const grantedAgoMs = grantedMs === undefined ? undefined : now - grantedMs;
-    return { askedAgoMs: now - askedMs, grantedAgoMs, isEngineSilent };
+    return { askedAgoMs: now - requestedMs, grantedAgoMs, isEngineSilent };
   }
 
   return {
     async request(session, request) {
       const { machineId } = session;
-      note(machineId, { askedMs: bootMs(), isEngineSilent: request.engineSilent });
+      record(machineId, { requestedMs: bootMs(), isEngineSilent: request.engineSilent });
       if (rules === undefined) return;
-      await know(rules).catch((error: unknown) => log.debug("rights not known", { error: String(error) }));
-      // From here to the answer nothing is waited for.
-      const isRevoked = request.term <= (revoked.get(machineId) ?? -1n);
+      await ensureCurrent(rules).catch((error: unknown) =>
+        log.debug("primary lease rules not current", { error: String(error) }),
+      );
+      // From here to the response there is no await, so a revocation cannot come in between.
+      const isRevoked = request.term <= (revokedTerms.get(machineId) ?? -1n);
       const refusal = isRevoked ? "it is revoked" : rules.refusal(machineId, request.serviceId, Number(request.term));
-      const reason = refusalOf({ hasLease: hasLease(), knownAgoMs: bootMs() - knownMs, refusal });
+      const reason = refusalOf({ hasLease: hasLease(), verifiedAgoMs: bootMs() - verifiedMs, refusal });
       count(reason !== undefined ? "refused" : isLate(machineId, request.term) ? "late" : "granted");
-      if (reason === undefined) note(machineId, { grantedMs: bootMs(), term: request.term });
+      if (reason === undefined) record(machineId, { grantedMs: bootMs(), term: request.term });
       const granted = reason === undefined;
       session.send({ case: "rightAnswer", value: { number: request.number, granted, reason: reason ?? "" } });
     },
     opened(machineId) {
-      if (heard.has(machineId)) note(machineId, { askedMs: bootMs(), isEngineSilent: false });
+      if (records.has(machineId)) record(machineId, { requestedMs: bootMs(), isEngineSilent: false });
     },
-    heard(machineId) {
-      const known = heard.get(machineId);
-      return known && heardOf(known);
+    report(machineId) {
+      const latest = records.get(machineId);
+      return latest && reportOf(latest);
     },
-    silent() {
-      const all = [...heard].map(([machineId, known]) => [machineId, heardOf(known)] as const);
+    suspects() {
+      const all = [...records].map(([machineId, latest]) => [machineId, reportOf(latest)] as const);
       return new Map(
         all.filter(
           ([, { askedAgoMs, isEngineSilent }]) =>
-            askedAgoMs < forgottenMs && (isEngineSilent || askedAgoMs > punctualMs),
+            askedAgoMs < retentionMs && (isEngineSilent || askedAgoMs > punctualMs),
         ),
       );
     },
     revoke(machineId, term) {
-      const before = revoked.get(machineId) ?? -1n;
-      revoked.delete(machineId);
-      revoked.set(machineId, term > before ? term : before);
-      // Of those that go, what is known of the store says the same by now.
-      if (revoked.size > mostRevoked) for (const [oldest] of [...revoked].slice(0, 100)) revoked.delete(oldest);
+      const before = revokedTerms.get(machineId) ?? -1n;
+      revokedTerms.delete(machineId);
+      revokedTerms.set(machineId, term > before ? term : before);
+      // The oldest revocations are in the cache by now, so the rules refuse the same leases.
+      if (revokedTerms.size > mostRevoked)
+        for (const [oldest] of [...revokedTerms].slice(0, 100)) revokedTerms.delete(oldest);
       const now = bootMs();
-      const { grantedMs } = heard.get(machineId) ?? {};
-      // Of what is forgotten the last was asked for long ago.
-      return now - (grantedMs ?? Math.max(begunMs, now - forgottenMs));
+      const { grantedMs } = records.get(machineId) ?? {};
+      // A machine without a record had no grant within the retention, or since this process began.
+      return now - (grantedMs ?? Math.max(begunMs, now - retentionMs));
     },
-    answered: () => answered,
+    outcomes: () => counts,
   };
 }

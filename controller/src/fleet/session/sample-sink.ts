@@ -1,16 +1,16 @@
 import type { Sample, Samples } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { Session } from "./session.ts";
 
-/** Where the samples of machines go. */
+/** Destination of the samples of machines. */
 export interface SampleSink {
-  /** Resolves with what became of them; never rejects. */
+  /** Stores a batch. Resolves with the outcome; never rejects. */
   take(machineId: string, samples: readonly Sample[]): Promise<SamplesTaken>;
 }
 
 export type SamplesTaken =
   | {
       readonly kept: true;
-      /** So many will never be taken. */
+      /** Number of samples that will never be stored. */
       readonly refused: number;
       readonly reason: string;
     }
@@ -20,10 +20,10 @@ export type SamplesTaken =
     };
 
 const answering = new WeakSet<Session>();
-/** To an agent that sends a batch before the last one was answered, which no honest one does. */
+/** Retry delay for an agent that sends a batch before the last one was acknowledged, which an honest agent does not. */
 const tooEarlyRetryMs = 5_000;
 
-/** Gives a batch to the sink, and the agent the answer: it sends no other one before. */
+/** Passes a batch to the sink and acknowledges it. An agent sends its next batch after the acknowledgment. */
 export async function acknowledgeSamples(
   sink: SampleSink,
   session: Session,

@@ -1,14 +1,15 @@
-/** What every controller knows of an agent's stream, whoever holds it. */
+/** Facts of an agent's stream that every controller has, whichever controller has the stream. */
 export interface SessionFacts {
   readonly controllerId: string;
   /** Milliseconds since 1970. */
   readonly connectedAt: number;
-  /** Release of the agent, and digest of its code; the digest is empty for one that runs from a checkout. */
+  /** Release of the agent. */
   readonly agentVersion: string;
+  /** Digest of the agent's code; empty if it runs from a checkout. */
   readonly agentDigest: string;
-  /** Version of the machine's keeper; 0 when the agent told none. */
+  /** Version of the machine's keeper protocol; 0 if the agent reported none. */
   readonly keeperProtocol: number;
-  /** 1: its engine ends with its right to be the primary. Absent: that is not sure. */
+  /** 1: the agent stops its engine when its primary lease ends. Absent or 0: that is not certain. */
   readonly rights?: number;
   /** Changes with each start of the machine. */
   readonly bootId: string;

@@ -1,38 +1,88 @@
-import type { Rate } from "@holdfast/common/token-bucket.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { createTokenBuckets, type Rate } from "@holdfast/common/token-bucket.ts";
 
-/** What one agent's stream may ask of a controller, and how long it may say nothing. */
+/** Limits and timeouts of one agent's stream. */
 export interface SessionLimits {
   readonly heartbeatIntervalMs: number;
-  /** How far apart agents take samples. */
+  /** Interval between samples of a machine. */
   readonly sampleIntervalMs: number;
   /**
-   * A stream that says nothing for so long is cut. An agent that hears nothing any more, but is heard, sends one more
-   * heartbeat before its kernel waits for an answer to that one: so a machine is known to be unreachable after this time and
-   * a heartbeat's, which together are below the 15 s that users are promised.
+   * A stream without frames for this time is cut. An agent that no longer receives anything may send one more
+   * heartbeat, so a machine is noticed as unreachable after this time and a heartbeat interval: below the 15 s promised
+   * to users.
    */
   readonly silenceMs: number;
   /**
-   * What it takes to welcome one agent of a fleet that comes back at once; docs/scale.md has the measurements. It is twice the
-   * most that was measured: agents that hang up because the line is slower than they were told make it slower for the others.
+   * Time to welcome one agent while the whole fleet reconnects, from which agents compute how long to wait. Twice the
+   * largest measurement (docs/scale.md), because agents that give up early and redial delay the others.
    */
-  readonly returnMs: number;
-  /** A stream must say who it is within this time. */
+  readonly reconnectMs: number;
+  /** Time within which a stream must send its hello. */
   readonly helloMs: number;
-  /** Streams that one machine opens, and that it has at a time. */
+  /** Rate of streams opened by one machine. */
   readonly openings: Rate;
+  /** Concurrent streams of one machine. */
   readonly streamsPerMachine: number;
-  /** Frames that one agent sends unasked; a stream that sends more is cut. */
+  /** Rate of unrequested frames of one agent; a stream over it is cut. */
   readonly frames: Rate;
+  /** Rate of bytes in unrequested frames of one agent; a stream over it is cut. */
   readonly frameBytes: Rate;
-  /**
-   * Bytes of results that one agent was asked for. They are bounded by what is asked, so that a stream over this rate is read
-   * more slowly and never cut.
-   */
-  readonly answerBytes: Rate;
-  /** Frames that wait for one agent to read them. */
+  /** Rate of bytes in requested results of one agent. A stream over it is read more slowly and not cut. */
+  readonly resultBytes: Rate;
+  /** Largest number of frames that wait for one agent to read them. */
   readonly queuedFrames: number;
-  /** How long a misbehaving agent is refused after it was cut. */
+  /** Time that a machine is refused after its stream was cut for misbehavior. */
   readonly penaltyMs: number;
-  /** How often all streams are looked at; one timer for all of them. */
+  /** Interval of the checks of all streams. */
   readonly tickMs: number;
+}
+
+/** Limits the concurrent streams of each machine, and the rate at which it opens them. */
+export interface StreamLimit {
+  /** Counts a new stream. False if the machine has too many, or opens them too often. */
+  take(machineId: string): boolean;
+  leave(machineId: string): void;
+}
+
+export function createStreamLimit(
+  { streamsPerMachine, openings }: Pick<SessionLimits, "streamsPerMachine" | "openings">,
+  clock: Clock,
+): StreamLimit {
+  const counts = new Map<string, number>();
+  const rates = createTokenBuckets(openings, clock.monotonicMs);
+  return {
+    take(machineId) {
+      const count = counts.get(machineId) ?? 0;
+      if (count >= streamsPerMachine || !rates.admits(machineId, 1)) return false;
+      counts.set(machineId, count + 1);
+      return true;
+    },
+    leave(machineId) {
+      const remaining = (counts.get(machineId) ?? 1) - 1;
+      if (remaining === 0) counts.delete(machineId);
+      else counts.set(machineId, remaining);
+    },
+  };
+}
+
+/** Machines that are refused for a moment, because their stream was cut for what it sent. */
+export interface Penalties {
+  add(machineId: string): void;
+  has(machineId: string): boolean;
+  /** Removes expired penalties. */
+  sweep(): void;
+}
+
+export function createPenalties(penaltyMs: number, clock: Clock): Penalties {
+  const untilMs = new Map<string, number>();
+  return {
+    add: (machineId) => {
+      untilMs.set(machineId, clock.monotonicMs() + penaltyMs);
+    },
+    has: (machineId) => (untilMs.get(machineId) ?? 0) > clock.monotonicMs(),
+    sweep() {
+      const nowMs = clock.monotonicMs();
+      for (const [machineId, until] of untilMs) if (nowMs >= until) untilMs.delete(machineId);
+    },
+  };
 }

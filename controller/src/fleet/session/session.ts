@@ -9,54 +9,55 @@ import {
 import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Peer } from "@holdfast/mtls/peer.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
+import type { SessionLimits } from "./session-limits.ts";
 
 export type SessionCall = ServerDuplexStream<ReceivedFrame, ControllerFrame>;
 
-/** One stream of one agent. */
+/** One stream of one agent. Times named `...Ms` are of the monotonic clock. */
 export interface Session {
   readonly machineId: string;
   readonly peer: Peer;
-  /** Counts up with each stream of this controller: the newest one of a machine wins. */
+  /** Sequence number of the stream at this controller. The newest stream of a machine wins. */
   readonly arrival: number;
   readonly startedMs: number;
   readonly connectedAt: number;
   /** Monotonic time of the last frame. */
   lastSeenMs: number;
   hello: Hello | undefined;
-  /** Revision of the machine's object by which the certificate was found good. */
+  /** Revision of the machine's object at which the certificate was valid. */
   checkedAt: bigint;
   /** Revision of its presence key; 0 until it is written. */
   presence: bigint;
-  /** Durable tasks that went down this stream and are open; whether a result of theirs came is beside each. */
-  readonly delivered: Map<string, { answered: boolean }>;
+  /** Open durable tasks delivered on this stream, by id; `hasResult`: a result has arrived. */
+  readonly delivered: Map<string, { hasResult: boolean }>;
   readonly closed: boolean;
-  /**
-   * The newer stream of the same agent, which replaced this one; frames that still arrive on this one are the heir's.
-   */
-  readonly heir: Session | undefined;
-  /** Waiters for results of quick tasks, by the task's id. */
+  /** The newer stream of the same agent that replaced this one. Results that still arrive here are processed there. */
+  readonly replacement: Session | undefined;
+  /** Waiters for results of quick tasks, by task id. */
   readonly waiting: Map<string, Waiter>;
-  /** Monotonic time at which it was ended here; its connection goes soon after, whatever the peer does. */
+  /** Monotonic time at which this controller ended it. Its connection is closed soon after, whatever the peer does. */
   readonly endedMs: number | undefined;
-  /** Queues a frame; false when the stream is closed or its peer reads too slowly. */
+  /** Queues a frame. Returns false if the stream is closed or its peer reads too slowly. */
   send(frame: MessageInitShape<typeof ControllerFrameSchema>["frame"]): boolean;
-  /** Sends a quick task and waits for its result. */
+  /** Sends a quick task and resolves with its result. Throws MACHINE_UNREACHABLE. */
   run(task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
-  /** Whether this is a result that the agent was asked for by this stream: the first one of a task that is open. */
-  takesAnswer(taskId: string): boolean;
-  /** Hands a result to its waiter; false without one. */
-  answer(result: TaskResult): boolean;
-  /** Gives way to a newer stream of the same agent: waiters move to it, and the agent's last frames are read. */
-  handOver(heir: Session, reason: string, goodbye: readonly string[]): void;
+  /** True for the first result of an open task that was sent on this stream; marks it as received. */
+  expectsResult(taskId: string): boolean;
+  /** Resolves the result's waiter. Returns false without one. */
+  deliverResult(result: TaskResult): boolean;
+  /**
+   * Replaces this stream by a newer one of the same agent: waiters move there, and the agent's last frames are read.
+   */
+  replaceWith(replacement: Session, reason: string, goodbye: readonly string[]): void;
   /** Ends the stream with this status, after a Goodbye when that is given. */
   end(code: Code, reason: string, goodbye?: readonly string[]): void;
-  /** The peer is gone: waiters for results get an error. */
-  gone(): void;
+  /** Marks the stream as closed. Its waiters are rejected. */
+  markClosed(): void;
 }
 
 export interface Waiter {
   readonly task: Task;
-  /** Where the task's agent is now. */
+  /** The agent's current stream. */
   session: Session;
   resolve(result: TaskResult): void;
   reject(error: Error): void;
@@ -70,14 +71,14 @@ export interface SessionOptions {
   readonly connectedAt: number;
   readonly queuedFrames: number;
   readonly monotonicMs: () => number;
-  /** Too many frames wait for the peer to read them. */
+  /** Called if too many frames wait for the peer to read them. */
   readonly overflowed: (session: Session) => void;
 }
 
 export function createSession(options: SessionOptions): Session {
   const { call, peer, arrival, nowMs, connectedAt, queuedFrames, monotonicMs, overflowed } = options;
   const waiting = new Map<string, Waiter>();
-  let heir: Session | undefined;
+  let replacement: Session | undefined;
   let closed = false;
   let endedMs: number | undefined;
 
@@ -95,8 +96,8 @@ export function createSession(options: SessionOptions): Session {
     get closed() {
       return closed;
     },
-    get heir() {
-      return heir;
+    get replacement() {
+      return replacement;
     },
     waiting,
     get endedMs() {
@@ -104,7 +105,7 @@ export function createSession(options: SessionOptions): Session {
     },
     send(frame) {
       if (closed) return false;
-      // It counts frames: the stream is in object mode.
+      // The stream is in object mode, so its length is the number of frames.
       if (call.writableLength >= queuedFrames) {
         overflowed(session);
         return false;
@@ -124,8 +125,8 @@ export function createSession(options: SessionOptions): Session {
           waiter.session.send({ case: "cancelTask", value: { taskId: task.id } });
           reject(unreachable(why));
         };
-        const onAbort = () => giveUp("The request was given up.");
-        const timer = setTimeout(() => giveUp("The machine did not answer in time."), timeoutMs);
+        const onAbort = () => giveUp("The request was canceled.");
+        const timer = setTimeout(() => giveUp("The machine did not respond in time."), timeoutMs);
         const waiter: Waiter = {
           task,
           session,
@@ -138,20 +139,20 @@ export function createSession(options: SessionOptions): Session {
         if (!session.send({ case: "task", value: task })) giveUp("The machine's stream is not open.");
       });
     },
-    takesAnswer(taskId) {
+    expectsResult(taskId) {
       if (waiting.has(taskId)) return true;
       const durable = session.delivered.get(taskId);
-      if (durable === undefined || durable.answered) return false;
-      durable.answered = true;
+      if (durable === undefined || durable.hasResult) return false;
+      durable.hasResult = true;
       return true;
     },
-    answer(result) {
+    deliverResult(result) {
       const waiter = waiting.get(result.taskId);
       waiter?.resolve(result);
       return waiter !== undefined;
     },
-    handOver(to, reason, goodbye) {
-      heir = to;
+    replaceWith(to, reason, goodbye) {
+      replacement = to;
       for (const [taskId, waiter] of waiting) {
         waiter.session = to;
         to.waiting.set(taskId, waiter);
@@ -167,11 +168,11 @@ export function createSession(options: SessionOptions): Session {
         session.send({ case: "goodbye", value: { reason, controllers: [...goodbye] } });
       }
       endedMs = monotonicMs();
-      session.gone();
+      session.markClosed();
       if (code === Code.OK) call.end();
       else call.emit("error", { code, details: reason });
     },
-    gone() {
+    markClosed() {
       closed = true;
       for (const waiter of waiting.values()) waiter.reject(unreachable("The machine's stream broke."));
     },
@@ -179,7 +180,31 @@ export function createSession(options: SessionOptions): Session {
   return session;
 }
 
-/** The 503 of a machine that does not answer. */
+/** The error MACHINE_UNREACHABLE with this detail. */
 export function unreachable(detail: string): HoldfastError {
   return new HoldfastError("MACHINE_UNREACHABLE", detail);
+}
+
+export interface WelcomeDeps {
+  readonly controllerId: string;
+  readonly limits: Pick<SessionLimits, "heartbeatIntervalMs" | "sampleIntervalMs">;
+  readonly controllers: () => readonly string[];
+  readonly authorityGeneration: () => number;
+  readonly hasLease: () => boolean;
+}
+
+/** Sends the controllers' addresses, the authority's generation, the report intervals, and whether there is a lease. */
+export function sendWelcome(session: Session, deps: WelcomeDeps): void {
+  const { controllerId, controllers } = deps;
+  const { heartbeatIntervalMs, sampleIntervalMs } = deps.limits;
+  const authorityGeneration = BigInt(deps.authorityGeneration());
+  const value = {
+    controllerId,
+    heartbeatIntervalMs,
+    sampleIntervalMs,
+    controllers: [...controllers()],
+    authorityGeneration,
+    withoutLease: !deps.hasLease(),
+  };
+  session.send({ case: "welcome", value });
 }

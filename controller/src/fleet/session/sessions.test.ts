@@ -13,20 +13,20 @@ import {
   type TestInstallation,
 } from "../../../../test/support/controller/test-fleet.ts";
 import { waitUntil } from "../../../../test/support/wait-until.ts";
-import { usualLimits } from "../fleet-limits.ts";
+import { defaultLimits } from "../fleet-limits.ts";
 
 let installation: TestInstallation;
 let controller: TestController;
-let witness: TestSession;
+let other: TestSession;
 
-/** As short as they can be for a busy machine, which is late with its heartbeats. */
+/** As short as a busy machine allows, whose heartbeats are late. */
 const limits = {
   silenceMs: 5_000,
   helloMs: 3_000,
   tickMs: 100,
   penaltyMs: 3_000,
   frames: { burst: 200, perSecond: 100 },
-  answerBytes: { burst: 1 << 20, perSecond: 8 << 20 },
+  resultBytes: { burst: 1 << 20, perSecond: 8 << 20 },
   queuedFrames: 50,
 };
 
@@ -34,16 +34,16 @@ beforeAll(async () => {
   installation = await newInstallation();
   controller = await startController(installation, "c-1", { limits });
   const agent = await controller.newAgent("witness");
-  witness = openSession(controller.dial(agent), helloOf("witness"));
-  await witness.expect("welcome");
-  witness.beat();
+  other = openSession(controller.dial(agent), helloOf("witness"));
+  await other.expect("welcome");
+  other.beat();
 });
 afterAll(() => installation?.close());
 
-/** The stream beside the one that misbehaved goes on. */
+/** Checks that a stream beside the misbehaving one continues. */
 async function expectNobodyElseHurt(): Promise<void> {
-  const before = witness.received.length;
-  await expect.poll(() => witness.received.length).toBeGreaterThan(before);
+  const before = other.received.length;
+  await expect.poll(() => other.received.length).toBeGreaterThan(before);
   expect(controller.fleet.session("witness")).toMatchObject({ controllerId: "c-1", agentVersion: "test" });
 }
 
@@ -52,7 +52,7 @@ function reasonLogged(machine: string): unknown {
     ?.fields.reason;
 }
 
-test("a stream that speaks for another machine is cut and logged", async () => {
+test("a stream with a hello for another machine is cut and logged", async () => {
   const session = openSession(controller.dial(await controller.newAgent("liar")), helloOf("witness"));
   expect(await session.ended).toEqual({ code: 7, details: "hello for another machine" });
   expect(reasonLogged("liar")).toBe("hello for another machine");
@@ -82,7 +82,7 @@ test("junk in place of TLS ends that connection only", async () => {
   await expectNobodyElseHurt();
 });
 
-test("a flood is cut, logged and kept out for a moment", async () => {
+test("a flood is cut, logged and refused for a moment", async () => {
   const agent = await controller.newAgent("flood");
   const session = openSession(controller.dial(agent), helloOf("flood"));
   await session.expect("welcome");
@@ -97,7 +97,7 @@ test("a flood is cut, logged and kept out for a moment", async () => {
   await expectNobodyElseHurt();
 });
 
-test("results that were asked for cost the flood's limit nothing, and large ones slow a stream down", async () => {
+test("requested results do not count against the frame rate, and large ones slow a stream", async () => {
   const session = openSession(controller.dial(await controller.newAgent("asked")), helloOf("asked"));
   await session.expect("welcome");
   session.beat();
@@ -119,10 +119,10 @@ test("results that were asked for cost the flood's limit nothing, and large ones
   session.close();
 });
 
-test("results that nobody asked for are a flood, and so are those that come again", async () => {
-  const held = await controller.newAgent("unasked");
+test("unrequested and repeated results count against the frame rate", async () => {
+  const identity = await controller.newAgent("unasked");
   for (const taskId of ["quick-of-nobody", "t-again"]) {
-    const session = openSession(controller.dial(held), helloOf("unasked"));
+    const session = openSession(controller.dial(identity), helloOf("unasked"));
     await session.expect("welcome");
     if (taskId === "t-again") await controller.fleet.submit("unasked", taskId, taskRequest);
     if (taskId === "t-again") await session.expect("task");
@@ -169,7 +169,7 @@ test("an agent that reads nothing is cut when its queue is full, and its connect
   session.close();
 });
 
-test("without a certificate, or with another part's, there is no session", async () => {
+test("without a machine's certificate there is no session", async () => {
   const { address, authority } = controller;
   const nobody = openSession(dial({ address, trustBundle: authority.trustBundle }), helloOf("witness"));
   expect((await nobody.ended).code).toBe(16);
@@ -188,7 +188,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   await expect
     .poll(async () => (await controller.store.get("/holdfast/v1/observation/quiet")) !== undefined)
     .toBe(true);
-  // What streams of other tests left behind is written by now.
+  // Writes of other tests' streams are done by now.
   let before = 0n;
   await waitUntil(
     "nothing is written any more",
@@ -208,7 +208,7 @@ test("heartbeats and unchanged observations write nothing to the store", async (
     });
   }
   const answer = await session.expect("heartbeatAck", ({ sequence }) => sequence === 101n);
-  expect(answer.fleetReturnMs).toBe(10 * controller.fleet.held);
+  expect(answer.fleetReturnMs).toBe(10 * controller.fleet.streamCount);
   expect(await controller.store.revision()).toBe(before);
   expect(controller.fleet.observation("quiet")?.instance.dataBytes).toBe(1_000_000_049n);
   session.say({ case: "observation", value: { instance: { ...instance, state: "stopped" } } });
@@ -217,9 +217,9 @@ test("heartbeats and unchanged observations write nothing to the store", async (
   session.close();
 });
 
-test("a machine that neither is heard nor hears is known to be silent within what users are promised", () => {
-  const { heartbeatIntervalMs, silenceMs, tickMs } = usualLimits;
+test("a disconnected machine is noticed within the time promised to users", () => {
+  const { heartbeatIntervalMs, silenceMs, tickMs } = defaultLimits;
   expect(silenceMs + heartbeatIntervalMs + tickMs).toBeLessThan(15_000);
-  // One heartbeat may be lost, or late, without an alarm.
+  // One heartbeat may be lost or late.
   expect(silenceMs).toBeGreaterThan(2 * heartbeatIntervalMs);
 });

@@ -10,28 +10,25 @@ import type {
   TaskProgress,
 } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { createAdmissionTurns } from "./admission-turns.ts";
+import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
 import type { ReceivedFrame } from "./agent-definitions.ts";
 import { helloFault } from "./bounded-frames.ts";
-import { createPenalties } from "./penalties.ts";
-import { createSession, type Session, type SessionCall } from "./session.ts";
-import type { SessionLimits } from "./session-limits.ts";
-import { createStreamPlaces } from "./stream-places.ts";
-import { sendWelcome, type WelcomeDeps } from "./welcome.ts";
+import { createSession, sendWelcome, type Session, type SessionCall, type WelcomeDeps } from "./session.ts";
+import { createPenalties, createStreamLimit, type SessionLimits } from "./session-limits.ts";
 
-/** What the streams' frames lead to. */
+/** Handlers of what happens on the streams. */
 export interface SessionEvents {
-  /** Throws to refuse a stream that said hello. */
+  /** Checks a stream after its hello; throws to refuse it. */
   check(session: Session): Promise<unknown>;
-  /** Checks and announces a stream that said hello; throws to refuse it. */
+  /** Checks a stream after its hello and writes its presence key; throws to refuse it. */
   admit(session: Session): Promise<void>;
-  /** The stream is in place and welcomed. */
+  /** The stream is the machine's current one and was welcomed. */
   opened(session: Session): void;
   observation(session: Session, instance: InstanceObservation): void;
   progress(session: Session, progress: TaskProgress): void;
   result(session: Session, result: TaskResult): void;
   samples(session: Session, samples: Samples): void;
-  right(session: Session, request: RightRequest): void;
+  primaryLease(session: Session, request: RightRequest): void;
   closed(session: Session): void;
 }
 
@@ -44,47 +41,51 @@ export interface SessionsDeps extends WelcomeDeps {
   readonly events: SessionEvents;
 }
 
-/** The streams that are here: who is on them, whether they behave, which one of a machine counts. */
+/**
+ * The agent streams of one controller. A stream begins with the agent's hello, which is checked and answered by a
+ * welcome; from then on heartbeats, observations, task results, samples and lease requests arrive. The newest stream of
+ * a machine is its current one. Streams that send too much, nothing or invalid frames are cut.
+ */
 export interface Sessions {
   accept(call: SessionCall, peer: Peer): void;
   get(machineId: string): Session | undefined;
   values(): IterableIterator<Session>;
   readonly size: number;
-  /** Ends a stream for cause: logged, and its machine is refused for a moment. */
+  /** Ends a misbehaving stream with a warning. For invalid or too many frames its machine is refused for a moment. */
   cut(session: Session, code: Code, reason: string): void;
-  /** Ends a stream that did nothing wrong. */
+  /** Ends a stream with a Goodbye, without a penalty. */
   release(session: Session, reason: string): void;
-  /** Tells every agent again which controllers and authorities there are, and whether this one may act. */
-  greetAll(): void;
-  /** Goodbye to everyone. */
+  /** Sends every agent a welcome with the current controllers, authority generation and lease. */
+  welcomeAll(): void;
+  /** Ends all streams with a Goodbye. */
   releaseAll(reason: string): void;
   close(): void;
 }
 
-/** A status that a peer does not read is not waited for. */
+/** Time for a peer to read the final status before its connection is closed. */
 const lingerMs = 1_000;
 
 export function createSessions(deps: SessionsDeps): Sessions {
   const { limits, clock, log, controllers, disconnect, events } = deps;
   const all = new Set<Session>();
-  const places = createStreamPlaces(limits, clock);
+  const streamLimit = createStreamLimit(limits, clock);
   const open = new Map<string, Session>();
   const ended = new Set<Session>();
-  /** Hellos of one machine are admitted one after the other, so that the last one's presence is written last. */
-  const admissions = createAdmissionTurns();
+  /** Streams of one machine are admitted in the order of their hellos, so that the newest presence is written last. */
+  const admit = createKeyedMutex();
   const penalties = createPenalties(limits.penaltyMs, clock);
   let arrivals = 0;
   let tickedMs = clock.monotonicMs();
-  // One timer for all streams, however many.
+  // One timer for all streams.
   const ticking = setInterval(tick, limits.tickMs).unref();
 
   function tick(): void {
     const nowMs = clock.monotonicMs();
     const now = clock.now();
-    // While this process stood still it read nothing: what agents said meanwhile comes before the next look.
-    const stoodStill = nowMs - tickedMs > 2 * limits.tickMs;
+    // A process that was suspended must first read the frames that arrived meanwhile.
+    const wasSuspended = nowMs - tickedMs > 2 * limits.tickMs;
     tickedMs = nowMs;
-    for (const session of stoodStill ? [] : all) {
+    for (const session of wasSuspended ? [] : all) {
       if (session.hello === undefined) {
         if (nowMs - session.startedMs > limits.helloMs) cut(session, Code.DEADLINE_EXCEEDED, "no hello");
       } else if (nowMs - session.lastSeenMs > limits.silenceMs) cut(session, Code.DEADLINE_EXCEEDED, "silent");
@@ -100,7 +101,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   function accept(call: SessionCall, peer: Peer): void {
     const nowMs = clock.monotonicMs();
-    if (!places.take(peer.identity.id)) {
+    if (!streamLimit.take(peer.identity.id)) {
       call.emit("error", { code: Code.RESOURCE_EXHAUSTED, details: "too many streams of this machine" });
       return;
     }
@@ -116,29 +117,29 @@ export function createSessions(deps: SessionsDeps): Sessions {
     });
     const frames = createTokenBucket(limits.frames, nowMs);
     const bytes = createTokenBucket(limits.frameBytes, nowMs);
-    const answerBytes = createTokenBucket(limits.answerBytes, nowMs);
+    const resultBytes = createTokenBucket(limits.resultBytes, nowMs);
     all.add(session);
-    call.on("cancelled", () => gone(session));
+    call.on("cancelled", () => onClosed(session));
     call.on("end", () => {
-      if (!session.closed || session.heir !== undefined) call.end();
-      gone(session);
+      if (!session.closed || session.replacement !== undefined) call.end();
+      onClosed(session);
     });
     call.on("data", (received: ReceivedFrame) => {
       try {
-        hear(received);
+        onFrame(received);
       } catch (error) {
-        // Out of a callback it would end the controller, and with it the streams of all machines.
+        // An error thrown from a stream's callback would end the controller.
         log.error("agent frame failed", { machine: session.machineId, frame: received.frame?.frame.case, error });
         cut(session, Code.INTERNAL, "a frame failed");
       }
     });
-    function hear(received: ReceivedFrame): void {
-      if (session.closed) return lastWords(session, received);
+    function onFrame(received: ReceivedFrame): void {
+      if (session.closed) return forwardResult(session, received);
       const atMs = clock.monotonicMs();
       session.lastSeenMs = atMs;
-      if (isAnswer(session, received)) {
-        const waitMs = answerBytes.spend(received.sizeBytes, atMs);
-        if (waitMs > 0) rest(session, call, waitMs);
+      if (isRequestedResult(session, received)) {
+        const waitMs = resultBytes.spend(received.sizeBytes, atMs);
+        if (waitMs > 0) pauseReading(session, call, waitMs);
         receive(session, call, received);
       } else if (!frames.take(1, atMs) || !bytes.take(received.sizeBytes, atMs)) {
         call.pause();
@@ -148,19 +149,21 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (penalties.has(session.machineId)) release(session, "cut a moment ago");
   }
 
-  /** Reads nothing of the stream for so long. */
-  function rest(session: Session, call: SessionCall, waitMs: number): void {
+  /** Reads nothing from the stream for this time. */
+  function pauseReading(session: Session, call: SessionCall, waitMs: number): void {
     call.pause();
     setTimeout(() => {
-      if (!session.closed || session.heir !== undefined) call.resume();
+      if (!session.closed || session.replacement !== undefined) call.resume();
     }, waitMs).unref();
   }
 
-  /** A result that was under way when the agent changed streams. What it sees it tells again by the newer one. */
-  function lastWords(session: Session, { frame }: ReceivedFrame): void {
-    let heir = session.heir;
-    while (heir?.heir !== undefined) heir = heir.heir;
-    if (heir !== undefined && frame?.frame.case === "taskResult") events.result(heir, frame.frame.value);
+  /**
+   * Processes a result that was in flight when the agent changed streams. The agent repeats its observations by itself.
+   */
+  function forwardResult(session: Session, { frame }: ReceivedFrame): void {
+    let newest = session.replacement;
+    while (newest?.replacement !== undefined) newest = newest.replacement;
+    if (newest !== undefined && frame?.frame.case === "taskResult") events.result(newest, frame.frame.value);
   }
 
   function receive(session: Session, call: SessionCall, { frame }: ReceivedFrame): void {
@@ -180,21 +183,21 @@ export function createSessions(deps: SessionsDeps): Sessions {
     }
     if (session.hello === undefined) return cut(session, Code.INVALID_ARGUMENT, "a frame before hello");
     if (kind !== "heartbeat" && session.hello.standby) {
-      return cut(session, Code.INVALID_ARGUMENT, "a standby has nothing to say");
+      return cut(session, Code.INVALID_ARGUMENT, "a standby sends heartbeats only");
     }
     if (kind === "heartbeat") {
-      const fleetReturnMs = Math.ceil(open.size * limits.returnMs);
+      const fleetReturnMs = Math.ceil(open.size * limits.reconnectMs);
       session.send({ case: "heartbeatAck", value: { sequence: frame.sequence, fleetReturnMs } });
     } else if (kind === "observation") {
       if (value.instance !== undefined) events.observation(session, value.instance);
     } else if (kind === "taskProgress") events.progress(session, value);
     else if (kind === "taskResult") events.result(session, value);
     else if (kind === "samples") events.samples(session, value);
-    else if (kind === "rightRequest") events.right(session, value);
-    // A frame of a kind that came later than this controller's version means nothing to it.
+    else if (kind === "rightRequest") events.primaryLease(session, value);
+    // Unknown frames come from agents of later releases and are ignored.
   }
 
-  /** An agent that another one of its machine is to hand over to: it learns that it would be taken, and no more. */
+  /** Welcomes a standby agent, which takes over after a handover: the welcome proves that it can connect. */
   async function welcomeStandby(session: Session): Promise<void> {
     await events.check(session);
     if (!session.closed) sendWelcome(session, deps);
@@ -207,16 +210,16 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
 
   async function welcome(session: Session, call: SessionCall): Promise<void> {
-    // What comes meanwhile waits in the connection's own window.
+    // Frames that arrive meanwhile wait in the connection's flow-control window.
     call.pause();
-    await admissions.run(session.machineId, async () => {
+    await admit(session.machineId, async () => {
       if (!session.closed) await events.admit(session);
     });
     if (session.closed) return events.closed(session);
     const older = open.get(session.machineId);
     if (older !== undefined && older.arrival > session.arrival) return release(session, "a newer stream is open");
     open.set(session.machineId, session);
-    if (older !== undefined) giveWay(older, session);
+    if (older !== undefined) replaceOlder(older, session);
     sendWelcome(session, deps);
     log.info("agent stream open", { machine: session.machineId, address: session.peer.address });
     events.opened(session);
@@ -224,39 +227,39 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
 
   /**
-   * The same agent renewed its certificate, or the next one took its place, or another one is in the machine: only the first
-   * two go on with its tasks.
+   * Replaces a machine's older stream. If it is the same agent (after a renewal of its certificate) or its successor
+   * (after a handover), waiting tasks move to the newer stream; otherwise they fail.
    */
-  function giveWay(older: Session, newer: Session): void {
+  function replaceOlder(older: Session, newer: Session): void {
     const reason = "a newer stream is open";
     const { sessionId = "" } = older.hello ?? {};
-    const goesOn = newer.hello?.sessionId === sessionId || newer.hello?.succeeds === sessionId;
-    if (sessionId === "" || !goesOn) return release(older, reason);
+    const isContinued = newer.hello?.sessionId === sessionId || newer.hello?.succeeds === sessionId;
+    if (sessionId === "" || !isContinued) return release(older, reason);
     log.info("agent stream handed over", { machine: older.machineId, address: older.peer.address });
-    older.handOver(newer, reason, controllers());
-    // The agent of before begins nothing any more, and what it did not begin it does not tell.
+    older.replaceWith(newer, reason, controllers());
+    // The previous agent starts no task any more, and does not report which ones it did not start.
     if (newer.hello?.sessionId !== sessionId) {
       for (const { task } of newer.waiting.values()) newer.send({ case: "task", value: task });
     }
     ended.add(older);
-    if (leave(older)) forget(older);
+    if (leave(older)) removeOpen(older);
   }
 
-  function gone(session: Session): void {
-    session.gone();
-    // The status has reached its connection; only one that misbehaved loses that as well.
+  function onClosed(session: Session): void {
+    session.markClosed();
+    // The final status was sent. Only the connection of a misbehaving agent is closed as well.
     if (!penalties.has(session.machineId)) ended.delete(session);
     if (!leave(session)) return;
-    forget(session);
+    removeOpen(session);
   }
 
   function leave(session: Session): boolean {
     if (!all.delete(session)) return false;
-    places.leave(session.machineId);
+    streamLimit.leave(session.machineId);
     return true;
   }
 
-  function forget(session: Session): void {
+  function removeOpen(session: Session): void {
     if (open.get(session.machineId) === session) open.delete(session.machineId);
     events.closed(session);
   }
@@ -265,7 +268,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     if (session.closed) return;
     ended.add(session);
     session.end(code, reason, goodbye);
-    if (leave(session)) forget(session);
+    if (leave(session)) removeOpen(session);
   }
 
   function cut(session: Session, code: Code, reason: string): void {
@@ -290,7 +293,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     cut,
     release,
-    greetAll() {
+    welcomeAll() {
       for (const session of open.values()) sendWelcome(session, deps);
     },
     releaseAll(reason) {
@@ -303,7 +306,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   };
 }
 
-/** A result that was asked for. An agent must not be punished for answering, however often it is asked. */
-function isAnswer(session: Session, { frame }: ReceivedFrame): boolean {
-  return frame?.frame.case === "taskResult" && session.takesAnswer(frame.frame.value.taskId);
+/** True for a requested result, which does not count against the rate of unrequested frames. */
+function isRequestedResult(session: Session, { frame }: ReceivedFrame): boolean {
+  return frame?.frame.case === "taskResult" && session.expectsResult(frame.frame.value.taskId);
 }

@@ -4,92 +4,92 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
 import type { Lease } from "#kernel/store/store.ts";
 
-/** Whether this controller may act on agents' streams: while it has a live lease and does not drain. */
+/** The lease under which this controller may act on agents' streams: while it has a live lease and does not drain. */
 export interface StreamLease {
-  /** The lease that streams hang on; undefined while nothing may be done with them. */
+  /** The lease for the streams' presence keys; undefined while this controller must not act on streams. */
   readonly lease: Lease | undefined;
   close(): void;
 }
 
 export interface StreamLeaseDeps {
   readonly membership: Pick<Membership, "lease" | "draining" | "subscribe">;
-  /** How long streams are kept without a lease while another controller could do more for their machines. */
+  /** Time that streams are retained without a lease while another controller can act. */
   readonly graceMs: number;
-  /** How often the others are asked meanwhile. */
-  readonly lookMs: number;
-  /** Has another controller a lease, or may it have one for all that can be known? Never throws. */
+  /** Interval at which the others are asked meanwhile. */
+  readonly checkIntervalMs: number;
+  /** Resolves to true if another controller has a lease, or may have one. Never rejects. */
   readonly othersMayAct: () => Promise<boolean>;
   readonly monotonicMs: () => number;
   readonly log: Log;
-  /** The lease is over. The streams stay: there may be another one in a moment, and a whole fleet need not dial anew for it. */
+  /** The lease is over. Streams stay, because a new lease may follow soon. */
   readonly onLost: () => void;
-  /** There is another lease, under which the streams that were kept are to be taken again. */
+  /** A new lease exists; retained streams are to be reclaimed under it. */
   readonly onRegained: (lease: Lease) => void;
-  /** Streams may be held no more, for this reason. */
+  /** All streams are to be ended, for this reason. */
   readonly onEnd: (reason: string) => void;
 }
 
 /**
- * While no controller can have a lease, agents that were let go would dial all of them in vain, again and again, and all at
- * once when there is one: so an outage of etcd ends no stream, however long it is. A controller that alone has none lets its
- * agents go to the others, once it has not come by another lease for a while.
+ * Watches the controller's lease. While no controller has one, as in an outage of etcd, streams are retained without a
+ * limit: released agents would only dial in vain, and all at once after the outage. If only this controller has none
+ * for `graceMs`, it ends its streams, so that its agents go to the others.
  */
 export function createStreamLease(deps: StreamLeaseDeps): StreamLease {
-  const { membership, graceMs, lookMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
-  let held: Lease | undefined;
-  /** There while streams are kept without a lease. */
-  let keeping: AbortController | undefined;
+  const { membership, graceMs, checkIntervalMs, othersMayAct, monotonicMs, log, onLost, onRegained, onEnd } = deps;
+  let current: Lease | undefined;
+  /** Defined while streams are retained without a lease. */
+  let waiting: AbortController | undefined;
 
-  function look(): void {
-    const before = held;
-    held = membership.draining ? undefined : membership.lease();
-    if (before !== undefined && before !== held) lose();
-    if (keeping === undefined) return;
+  function check(): void {
+    const before = current;
+    current = membership.draining ? undefined : membership.lease();
+    if (before !== undefined && before !== current) lose();
+    if (waiting === undefined) return;
     if (membership.draining) end("the controller drains");
-    else if (held !== undefined) regain(held);
+    else if (current !== undefined) regain(current);
   }
 
   function lose(): void {
-    keeping?.abort();
-    keeping = new AbortController();
-    inBackground(log, "streams without a lease", keep(keeping.signal));
+    waiting?.abort();
+    waiting = new AbortController();
+    inBackground(log, "agent streams without a lease", waitForLease(waiting.signal));
     if (!membership.draining) onLost();
   }
 
-  async function keep(over: AbortSignal): Promise<void> {
+  async function waitForLease(over: AbortSignal): Promise<void> {
     let aloneSinceMs = monotonicMs();
     while (!over.aborted) {
-      const askedAtMs = monotonicMs();
-      if (!(await othersMayAct())) aloneSinceMs = askedAtMs;
+      const checkedAtMs = monotonicMs();
+      if (!(await othersMayAct())) aloneSinceMs = checkedAtMs;
       if (over.aborted) return;
-      const leftMs = aloneSinceMs + graceMs - monotonicMs();
-      if (leftMs <= 0) return end("the controller lost its lease");
-      await delay(Math.min(lookMs, leftMs), undefined, { ref: false });
+      const remainingMs = aloneSinceMs + graceMs - monotonicMs();
+      if (remainingMs <= 0) return end("the controller lost its lease");
+      await delay(Math.min(checkIntervalMs, remainingMs), undefined, { ref: false });
     }
   }
 
   function regain(lease: Lease): void {
-    keeping?.abort();
-    keeping = undefined;
+    waiting?.abort();
+    waiting = undefined;
     onRegained(lease);
   }
 
   function end(reason: string): void {
-    keeping?.abort();
-    keeping = undefined;
+    waiting?.abort();
+    waiting = undefined;
     onEnd(reason);
   }
 
-  const watch = membership.subscribe(look);
-  look();
+  const watch = membership.subscribe(check);
+  check();
   return {
     get lease() {
-      return held?.live === true ? held : undefined;
+      return current?.live === true ? current : undefined;
     },
     close() {
       watch.close();
-      keeping?.abort();
-      held = undefined;
+      waiting?.abort();
+      current = undefined;
     },
   };
 }

@@ -29,7 +29,7 @@ async function startDoomed(controllerId: string, leaseS = 2) {
   return { child, address: line.toString().trim() };
 }
 
-test("when the holder is killed, the tasks it delivered are delivered again by who takes over, and its presence ends", async () => {
+test("tasks of a killed controller are delivered again elsewhere, and its presence ends", async () => {
   const { child, address } = await startDoomed("c-doomed");
   const identity = await survivor.newAgent("m-1");
   const { trustBundle } = survivor.authority;
@@ -40,7 +40,7 @@ test("when the holder is killed, the tasks it delivered are delivered again by w
   const ids = Array.from({ length: 20 }, (_, n) => `t-${n}`);
   await Promise.all(ids.map((id) => survivor.fleet.submit("m-1", id, taskRequest)));
   const tasks = await Promise.all(ids.map((id) => session.expect("task", (task) => task.id === id)));
-  // Half of the results are on their way when the holder dies: each is stored and acknowledged, or asked for again.
+  // Half of the results are in flight when the holder dies: each is stored and acknowledged, or requested again.
   for (const { id } of tasks.slice(0, 10)) {
     session.say({ case: "taskResult", value: { taskId: id, output: { case: "listEngineUsers", value: {} } } });
   }
@@ -61,7 +61,7 @@ test("when the holder is killed, the tasks it delivered are delivered again by w
   again.close();
 });
 
-test("a killed controller's streams and address are forgotten within its lease", async () => {
+test("a killed controller's streams and address disappear within its lease", async () => {
   const { child, address } = await startDoomed("c-brief");
   const identity = await survivor.newAgent("m-2");
   const { trustBundle } = survivor.authority;
@@ -73,7 +73,7 @@ test("a killed controller's streams and address are forgotten within its lease",
   await expect.poll(() => survivor.fleet.controllers).not.toContain(address);
 });
 
-test("a controller that is started anew under its name holds nothing of before, long before its lease has ended", async () => {
+test("a restarted controller has none of its earlier streams, before its old lease ends", async () => {
   const { child, address } = await startDoomed("c-again", 600);
   const identity = await survivor.newAgent("m-3");
   const { trustBundle } = survivor.authority;

@@ -12,7 +12,7 @@ import {
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
-import type { PayloadStore } from "../payload/payload-store.ts";
+import type { PayloadStore } from "../payload/payloads.ts";
 import type { StoredMessages } from "./stored-messages.ts";
 import { type TaskEvent, taskLifecycle } from "./task-lifecycle.ts";
 import { failedResult, sentNow, taskMessage } from "./task-message.ts";
@@ -26,39 +26,39 @@ export interface DurableTasksDeps {
   readonly payloads: PayloadStore;
   readonly clock: Clock;
   readonly log: Log;
-  readonly keptMs: number;
-  /** A task came, changed or went, here or at another controller. */
+  readonly retentionMs: number;
+  /** A task was created, changed or deleted, by any controller. */
   readonly onChange: (taskId: string, task: TaskObject | undefined) => void;
 }
 
-/** The durable tasks in the store, with what this controller just wrote ahead of its watch. */
+/** The durable tasks in the store. Writes of this controller are visible before its watch reports them. */
 export interface DurableTasks {
   submit(machineId: string, taskId: string, request: TaskRequest, signal?: AbortSignal): Promise<void>;
   get(taskId: string): TaskObject | undefined;
-  /** Pending and running ones, oldest first. */
+  /** The machine's pending and running tasks, oldest first. */
   openOf(machineId: string): TaskObject[];
   machinesWithOpen(): IterableIterator<string>;
-  /** The task as it goes to the agent. */
+  /** The message for the agent, with the remaining time. */
   message(task: TaskObject): Promise<Task>;
   started(taskId: string): Promise<void>;
   progressed(taskId: string, progress: TaskProgress): Promise<void>;
-  /** Stores a result that the machine's agent sent. "foreign" when the task is another machine's. */
+  /** Stores a result of the machine's agent. Resolves to "foreign" if the task is another machine's. */
   finish(taskId: string, machineId: string, result: TaskResult): Promise<"stored" | "unknown" | "foreign">;
-  /** Ends a task without its agent's word. */
+  /** Ends a task without a result of its agent. */
   end(taskId: string, event: TaskEvent, code: string, message: string, signal?: AbortSignal): Promise<void>;
   requestCancel(taskId: string, signal?: AbortSignal): Promise<void>;
-  /** Fails what is past its deadline. */
+  /** Fails tasks after their deadline. */
   expire(): Promise<void>;
-  /** Removes what ended long ago, with its payloads. */
+  /** Deletes tasks that ended more than `retentionMs` ago, with their payloads. */
   sweep(): Promise<void>;
   close(): void;
 }
 
 export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
-  const { store, tasks, messages, payloads, clock, log, keptMs, onChange } = deps;
+  const { store, tasks, messages, payloads, clock, log, retentionMs, onChange } = deps;
   const written = new Map<string, Stored<TaskObject>>();
   const open = new Map<string, Set<string>>();
-  /** Messages of tasks submitted here: what goes to the agent at once need not be opened again. */
+  /** Messages of tasks submitted here, so that a delivery at once need not unseal them. */
   const submitted = new WeakMap<TaskObject, Task>();
 
   const subscription = tasks.subscribe((taskId) => {
@@ -96,7 +96,9 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     if (ids?.size === 0) open.delete(machineId);
   }
 
-  /** Redoes the change until nobody was in between. Undefined when the task is not there or the edit changes nothing. */
+  /**
+   * Retries the change until its compare-and-set succeeds. Undefined if the task is missing or `edit` changes nothing.
+   */
   async function change(
     taskId: string,
     edit: (task: TaskObject) => TaskObject | undefined,
@@ -124,8 +126,8 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     const conditions = [{ key, modRevision }, ...(onlyWhile === undefined ? [] : [onlyWhile])];
     const done = await store.commit({ conditions, puts: [{ key, value: JSON.stringify(task) }], deletes: [] }, signal);
     if (!done.committed) return false;
-    const known = tasks.get(id);
-    if (known === undefined || known.modRevision < done.revision) {
+    const cached = tasks.get(id);
+    if (cached === undefined || cached.modRevision < done.revision) {
       written.set(id, { object: task, modRevision: done.revision });
       note(id);
     }
@@ -180,9 +182,9 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
     machinesWithOpen: () => open.keys(),
     async message(task) {
       const { metadata, spec } = task;
-      const known = submitted.get(task);
+      const unsealed = submitted.get(task);
       const message =
-        known ?? (await messages.load(TaskSchema, spec.task, keyOf(taskKind, metadata.id), spec.machineId));
+        unsealed ?? (await messages.load(TaskSchema, spec.task, keyOf(taskKind, metadata.id), spec.machineId));
       return sentNow(message, clock.now());
     },
     async started(taskId) {
@@ -230,7 +232,7 @@ export function createDurableTasks(deps: DurableTasksDeps): DurableTasks {
       }
     },
     async sweep() {
-      const before = clock.now() - keptMs;
+      const before = clock.now() - retentionMs;
       for (const { object: task, modRevision } of tasks.values()) {
         const { finishedAt, result } = task.status;
         if (finishedAt === null || finishedAt >= before) continue;

@@ -10,10 +10,10 @@ import {
 } from "../../../../test/support/controller/test-fleet.ts";
 
 let installation: TestInstallation;
-/** It holds the streams. */
+/** The controller with the streams. */
 let holder: TestController;
 let other: TestController;
-const limits = { quickTasks: { atOnce: 3, inLine: 2 } };
+const limits = { quickTasks: { atOnce: 3, queued: 2 } };
 
 beforeAll(async () => {
   installation = await newInstallation();
@@ -39,46 +39,46 @@ beforeEach(async () => {
 const ask = (controller: TestController, signal?: AbortSignal) =>
   controller.fleet.run(machine, taskRequest, 60_000, signal);
 
-const asked = (): Task[] => session.received.flatMap(({ frame }) => (frame.case === "task" ? [frame.value] : []));
+const requested = (): Task[] => session.received.flatMap(({ frame }) => (frame.case === "task" ? [frame.value] : []));
 
 function answer(task: Task | undefined): void {
   const value = { taskId: task?.id ?? "", output: { case: "listEngineUsers" as const, value: {} } };
   session.say({ case: "taskResult", value });
 }
 
-test("tasks over the limit wait for their turn, and more than may wait are refused by either controller", async () => {
+test("tasks over the limit wait in order, and further ones are refused by both controllers", async () => {
   const runs = Array.from({ length: 3 }, () => ask(holder));
-  await expect.poll(asked).toHaveLength(3);
+  await expect.poll(requested).toHaveLength(3);
   runs.push(ask(holder), ask(other));
   const refusal = { key: "RATE_LIMITED", retryAfterS: 1 };
   await expect.poll(() => ask(other).then(String, (error: unknown) => error)).toMatchObject(refusal);
   await expect(ask(holder)).rejects.toMatchObject(refusal);
-  expect(asked()).toHaveLength(3);
-  // Each answer makes room for one task that waits, in the order in which they came.
+  expect(requested()).toHaveLength(3);
+  // Each result lets the next waiting task go, in the order of the requests.
   for (let n = 0; n < 5; n += 1) {
-    await expect.poll(asked).toHaveLength(Math.min(5, 3 + n));
-    answer(asked()[n]);
+    await expect.poll(requested).toHaveLength(Math.min(5, 3 + n));
+    answer(requested()[n]);
     await runs[n];
   }
-  expect(asked()).toHaveLength(5);
+  expect(requested()).toHaveLength(5);
 });
 
-test("another lane of the machine, and another machine, wait for nobody", async () => {
+test("another lane of the machine and another machine do not wait", async () => {
   const runs = Array.from({ length: 4 }, () => ask(holder));
-  await expect.poll(asked).toHaveLength(3);
+  await expect.poll(requested).toHaveLength(3);
   const query = holder.fleet.run(machine, { ...taskRequest, lane: "query" }, 60_000);
-  await expect.poll(asked).toHaveLength(4);
-  answer(asked()[3]);
+  await expect.poll(requested).toHaveLength(4);
+  answer(requested()[3]);
   await query;
-  for (let n = 0; n < 3; n += 1) answer(asked()[n]);
-  await expect.poll(asked).toHaveLength(5);
-  answer(asked()[4]);
+  for (let n = 0; n < 3; n += 1) answer(requested()[n]);
+  await expect.poll(requested).toHaveLength(5);
+  answer(requested()[4]);
   await Promise.all(runs);
 });
 
-test("a caller that gives up, or whose time is over, leaves the line", async () => {
+test("a task whose caller aborts or times out leaves the queue", async () => {
   const runs = Array.from({ length: 3 }, () => ask(holder));
-  await expect.poll(asked).toHaveLength(3);
+  await expect.poll(requested).toHaveLength(3);
   const gone = new AbortController();
   const waiting = ask(holder, gone.signal);
   const late = holder.fleet.run(machine, taskRequest, 200);
@@ -87,15 +87,15 @@ test("a caller that gives up, or whose time is over, leaves the line", async () 
   await expect(waiting).rejects.toThrow("gave up");
   await expect(late).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
   const last = ask(holder);
-  for (let n = 0; n < 3; n += 1) answer(asked()[n]);
-  await expect.poll(asked).toHaveLength(4);
-  answer(asked()[3]);
+  for (let n = 0; n < 3; n += 1) answer(requested()[n]);
+  await expect.poll(requested).toHaveLength(4);
+  answer(requested()[3]);
   await Promise.all([...runs, last]);
 });
 
-test("when the stream breaks, tasks in hand and in line are told at once", async () => {
+test("when the stream breaks, sent and queued tasks fail at once", async () => {
   const runs = Array.from({ length: 5 }, () => ask(holder));
-  await expect.poll(asked).toHaveLength(3);
+  await expect.poll(requested).toHaveLength(3);
   session.close();
   const outcomes = await Promise.allSettled(runs);
   expect(outcomes.map((outcome) => outcome.status === "rejected" && outcome.reason.key)).toEqual(

@@ -5,20 +5,20 @@ import { NotAsked } from "../not-asked.ts";
 import type { Session } from "../session/session.ts";
 
 export interface QuickTasksDeps {
-  /** Of one machine and lane. */
-  readonly limits: { readonly atOnce: number; readonly inLine: number };
-  /** The stream of a machine, if it is here and may be used. */
+  /** Tasks of one machine and lane: sent and unanswered, and waiting to be sent. */
+  readonly limits: { readonly atOnce: number; readonly queued: number };
+  /** The machine's stream, if this controller has it and may act on it. */
   readonly sessionOf: (machineId: string) => Session | undefined;
 }
 
 /**
- * Quick tasks by the streams that are here. An agent answers whatever it is asked, so that what it has in hand is bounded
- * where it is asked: tasks over `atOnce` wait their turn, and those over `inLine` are refused.
+ * Runs quick tasks on the streams here. The controller limits an agent's concurrent tasks: tasks over `atOnce` wait in
+ * order, and tasks over `queued` waiting ones are refused.
  */
 export interface QuickTasks {
   /**
-   * Throws MACHINE_UNREACHABLE when the stream breaks or does not bring the result in time, as NotAsked when the stream is not
-   * here or the turn did not come in time; RATE_LIMITED when too many wait.
+   * Throws MACHINE_UNREACHABLE if the stream breaks or the result does not arrive in time (as TaskNotSent if the stream
+   * is elsewhere or the task was not sent in time), and RATE_LIMITED if too many tasks wait.
    */
   run(machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal): Promise<TaskResult>;
 }
@@ -26,10 +26,13 @@ export interface QuickTasks {
 export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTasks {
   const lanes = new Map<string, { readonly lane: Lane; tasks: number }>();
 
-  async function takeTurn(lane: Lane, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
+  async function runInLane(lane: Lane, machineId: string, task: Task, timeoutMs: number, signal?: AbortSignal) {
     const begunMs = performance.now();
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new NotAsked("The machine was too busy to begin in time.")), timeoutMs);
+    const timer = setTimeout(
+      () => late.abort(new NotAsked("The machine was too busy to start the task in time.")),
+      timeoutMs,
+    );
     const work = () => {
       clearTimeout(timer);
       return send(machineId, task, timeoutMs - (performance.now() - begunMs), signal);
@@ -50,21 +53,21 @@ export function createQuickTasks({ limits, sessionOf }: QuickTasksDeps): QuickTa
   return {
     async run(machineId, task, timeoutMs, signal) {
       const name = `${machineId} ${task.lane}`;
-      const known = lanes.get(name) ?? { lane: createLane(limits.atOnce), tasks: 0 };
-      if (known.lane.waiting >= limits.inLine) throw tooManyWait();
-      lanes.set(name, known);
-      known.tasks += 1;
+      const queue = lanes.get(name) ?? { lane: createLane(limits.atOnce), tasks: 0 };
+      if (queue.lane.waiting >= limits.queued) throw tooManyRequests();
+      lanes.set(name, queue);
+      queue.tasks += 1;
       try {
-        return await takeTurn(known.lane, machineId, task, timeoutMs, signal);
+        return await runInLane(queue.lane, machineId, task, timeoutMs, signal);
       } finally {
-        known.tasks -= 1;
-        if (known.tasks === 0) lanes.delete(name);
+        queue.tasks -= 1;
+        if (queue.tasks === 0) lanes.delete(name);
       }
     },
   };
 }
 
-/** The 429 of a machine with as many waiting tasks as it may have. */
-export function tooManyWait(): HoldfastError {
+/** The error RATE_LIMITED for a machine with too many waiting tasks. */
+export function tooManyRequests(): HoldfastError {
   return new HoldfastError("RATE_LIMITED", "Too many requests wait for the machine.", { retryAfterS: 1 });
 }

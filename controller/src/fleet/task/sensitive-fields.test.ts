@@ -6,7 +6,7 @@ import { createSensitiveFields } from "./sensitive-fields.ts";
 const fields = createSensitiveFields();
 const upper = (text: string) => text.toUpperCase();
 
-test("sensitive text is found in lists of messages of a oneof, and the message given stays as it was", () => {
+test("sensitive text is found in lists of messages of a oneof, and the original is unchanged", () => {
   const users = [
     { username: "one", verifier: "v1" },
     { username: "two", verifier: "v2" },
@@ -25,7 +25,7 @@ test("sensitive text is found in lists of messages of a oneof, and the message g
   expect(mapped.id).toBe("t");
 });
 
-test("a type without sensitive fields is given back untouched", () => {
+test("a message without sensitive fields is returned unchanged", () => {
   const result = create(TaskResultSchema, { taskId: "t" });
   expect(fields.map(TaskResultSchema, result, upper)).toBe(result);
 });

@@ -2,47 +2,47 @@ import { clone, type DescField, type DescMessage, getOption, type MessageShape }
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { field as fieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 
-/** Finds the fields that the protos mark `sensitive`; remembers for each message type where to look. */
+/** Finds the fields that the protos mark `sensitive`. Their paths are cached by message type. */
 export interface SensitiveFields {
-  /** The message with each sensitive text put through the function; itself when its type has none. */
+  /** A copy of the message with each sensitive text changed; the message itself if its type has none. */
   map<D extends DescMessage>(schema: D, message: MessageShape<D>, change: (text: string) => string): MessageShape<D>;
 }
 
-/** Where sensitive text may be in a message of one type. */
-interface Places {
+/** Fields of one message type that are sensitive, or lead to sensitive fields. */
+interface SensitivePaths {
   readonly texts: readonly DescField[];
-  /** Fields with messages that have such places themselves. */
+  /** Fields with messages that contain sensitive fields. */
   readonly within: readonly DescField[];
 }
 
 export function createSensitiveFields(): SensitiveFields {
-  const known = new Map<DescMessage, Places>();
+  const cached = new Map<DescMessage, SensitivePaths>();
 
-  function placesOf(type: DescMessage): Places {
-    const found = known.get(type);
+  function pathsOf(type: DescMessage): SensitivePaths {
+    const found = cached.get(type);
     if (found !== undefined) return found;
     const texts = type.fields.filter((field) => getOption(field, fieldRules).sensitive);
     const within = type.fields.filter((field) => {
       const child = messageOf(field);
-      return child !== undefined && !texts.includes(field) && reaches(child, new Set());
+      return child !== undefined && !texts.includes(field) && containsSensitive(child, new Set());
     });
-    const places = { texts, within };
-    known.set(type, places);
-    return places;
+    const paths = { texts, within };
+    cached.set(type, paths);
+    return paths;
   }
 
-  /** Is there a sensitive field in this type or below it? */
-  function reaches(type: DescMessage, seen: Set<DescMessage>): boolean {
+  /** True if this type, or a message type in it, has a sensitive field. */
+  function containsSensitive(type: DescMessage, seen: Set<DescMessage>): boolean {
     if (seen.has(type)) return false;
     seen.add(type);
     return type.fields.some((field) => {
       const child = messageOf(field);
-      return getOption(field, fieldRules).sensitive || (child !== undefined && reaches(child, seen));
+      return getOption(field, fieldRules).sensitive || (child !== undefined && containsSensitive(child, seen));
     });
   }
 
   function walk(message: ReflectMessage, change: (text: string) => string): void {
-    const { texts, within } = placesOf(message.desc);
+    const { texts, within } = pathsOf(message.desc);
     for (const field of texts) if (message.isSet(field)) message.set(field, change(textOf(message, field)));
     for (const field of within) {
       if (message.isSet(field)) for (const child of childrenOf(message, field)) walk(child, change);
@@ -51,7 +51,7 @@ export function createSensitiveFields(): SensitiveFields {
 
   return {
     map(schema, message, change) {
-      const { texts, within } = placesOf(schema);
+      const { texts, within } = pathsOf(schema);
       if (texts.length === 0 && within.length === 0) return message;
       const copy = clone(schema, message);
       walk(reflect(schema, copy), change);

@@ -1,19 +1,19 @@
 import { type DescMessage, fromJsonString, type MessageShape, toJsonString } from "@bufbuild/protobuf";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
-import type { PayloadStore } from "../payload/payload-store.ts";
+import type { PayloadStore } from "../payload/payloads.ts";
 import { createSensitiveFields } from "./sensitive-fields.ts";
 import type { StoredMessage } from "./task-object.ts";
 
-/** Puts messages into stored form and back: sensitive fields sealed, what is long in the object store. */
+/** Converts messages to their stored form and back. Sensitive fields are sealed, and long messages are payloads. */
 export interface StoredMessages {
-  /** `owner` is the key of the object that will hold it. */
+  /** `owner`: key of the object that contains the message; the seals are bound to it. */
   store<D extends DescMessage>(
     schema: D,
     message: MessageShape<D>,
     owner: string,
     machineId: string,
   ): Promise<StoredMessage>;
-  /** At once for what is inline; undefined when it is in the object store. */
+  /** The message, if it is stored inline; undefined if it is in the object store. */
   inline<D extends DescMessage>(schema: D, stored: StoredMessage, owner: string): MessageShape<D> | undefined;
   load<D extends DescMessage>(
     schema: D,

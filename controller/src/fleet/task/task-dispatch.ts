@@ -12,37 +12,42 @@ import { isOpen, type TaskObject } from "./task-object.ts";
 export interface TaskDispatchDeps {
   readonly tasks: DurableTasks;
   readonly log: Log;
-  /** The stream of a machine, if it is here and may be used. */
+  /** The machine's stream, if this controller has it and may act on it. */
   readonly sessionOf: (machineId: string) => Session | undefined;
   readonly cut: (session: Session, code: Code, reason: string) => void;
 }
 
-/** Brings durable tasks to the agents whose streams are here, and their results to the store. */
+/**
+ * Delivers durable tasks on the streams here, and stores their results. A result is acknowledged after it is stored;
+ * until then the agent's journal retains it.
+ */
 export interface TaskDispatch {
-  /** A stream is open: everything its machine has to do goes down it. */
+  /** Delivers all open tasks of the machine on its new stream. */
   attach(session: Session): void;
-  /** A stream that was kept is acted on again: what changed meanwhile goes down it. */
+  /** Delivers on a reclaimed stream the changes since the lease was lost. */
   resume(session: Session): void;
   changed(taskId: string, task: TaskObject | undefined): void;
-  /** False for a task that is not an open one of the machine: then nothing is kept of it. */
+  /** Stores progress. Returns false, and stores nothing, unless the task is an open one of the machine. */
   progress(session: Session, progress: TaskProgress): boolean;
   result(session: Session, result: TaskResult): Promise<void>;
   close(): void;
 }
 
-/** Quick tasks have ids of their own kind, so that their late results need no look at the store. */
+/** Prefix of quick tasks' ids, by which their late results are recognized without a read of the store. */
 export const quickPrefix = "quick-";
 
-/** A task that ends within this time never shows as running: that saves a write. */
+/** A task that ends within this time is never stored as running, which saves a write. */
 const startedAfterMs = 200;
 const progressWriteMs = 2_000;
 const retryMs = 500;
-/** An agent that was away for long has results of tasks that are not kept any more. */
+/** Rate of results of deleted tasks: an agent that was disconnected for long may have such results. */
 const unknownResults = { burst: 10_000, perSecond: 20 };
 
 export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchDeps): TaskDispatch {
-  const begun = new Set<string>();
-  /** The agent's word is here and on its way to the store: neither deliver the task again nor cancel it. */
+  const unstored = new Set<string>();
+  /**
+   * Tasks whose results are being stored, with the stream of the result: they are neither delivered again nor canceled.
+   */
   const storing = new Map<string, Session>();
   const progressWrites = new Map<string, number>();
   const unknown = createTokenBuckets(unknownResults, () => performance.now());
@@ -52,29 +57,29 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   async function deliver(session: Session, task: TaskObject): Promise<void> {
     const { id } = task.metadata;
     if (session.delivered.has(id)) return;
-    session.delivered.set(id, { answered: false });
+    session.delivered.set(id, { hasResult: false });
     try {
       const message = await tasks.message(task);
       const now = tasks.get(id);
       if (session.closed || now === undefined || !isOpen(now)) return;
       if (!session.send({ case: "task", value: message })) return;
       if (task.status.cancelRequestedAt !== null) session.send({ case: "cancelTask", value: { taskId: id } });
-      if (now.status.state === "pending") noteBegun(id);
+      if (now.status.state === "pending") storeStartSoon(id);
     } catch (error) {
       log.error("task not delivered", { task: id, machine: session.machineId, error });
       session.delivered.delete(id);
     }
   }
 
-  function noteBegun(taskId: string): void {
-    begun.add(taskId);
-    timer ??= setTimeout(writeBegun, startedAfterMs).unref();
+  function storeStartSoon(taskId: string): void {
+    unstored.add(taskId);
+    timer ??= setTimeout(storeStarts, startedAfterMs).unref();
   }
 
-  function writeBegun(): void {
+  function storeStarts(): void {
     timer = undefined;
-    const ids = [...begun];
-    begun.clear();
+    const ids = [...unstored];
+    unstored.clear();
     for (const id of ids) {
       const task = tasks.get(id);
       if (task?.status.state === "pending") {
@@ -86,33 +91,33 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
   }
 
   function attach(session: Session): void {
-    for (const task of tasks.openOf(session.machineId)) inBackground(log, "delivery of a task", deliver(session, task));
+    for (const task of tasks.openOf(session.machineId)) inBackground(log, "task delivery", deliver(session, task));
     for (const id of session.hello?.openTasks ?? []) {
       const task = tasks.get(id);
-      // The result that the journal keeps is on record, or the task is: only for a task that ended the journal may forget.
+      // The journal may delete a result only after its task has ended in the store.
       if (task !== undefined && !isOpen(task)) session.send({ case: "resultAck", value: { taskId: id } });
     }
   }
 
-  function foreign(session: Session): void {
+  function cutForeign(session: Session): void {
     cut(session, Code.PERMISSION_DENIED, "a result for another machine's task");
   }
 
   function changed(taskId: string, task: TaskObject | undefined): void {
     if (task === undefined) {
-      begun.delete(taskId);
+      unstored.delete(taskId);
       progressWrites.delete(taskId);
       return;
     }
     const session = sessionOf(task.spec.machineId);
     if (session === undefined) return;
     if (isOpen(task)) {
-      const asked = task.status.cancelRequestedAt !== null && session.delivered.has(taskId);
-      if (asked) session.send({ case: "cancelTask", value: { taskId } });
-      else inBackground(log, "delivery of a task", deliver(session, task));
+      const isCancelRequested = task.status.cancelRequestedAt !== null && session.delivered.has(taskId);
+      if (isCancelRequested) session.send({ case: "cancelTask", value: { taskId } });
+      else inBackground(log, "task delivery", deliver(session, task));
     } else {
       progressWrites.delete(taskId);
-      // Ended without the agent's word: it need not go on.
+      // The task ended without a result of the agent, so the agent can stop it.
       const delivered = session.delivered.delete(taskId);
       if (delivered && !storing.has(taskId)) session.send({ case: "cancelTask", value: { taskId } });
     }
@@ -139,23 +144,23 @@ export function createTaskDispatch({ tasks, log, sessionOf, cut }: TaskDispatchD
     },
     async result(session, result) {
       const { taskId } = result;
-      if (session.answer(result) || taskId.startsWith(quickPrefix)) {
+      if (session.deliverResult(result) || taskId.startsWith(quickPrefix)) {
         session.send({ case: "resultAck", value: { taskId } });
         return;
       }
       const task = tasks.get(taskId);
-      if (task !== undefined && task.spec.machineId !== session.machineId) return foreign(session);
-      // A look at the store each, and no agent has so many that the store has forgotten.
+      if (task !== undefined && task.spec.machineId !== session.machineId) return cutForeign(session);
+      // Each costs a read of the store, and no honest agent has that many results of deleted tasks.
       if (task === undefined && !unknown.admits(session.machineId, 1))
         return cut(session, Code.RESOURCE_EXHAUSTED, "too many results of unknown tasks");
-      // The same one again: its answer is under way.
+      // A repeated result: it is acknowledged when the first one is stored.
       if (storing.get(taskId) === session) return;
-      begun.delete(taskId);
+      unstored.delete(taskId);
       storing.set(taskId, session);
       while (!session.closed && !closed) {
         try {
           const outcome = await tasks.finish(taskId, session.machineId, result);
-          if (outcome === "foreign") foreign(session);
+          if (outcome === "foreign") cutForeign(session);
           else session.send({ case: "resultAck", value: { taskId } });
           break;
         } catch (error) {

@@ -12,7 +12,7 @@ import type { TaskRequest } from "./task.ts";
 
 const lanes = { control: Lane.CONTROL, query: Lane.QUERY, bulk: Lane.BULK, queue: Lane.QUEUE } as const;
 
-/** The task as it goes to the agent. */
+/** The message of a task for the agent. `deadlineAt` is in milliseconds since 1970. */
 export function taskMessage(id: string, request: TaskRequest, deadlineAt: number, taskClass: TaskClass): Task {
   return create(TaskSchema, {
     id,
@@ -26,14 +26,14 @@ export function taskMessage(id: string, request: TaskRequest, deadlineAt: number
   });
 }
 
-/** The task with the time that is left until its deadline by this clock, so that its agent's clock need not agree. */
+/** The task with the remaining time until its deadline by the controller's clock, so that clocks need not agree. */
 export function sentNow(task: Task, now: number): Task {
   const deadlineAt = task.deadline === undefined ? now : timestampMs(task.deadline);
-  // 0 would say nothing: one whose time is over is refused by its agent.
+  // 0 means absent in the proto. An agent refuses a task whose time is over.
   return { ...task, withinMs: BigInt(Math.max(1, Math.ceil(deadlineAt - now))) };
 }
 
-/** The result of a task that ended without its agent's word. */
+/** The result of a task that ended without a result of its agent. */
 export function failedResult(taskId: string, code: string, message: string): TaskResult {
   return create(TaskResultSchema, { taskId, failure: { code, message, retryable: code !== "cancelled" } });
 }

@@ -8,11 +8,11 @@ import type { StoredMessages } from "./stored-messages.ts";
 import { taskKind, type TaskObject } from "./task-object.ts";
 import type { TaskState } from "./task.ts";
 
-/** Tasks as the rest of the controller sees them, their results opened. */
+/** States of durable tasks for the rest of the controller, with unsealed results and the newest progress. */
 export interface TaskResults {
-  /** A task whose long result is still on its way from the object store shows as running. */
+  /** State of a task. It is running until a result in the object store is loaded. */
   stateOf(task: TaskObject): TaskState;
-  /** Newer progress than the store has. */
+  /** Records progress that is newer than the stored one. */
   progressed(progress: TaskProgress): void;
   forget(taskId: string): void;
 }
@@ -29,10 +29,10 @@ export function createTaskResults(
   function resultOf(task: TaskObject): TaskResult | undefined {
     const { result } = task.status;
     if (result === null) return undefined;
-    const known = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf(taskKind, task.metadata.id));
-    if (known !== undefined) opened.set(task, known);
-    else if (!loading.has(task)) inBackground(log, "result of a task", load(task));
-    return known;
+    const cached = opened.get(task) ?? messages.inline(TaskResultSchema, result, keyOf(taskKind, task.metadata.id));
+    if (cached !== undefined) opened.set(task, cached);
+    else if (!loading.has(task)) inBackground(log, "task result", load(task));
+    return cached;
   }
 
   async function load(task: TaskObject): Promise<void> {
@@ -44,7 +44,7 @@ export function createTaskResults(
       opened.set(task, await messages.load(TaskResultSchema, result, key, task.spec.machineId));
       onLoaded(task);
     } catch (error) {
-      log.error("result of a task not read", { task: task.metadata.id, error });
+      log.error("task result not read", { task: task.metadata.id, error });
       loading.delete(task);
     }
   }

@@ -4,9 +4,9 @@ import type { MachineObject } from "../machine/machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { DurableTasks } from "./durable-tasks.ts";
 
-/** Ends the tasks that no agent will end any more, and forgets those that ended long ago. */
+/** Ends tasks whose deadline passed or whose machine was deleted, and deletes tasks that ended long ago. */
 export interface TaskUpkeep {
-  /** The machine is gone or going: its tasks fail. */
+  /** Fails the tasks of a machine that is deleted or being deleted. */
   failOf(machineId: string): Promise<void>;
   close(): void;
 }
@@ -16,18 +16,18 @@ export interface TaskUpkeepDeps {
   readonly machines: Pick<Collection<MachineObject>, "get" | "fresh">;
   readonly clock: Clock;
   readonly log: Log;
-  /** How often tasks are looked at. */
+  /** Interval of the checks of deadlines. */
   readonly tickMs: number;
-  /** False while this controller may do nothing. */
-  readonly acting: () => boolean;
-  /** Called with each sweep, for what else is swept as often. */
+  /** False while this controller has no lease. */
+  readonly canAct: () => boolean;
+  /** Called at each sweep, for other sweeps with the same interval. */
   readonly alsoSweep: () => void;
 }
 
 const sweepEveryMs = 60_000;
 
 export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
-  const { durable, machines, clock, log, acting, alsoSweep } = deps;
+  const { durable, machines, clock, log, canAct, alsoSweep } = deps;
   let lastSweepMs = clock.monotonicMs();
   let working = false;
 
@@ -41,7 +41,7 @@ export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
     }
   }
 
-  /** Memory may not have a machine yet that a task is for; only the store can say that it is gone. */
+  /** Fails tasks of deleted machines. The cache may not have a new machine yet, so the store is read. */
   async function failOrphans(): Promise<void> {
     for (const machineId of durable.machinesWithOpen()) {
       if (machines.get(machineId) !== undefined) continue;
@@ -59,10 +59,10 @@ export function createTaskUpkeep(deps: TaskUpkeepDeps): TaskUpkeep {
   }
 
   const ticking = setInterval(() => {
-    if (!acting() || working) return;
+    if (!canAct() || working) return;
     working = true;
     tend()
-      .catch((error: unknown) => log.warn("tasks not tended", { error: String(error) }))
+      .catch((error: unknown) => log.warn("task upkeep failed", { error: String(error) }))
       .finally(() => {
         working = false;
       });

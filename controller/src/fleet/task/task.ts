@@ -4,20 +4,20 @@ import type { Task, TaskResult } from "@holdfast/proto/holdfast/agent/v1/task_pb
 /** Input of a task, by kind: `{ case: "listEngineUsers", value: {...} }`. */
 export type TaskInput = Task["input"];
 
-/** What an agent is asked to do, and for whom. */
+/** A request to an agent, on behalf of an owner such as a service. */
 export interface TaskRequest {
   readonly ownerId: string;
   readonly generation: number;
   readonly term: number;
   readonly lane: "control" | "query" | "bulk" | "queue";
   readonly input: TaskInput;
-  /** From when it is submitted. */
+  /** Time until the deadline, from the submission on. */
   readonly deadlineMs: number;
-  /** A durable task is recorded only while this key of the store has this revision. */
+  /** Stores a durable task only if this key of the store has this revision. */
   readonly onlyWhile?: { readonly key: string; readonly modRevision: bigint };
 }
 
-/** What became of a durable task so far. */
+/** State of a durable task. */
 export interface TaskState {
   readonly status: "pending" | "running" | "completed" | "failed";
   readonly progress: TaskProgress | undefined;

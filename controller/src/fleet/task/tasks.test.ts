@@ -75,7 +75,7 @@ test("a quick task is answered on the stream and leaves nothing in the store", a
   session.close();
 });
 
-test("a quick task reaches a machine whose stream another controller holds", async () => {
+test("a quick task runs on a machine whose stream another controller has", async () => {
   const { session } = await connected(one, "forwarded");
   await expect.poll(() => two.fleet.session("forwarded")?.controllerId).toBe("c-1");
   const running = two.fleet.run("forwarded", request(), 60_000);
@@ -95,7 +95,7 @@ test("a quick task fails when there is no stream, no answer in time, or the stre
   await expect(broken).rejects.toThrow("stream broke");
 });
 
-test("a durable task goes from pending over running to completed, and its result is stored before it is acknowledged", async () => {
+test("a durable task goes to running and completed; its result is stored, then acknowledged", async () => {
   const identity = await one.newAgent("durable");
   await one.fleet.submit("durable", "t-durable", request());
   await one.fleet.submit("durable", "t-durable", request());
@@ -128,7 +128,7 @@ test("a task submitted at another controller, or before the agent came, is deliv
   again.close();
 });
 
-test("a failure of the agent, a cancel, a passed deadline and a deleted machine end a task", async () => {
+test("an agent's failure, a cancellation, the deadline and a deleted machine end a task", async () => {
   const { session } = await connected(one, "ends");
   await one.fleet.submit("ends", "t-fails", request());
   await session.expect("task", ({ id }) => id === "t-fails");
@@ -153,7 +153,7 @@ test("a failure of the agent, a cancel, a passed deadline and a deleted machine 
   await session.ended;
 });
 
-test("a late result is acknowledged and changes nothing; one for another machine's task is cut", async () => {
+test("a late result changes nothing; a result for another machine's task cuts the stream", async () => {
   const { session } = await connected(one, "mine");
   const { session: stranger } = await connected(one, "theirs");
   await one.fleet.submit("mine", "t-mine", request());
@@ -168,7 +168,7 @@ test("a late result is acknowledged and changes nothing; one for another machine
   session.close();
 });
 
-test("a hello that names an ended task has it acknowledged", async () => {
+test("an ended task in a hello is acknowledged", async () => {
   const { identity, session } = await connected(one, "resumes");
   await one.fleet.submit("resumes", "t-resumes", request());
   session.say(usersOf(await session.expect("task")));
@@ -179,7 +179,7 @@ test("a hello that names an ended task has it acknowledged", async () => {
   again.close();
 });
 
-test("sensitive fields reach the agent and are readable neither in the store nor in the log", async () => {
+test("sensitive fields reach the agent and are unreadable in the store and the log", async () => {
   const { session } = await connected(one, "secret");
   const verifier = `SCRAM-SHA-256$${randomBytes(12).toString("hex")}`;
   const user = { username: "app_user", role: "admin", verifier };
@@ -224,7 +224,7 @@ test("the newest stream of a machine wins, at whichever controller it is", async
   await expect.poll(() => one.fleet.session("moves")).toBeUndefined();
 });
 
-test("a task whose controller is gone is delivered again by the one that takes over", async () => {
+test("the next controller delivers the tasks of a controller that ended again", async () => {
   const dying = await startController(installation, "c-3", { leaseS: 2 });
   const { identity, session } = await connected(dying, "orphaned");
   await one.fleet.submit("orphaned", "t-again", request());
@@ -238,9 +238,9 @@ test("a task whose controller is gone is delivered again by the one that takes o
   again.close();
 });
 
-test("tasks that ended are swept after their time", async () => {
+test("ended tasks are deleted after their retention", async () => {
   const sweeper = await startController(installation, "c-4", {
-    limits: { taskKeptMs: 0, tickMs: 50 },
+    limits: { taskRetentionMs: 0, tickMs: 50 },
     clock: fastClock(),
   });
   const { session } = await connected(one, "swept");
@@ -252,7 +252,7 @@ test("tasks that ended are swept after their time", async () => {
   await sweeper.close();
 });
 
-/** Its monotonic time runs a thousand times as fast. */
+/** A controller whose monotonic time is a thousand times as fast. */
 function fastClock() {
   const begin = performance.now();
   return { now: () => Date.now(), monotonicMs: () => Math.round((performance.now() - begin) * 1_000) };

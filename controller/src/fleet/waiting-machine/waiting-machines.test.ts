@@ -53,39 +53,39 @@ const inState = (state: MachineObject["status"]["state"]) => {
   return { ...machine, status: { ...machine.status, state } };
 };
 
-describe("a machine is free", () => {
+describe("a machine of the pool", () => {
   // biome-ignore format: a table
   it.each([
-    ["when it waits and its agent holds nothing",               waiting(),                 there,                true],
-    ["but not when somebody owns it",                           waiting("m", { owner }),   there,                false],
-    ["nor on its way out",                                      waiting("m", {}, true),    there,                false],
-    ["nor while it is made",                                    inState("running"),        there,                false],
-    ["nor when it was claimed",                                 inState("claimed"),        there,                false],
-    ["nor without its agent",                                   waiting(),                 fleet(undefined),     false],
-    ["nor before its agent had time to tell",                   waiting(),                 fleet(100),           false],
-    ["nor when its agent holds an instance, whatever is stored", waiting(),                fleet(60_000, true),  false],
-  ] as const)("%s", (_, machine, world, free) => {
-    expect(isFree(machine, world, now)).toBe(free);
+    ["is free if it waits and its agent has no instance",       waiting(),                 there,                true],
+    ["is not free if it has an owner",                          waiting("m", { owner }),   there,                false],
+    ["is not free while it is deleted",                         waiting("m", {}, true),    there,                false],
+    ["is not free while it is created",                         inState("running"),        there,                false],
+    ["is not free if it was claimed",                           inState("claimed"),        there,                false],
+    ["is not free without its agent",                           waiting(),                 fleet(undefined),     false],
+    ["is not free before its agent could report",               waiting(),                 fleet(100),           false],
+    ["is not free if its agent reports an instance",             waiting(),                fleet(60_000, true),  false],
+  ] as const)("%s", (_, machine, observed, free) => {
+    expect(isFree(machine, observed, now)).toBe(free);
   });
 });
 
-describe("taking a waiting machine", () => {
+describe("taking a machine of the pool", () => {
   const stored = (objects: readonly MachineObject[]) => ({
     values: () => objects.map((object) => ({ object, modRevision: 1n }))[Symbol.iterator](),
     reached: async () => undefined,
   });
-  const open = (objects: readonly MachineObject[], held = false, hosts = [readyHost("local")]) => {
+  const open = (objects: readonly MachineObject[], paused = false, hosts = [readyHost("local")]) => {
     const get = (id: string) =>
       hosts.filter(({ metadata }) => metadata.id === id).map((object) => ({ object, modRevision: 1n }))[0];
     return createWaitingMachines({
       machines: stored(objects),
       hosts: { get, fresh: async (id) => get(id) },
       fleet: there,
-      held: () => held,
+      isPaused: () => paused,
       now: () => now,
     });
   };
-  const wanted = (more: Partial<MachineSpecObject> = {}): MachineSpecObject => ({
+  const desired = (more: Partial<MachineSpecObject> = {}): MachineSpecObject => ({
     ...waiting().spec,
     hostId: null,
     image: "",
@@ -95,60 +95,60 @@ describe("taking a waiting machine", () => {
   });
   const idOf = async (taken: ReturnType<ReturnType<typeof open>["take"]>) => (await taken)?.machine.object.metadata.id;
 
-  it("gives each to one caller, and again to another when it was given back", async () => {
+  it("gives each machine to one caller, and to another after its release", async () => {
     const machines = open([waiting("a"), waiting("b")]);
-    const callers = [1, 2, 3].map(() => machines.take(wanted()));
+    const callers = [1, 2, 3].map(() => machines.take(desired()));
     expect(await Promise.all(callers.map(idOf))).toEqual(["a", "b", undefined]);
     (await callers[0])?.giveBack();
-    expect(await idOf(machines.take(wanted()))).toBe("a");
+    expect(await idOf(machines.take(desired()))).toBe("a");
   });
 
   // biome-ignore format: a table
   it.each([
-    ["of another engine",                  { engine: "valkey" }],
+    ["with another engine",                { engine: "valkey" }],
     ["of another version",                 { version: "18" }],
     ["in another zone",                    { zone: "elsewhere" }],
     ["with another kind of disk",          { storageTier: "standard" }],
     ["of another image",                   { image: "trixie-1" }],
-    ["with a larger disk than is wanted",  { diskBytes: 5 }],
-    ["to whom its host has no memory for", { memoryBytes: 129 * gib }],
+    ["with a larger disk than requested",  { diskBytes: 5 }],
+    ["for more memory than its host has",  { memoryBytes: 129 * gib }],
   ])("gives none %s", async (_, more) => {
-    expect(await open([waiting()]).take(wanted(more))).toBeUndefined();
+    expect(await open([waiting()]).take(desired(more))).toBeUndefined();
   });
 
   it.each([
     ["is cordoned", readyHost("local", { cordoned: true })],
     ["is unreachable", readyHost("local", {}, {}, { state: "unreachable" })],
-    ["nobody knows", readyHost("another")],
+    ["is not registered", readyHost("another")],
   ])("gives none of a host that %s", async (_, host) => {
-    expect(await open([waiting()], false, [host]).take(wanted())).toBeUndefined();
+    expect(await open([waiting()], false, [host]).take(desired())).toBeUndefined();
   });
 
-  it("gives one that is on another host than the service's own machines, if there is one", async () => {
+  it("prefers a host without machines of the same service", async () => {
     const hosts = [readyHost("local"), readyHost("far")];
     const peer = { ...waiting("peer", { owner }), status: inState("running").status };
     const [near, far] = [waiting("near"), waiting("far", { hostId: "far" })];
-    expect(await idOf(open([peer, near, far], false, hosts).take(wanted()))).toBe("far");
-    expect(await idOf(open([peer, near], false, hosts).take(wanted()))).toBe("near");
-    expect(await open([peer, near], false, hosts).take(wanted({ apart: "required" }))).toBeUndefined();
+    expect(await idOf(open([peer, near, far], false, hosts).take(desired()))).toBe("far");
+    expect(await idOf(open([peer, near], false, hosts).take(desired()))).toBe("near");
+    expect(await open([peer, near], false, hosts).take(desired({ apart: "required" }))).toBeUndefined();
   });
 
-  it("gives any image to whoever has chosen none", async () => {
-    expect(await idOf(open([waiting()]).take(wanted({ image: "" })))).toBe("m");
+  it("matches any image if the request has none", async () => {
+    expect(await idOf(open([waiting()]).take(desired({ image: "" })))).toBe("m");
   });
 
-  it("promises it on its host where there is an end to promises, and leaves the host alone where there is none", async () => {
-    const bounded = (await open([waiting()]).take(wanted()))?.promise;
+  it("reserves capacity on a host with a reservation limit only", async () => {
+    const bounded = (await open([waiting()]).take(desired()))?.promise;
     expect(bounded?.after.status.placements).toBe((bounded?.of.object.status.placements ?? 0) + 1);
     const unbounded = [readyHost("local", { memoryOvercommit: null, diskOvercommit: null })];
-    expect((await open([waiting()], false, unbounded).take(wanted()))?.promise).toBeUndefined();
+    expect((await open([waiting()], false, unbounded).take(desired()))?.promise).toBeUndefined();
   });
 
-  it("gives none while what is stored is in doubt", async () => {
-    expect(await open([waiting()], true).take(wanted())).toBeUndefined();
+  it("gives none while automation is paused", async () => {
+    expect(await open([waiting()], true).take(desired())).toBeUndefined();
   });
 
-  it("makes it the owner's in all but id, host, address, image and identity", () => {
+  it("gives it the owner's spec, except for id, host, addresses, image and certificate", () => {
     const before = waiting();
     const spec = { ...before.spec, hostId: null, image: "", owner, vcpu: 2, diskBytes: 20, serverNames: ["a.example"] };
     const after = claimedMachine(before, { organizationId: "o", name: "n", spec }, now);

@@ -1,45 +1,49 @@
 import type { Fleet } from "../fleet.ts";
-import { type HostObject, isBounded } from "../host/host.ts";
-import { type HostPromise, takeRoom } from "../placement/host-room.ts";
+import { type HostObject, hasReservationLimit } from "../host/host.ts";
+import { type HostReservation, reserveCapacity } from "../placement/host-capacity.ts";
 import { imageFor, refusalOn } from "../placement/place-machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
-import { toldWithinMs } from "../machine/machine-plan.ts";
-import { isSameKind } from "./waiting-plan.ts";
+import { reportedWithinMs } from "../machine/machine-plan.ts";
+import { isSameKind } from "./warm-pool-plan.ts";
 
-/** A waiting machine that one caller may claim. */
+/** A machine of the warm pool that one caller may claim. */
 export interface TakenMachine {
   readonly machine: Stored<MachineObject>;
-  /** Its host with this machine promised, for the transaction that claims it; undefined where nothing but what is free counts. */
-  readonly promise: HostPromise | undefined;
-  /** It was not claimed: another caller may have it. */
+  /** Reservation on its host, for the transaction of the claim; undefined if the host has no reservation limit. */
+  readonly promise: HostReservation | undefined;
+  /** Returns the machine to the pool, because it was not claimed. */
   giveBack(): void;
 }
 
-/** Which machine a new owner gets of those that run already and are nobody's. */
+/**
+ * The warm pool: machines that run before anybody requests one, so that a new service starts within a second. A machine
+ * of the pool is a machine object without an owner. `warm-pool-reconciler.ts` creates and removes them by demand
+ * (`warm-pool-plan.ts`, pure); a new service claims one in the transaction that creates the service.
+ */
 export interface WaitingMachines {
   /**
-   * One that fits, on a host that takes machines and has room for its new size, given to no other caller here; undefined when
-   * there is none. Away from members of the same service where that can be. A caller that has chosen no image takes any. It is
-   * the owner's only by the transaction that writes `claimedMachine` over the revision taken, and the host's promise with it: of
-   * two controllers that want the same machine, or the last room of a host, one gets a Conflict.
+   * Takes a machine of the pool that matches the spec, on a host with capacity for its new size, preferably not on a
+   * host of the same service. Undefined without one. No other caller of this controller gets it until it is released.
+   * It becomes the owner's by the transaction that writes `claimedMachine` and the reservation over the taken
+   * revisions: of two controllers that claim one machine, or a host's last capacity, one gets a Conflict.
    */
-  take(wanted: MachineSpecObject, signal?: AbortSignal): Promise<TakenMachine | undefined>;
+  take(request: MachineSpecObject, signal?: AbortSignal): Promise<TakenMachine | undefined>;
 }
 
-export interface WaitingMachinesDeps {
+export interface WarmPoolDeps {
   readonly machines: Pick<Collection<MachineObject>, "values" | "reached">;
   readonly hosts: Pick<Collection<HostObject>, "get" | "fresh">;
   readonly fleet: Pick<Fleet, "session" | "observation">;
-  /** Does anything stand against taking the store's word for what a machine is? */
-  readonly held: () => boolean;
+  /** True while automation is paused, as after a restore: the store may be wrong about which machines are free. */
+  readonly isPaused: () => boolean;
   readonly now: () => number;
 }
 
 /**
- * True when the machine certainly holds no data. A restored store may take a machine for waiting that was claimed
- * since, so its record is not enough: the machine's own agent must be connected and report no instance.
+ * True if the machine certainly has no data. A restored store may show a machine in the pool that was claimed since, so
+ * its object is not enough: the machine's agent must be connected and report no instance.
  */
 export function isFree(
   { metadata, spec, status }: MachineObject,
@@ -49,47 +53,51 @@ export function isFree(
   if (spec.owner !== null || status.state !== "waiting" || metadata.deletionRequestedAt !== undefined) return false;
   const session = fleet.session(metadata.id);
   return (
-    session !== undefined && now - session.connectedAt > toldWithinMs && fleet.observation(metadata.id) === undefined
+    session !== undefined &&
+    now - session.connectedAt > reportedWithinMs &&
+    fleet.observation(metadata.id) === undefined
   );
 }
 
-export function createWaitingMachines({ machines, hosts, fleet, held, now }: WaitingMachinesDeps): WaitingMachines {
-  // By object: what is read anew, because it changed, may be taken anew.
+export function createWaitingMachines({ machines, hosts, fleet, isPaused, now }: WarmPoolDeps): WaitingMachines {
+  // By object identity: a machine whose object changed may be taken again.
   const taken = new WeakSet<MachineObject>();
   const objects = () => Iterator.from(machines.values()).map(({ object }) => object);
 
-  function fits({ metadata, spec }: MachineObject, wanted: MachineSpecObject, host: HostObject): boolean {
-    // None is made ahead as a virtual machine.
-    if (wanted.kind === "virtual_machine") return false;
-    if (!isSameKind(spec, wanted) || spec.diskBytes > wanted.diskBytes) return false;
-    if (wanted.image !== "" && spec.image !== wanted.image) return false;
-    // Its image and its addresses are there already, so they are not asked of the host again.
-    return refusalOn({ ...wanted, image: "", id: metadata.id, isMade: true }, host, objects()) === undefined;
+  function matches({ metadata, spec }: MachineObject, request: MachineSpecObject, host: HostObject): boolean {
+    // The pool has no virtual machines.
+    if (request.kind === "virtual_machine") return false;
+    if (!isSameKind(spec, request) || spec.diskBytes > request.diskBytes) return false;
+    if (request.image !== "" && spec.image !== request.image) return false;
+    // Its image and its addresses exist already, so the host need not have others.
+    return refusalOn({ ...request, image: "", id: metadata.id, isCreated: true }, host, objects()) === undefined;
   }
 
   return {
-    async take(asked, signal) {
-      if (held()) return undefined;
-      const wanted = { ...asked, image: imageFor({ ...asked, id: "" }, objects()) };
-      const peers = hostsOf(wanted.owner, objects());
-      const isNear = ({ object }: Stored<MachineObject>) => peers.has(object.spec.hostId);
+    async take(desired, signal) {
+      if (isPaused()) return undefined;
+      const request = { ...desired, image: imageFor({ ...desired, id: "" }, objects()) };
+      const peers = hostsOf(request.owner, objects());
+      const isOnPeerHost = ({ object }: Stored<MachineObject>) => peers.has(object.spec.hostId);
       const free = Iterator.from(machines.values())
         .filter(({ object }) => isFree(object, fleet, now()) && !taken.has(object))
         .toArray();
-      const inOrder = peers.size === 0 ? free : free.sort((a, b) => Number(isNear(a)) - Number(isNear(b)));
-      for (const machine of inOrder) {
+      const byPreference =
+        peers.size === 0 ? free : free.sort((a, b) => Number(isOnPeerHost(a)) - Number(isOnPeerHost(b)));
+      for (const machine of byPreference) {
         const { object } = machine;
         const host = hosts.get(object.spec.hostId ?? "")?.object;
-        if (host === undefined || taken.has(object) || !fits(object, wanted, host)) continue;
+        if (host === undefined || taken.has(object) || !matches(object, request, host)) continue;
         taken.add(object);
         const giveBack = () => {
           taken.delete(object);
         };
-        if (!isBounded(host)) return { machine, promise: undefined, giveBack };
+        if (!hasReservationLimit(host)) return { machine, promise: undefined, giveBack };
         try {
-          const refusal = (fresh: HostObject) => (fits(object, wanted, fresh) ? undefined : "it does not fit any more");
-          const { promise } = await takeRoom(host.metadata.id, refusal, { machines, hosts }, signal);
-          if (promise !== undefined) return { machine, promise, giveBack };
+          const refusal = (current: HostObject) =>
+            matches(object, request, current) ? undefined : "the machine no longer matches";
+          const { reservation } = await reserveCapacity(host.metadata.id, refusal, { machines, hosts }, signal);
+          if (reservation !== undefined) return { machine, promise: reservation, giveBack };
         } catch (error) {
           giveBack();
           throw error;
@@ -101,7 +109,7 @@ export function createWaitingMachines({ machines, hosts, fleet, held, now }: Wai
   };
 }
 
-/** The hosts that an owner's machines are on. */
+/** Ids of the hosts of an owner's machines. */
 function hostsOf(owner: MachineSpecObject["owner"], machines: Iterable<MachineObject>): ReadonlySet<string | null> {
   const found = new Set<string | null>();
   if (owner === null) return found;
@@ -111,8 +119,7 @@ function hostsOf(owner: MachineSpecObject["owner"], machines: Iterable<MachineOb
 }
 
 /**
- * Pure: the machine as its first owner's. It keeps its id, host, address and agent, and the image that it runs from; all else
- * is as the owner wants it.
+ * Pure: the machine after its claim. Its id, host, addresses, certificate and image stay; all else is the owner's spec.
  */
 export function claimedMachine(
   machine: MachineObject,

@@ -1,7 +1,10 @@
 import type { Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** The addresses of one name; the id is the name, absolute, lower case, without the last dot. */
+/**
+ * The addresses of one name. The id is the absolute name in lower case without the final dot, such as
+ * `db-1.example.com`.
+ */
 export type DnsRecordObject = Resource<DnsRecordSpec, DnsRecordStatus>;
 
 export const dnsRecordKind = defineKind<DnsRecordObject>("dns-record");
@@ -13,5 +16,5 @@ export interface DnsRecordSpec {
   readonly owner: { readonly kind: string; readonly id: string };
 }
 
-/** A record is what it asks for. */
+/** Records have no status. */
 export type DnsRecordStatus = Readonly<Record<string, never>>;

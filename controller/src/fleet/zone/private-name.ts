@@ -1,7 +1,6 @@
 /**
- * The name by which a public name's private address is found: `db-abcdefgh.private.local.example` of
- * `db-abcdefgh.local.example`. A label of its own, so that no service's name can be it, and the first label stays as short
- * as it was.
+ * The private form of a public name, which resolves to private addresses: `db-abcdefgh.private.local.example` for
+ * `db-abcdefgh.local.example`. The label `private` is separate, so that no service's name can collide with it.
  */
 export function privateNameOf(name: string): string {
   const [label, ...rest] = name.split(".");

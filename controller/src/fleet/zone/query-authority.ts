@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import { endpointOf } from "@holdfast/common/endpoint.ts";
 import { decode, encode } from "dns-packet";
 
-/** What an authoritative server says about a name now, over UDP. Rejects when it does not answer in time. */
+/** Queries an authoritative server (host:port) for a name's A and AAAA records over UDP. Rejects on a timeout. */
 export async function queryAddresses(
   server: string,
   name: string,
@@ -27,7 +27,7 @@ function query(server: string, name: string, type: "A" | "AAAA", timeoutMs: numb
     const timer = setTimeout(giveUp, timeoutMs);
     signal.addEventListener("abort", giveUp, { once: true });
     socket.on("error", reject);
-    // A connected socket hears its server only, and hears at once when nobody listens there.
+    // A connected socket receives from its server only, and gets an error at once if nothing listens there.
     socket.connect(port, host, () => socket.send(packet));
     socket.on("message", (message) => {
       const addresses = addressesOf(message, id, type);
@@ -40,12 +40,12 @@ function query(server: string, name: string, type: "A" | "AAAA", timeoutMs: numb
   }).finally(() => socket.close());
 }
 
-/** Undefined for what is not an authoritative answer to the question. */
+/** The addresses in an authoritative response to this query; undefined for any other packet. */
 function addressesOf(message: Buffer, id: number, type: "A" | "AAAA"): string[] | undefined {
   try {
     const answer = decode(message);
-    const known = "rcode" in answer && (answer.rcode === "NOERROR" || answer.rcode === "NXDOMAIN");
-    if (answer.id !== id || answer.type !== "response" || !known || answer.flag_aa !== true) return undefined;
+    const isAnswered = "rcode" in answer && (answer.rcode === "NOERROR" || answer.rcode === "NXDOMAIN");
+    if (answer.id !== id || answer.type !== "response" || !isAnswered || answer.flag_aa !== true) return undefined;
     return (answer.answers ?? []).flatMap((each) => (each.type === type ? [each.data] : []));
   } catch {
     return undefined;

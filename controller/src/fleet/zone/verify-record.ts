@@ -5,11 +5,11 @@ const answerMs = 500;
 const firstWaitMs = 10;
 const longestWaitMs = 400;
 
-/** Waits until the world sees a record as it should be. */
+/** Waits until DNS servers serve a record. */
 export interface RecordVerifier {
   /**
-   * Resolves when each of these servers (host:port) answers with exactly these addresses over UDP; no addresses means
-   * that the name is gone. Rejects only when the signal aborts.
+   * Resolves when each of these servers (host:port) answers a UDP query with exactly these addresses; without
+   * addresses, when the name no longer exists. Rejects only if the signal aborts.
    */
   verifyRecord(
     servers: readonly string[],
@@ -20,13 +20,13 @@ export interface RecordVerifier {
 }
 
 /**
- * A server's acknowledgement on its stream leads to the next query at once. It may follow another controller, so the
- * queries go on without one, more slowly each time.
+ * An acknowledgment of a server on its stream triggers the next query at once. A server may follow another controller,
+ * so queries are repeated without one, with a back-off.
  */
 export function createRecordVerifier(zone: Pick<ServedZone, "onAcknowledged">): RecordVerifier {
   async function verifyAt(server: string, name: string, expected: string, signal: AbortSignal): Promise<void> {
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
-      // Listening before asking: an acknowledgement between the answer and the wait is not missed.
+      // Subscribed before the query, so that an acknowledgment between the response and the wait is not missed.
       const acknowledged = nextAcknowledgement();
       try {
         const found = await queryAddresses(server, name, answerMs, signal).catch(() => undefined);

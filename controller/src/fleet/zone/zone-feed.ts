@@ -2,19 +2,19 @@ import { idOf, prefixOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { dnsRecordKind, type DnsRecordObject } from "./dns-record.ts";
 
-/** One name as DNS servers are told it; without addresses it is gone. */
+/** One name as it is sent to DNS servers; without addresses it is deleted. */
 export interface ZoneEntry {
   readonly name: string;
   readonly addresses: readonly string[];
   readonly ttlS: number;
 }
 
-/** The zone in memory, as of a revision of the store, with what changes in it. */
+/** The zone in memory as of a revision of the store, with its changes. */
 export interface ZoneFeed {
   readonly revision: bigint;
   readonly ready: Promise<void>;
   entries(): ZoneEntry[];
-  /** The entry of a name, without addresses when there is none. */
+  /** The entry of a name; without addresses if the name does not exist. */
   entry(name: string): ZoneEntry;
   /** Calls back with the names that changed up to a new revision. */
   subscribe(onChange: (names: readonly string[]) => void): { close(): void };
@@ -27,7 +27,8 @@ export function createZoneFeed(store: Store): ZoneFeed {
   const { promise: ready, resolve: nowReady } = Promise.withResolvers<void>();
   let changed = new Set<string>();
   let revision = 0n;
-  // After a reset the listing tells what is there; what it does not tell is gone. Followers see only the difference.
+  // After a watch reset the store lists all keys; keys missing from the list were deleted. Followers get the
+  // difference.
   let unseen: Set<string> | undefined;
 
   const watch = store.watch(prefixOf(dnsRecordKind), {

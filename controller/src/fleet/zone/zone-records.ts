@@ -4,8 +4,8 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
 import { dnsRecordKind, type DnsRecordObject, type DnsRecordSpec } from "./dns-record.ts";
 
-/** One name with its addresses, as a service wants it. */
-export interface WantedRecord {
+/** A name and its addresses, as its owner desires them. */
+export interface DesiredRecord {
   readonly name: string;
   readonly addresses: readonly string[];
   readonly ttlS: number;
@@ -13,11 +13,11 @@ export interface WantedRecord {
 
 type Owner = DnsRecordSpec["owner"];
 
-/** The names of each owner, changed with whatever else the owner changes. */
+/** The DNS records of each owner, changed in the owner's transactions. */
 export interface ZoneRecords {
-  /** Makes the owner's names exactly these, in the unit of work. Answers whether that changes anything. */
-  put(work: UnitOfWork, owner: Owner, wanted: readonly WantedRecord[]): boolean;
-  /** Removes every name of the owner, in the unit of work. */
+  /** Replaces all records of the owner in the unit of work. Returns true if that changes anything. */
+  put(work: UnitOfWork, owner: Owner, desired: readonly DesiredRecord[]): boolean;
+  /** Removes all records of the owner in the unit of work. Returns true if there were any. */
   remove(work: UnitOfWork, owner: Owner): boolean;
   of(owner: Owner): DnsRecordObject[];
   close(): void;
@@ -43,14 +43,14 @@ export function createZoneRecords(records: Collection<DnsRecordObject>, clock: C
   }
 
   function drop(owner: string, name: string): void {
-    const left = names.get(owner);
-    left?.delete(name);
-    if (left?.size === 0) names.delete(owner);
+    const remaining = names.get(owner);
+    remaining?.delete(name);
+    if (remaining?.size === 0) names.delete(owner);
   }
 
-  function put(work: UnitOfWork, owner: Owner, wanted: readonly WantedRecord[]): boolean {
+  function put(work: UnitOfWork, owner: Owner, desired: readonly DesiredRecord[]): boolean {
     let changed = false;
-    for (const { name, addresses, ttlS } of wanted) {
+    for (const { name, addresses, ttlS } of desired) {
       const spec: DnsRecordSpec = { addresses: [...addresses].sort(), ttlS, owner };
       const before = records.get(name);
       if (before !== undefined && isSame(before.object.spec, spec)) continue;
@@ -66,10 +66,10 @@ export function createZoneRecords(records: Collection<DnsRecordObject>, clock: C
         work.update(dnsRecordKind, before, { ...before.object, metadata: next, spec });
       }
     }
-    const kept = new Set(wanted.map(({ name }) => name));
+    const retained = new Set(desired.map(({ name }) => name));
     for (const name of names.get(keyOf(owner)) ?? []) {
       const before = records.get(name);
-      if (kept.has(name) || before === undefined) continue;
+      if (retained.has(name) || before === undefined) continue;
       changed = true;
       work.remove(dnsRecordKind, before);
     }

@@ -51,7 +51,7 @@ beforeAll(async () => {
   collection = createCollection(store, dnsRecordKind);
   await collection.ready;
   records = createZoneRecords(collection, systemClock);
-  // Both are there again after a restart.
+  // Both exist after a restart as well.
   const [port = 0, dnsPort] = await freePorts(2);
   const started = await startZoneController("c-1", port);
   controller = started.controller;
@@ -77,7 +77,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** Of the newest controller. */
+/** Acknowledgments to the newest controller. */
 let membership: Membership;
 
 async function startZoneController(id: string, port = 0) {
@@ -116,18 +116,20 @@ async function commit(fill: (work: UnitOfWork) => boolean): Promise<void> {
   if (fill(work)) await collection.reached(await work.commit(), 60_000);
 }
 
-const wanted = (label: string, ...addresses: string[]) => ({ name: `${label}.${origin}`, addresses, ttlS: 1 });
+const desired = (label: string, ...addresses: string[]) => ({ name: `${label}.${origin}`, addresses, ttlS: 1 });
 const signal = () => AbortSignal.timeout(60_000);
 
-test("a service's names are served as soon as they are stored, moved when they move, gone when they go", async () => {
-  await commit((work) => records.put(work, owner, [wanted("shop-1", "127.77.0.5"), wanted("shop-1-n1", "127.77.0.5")]));
+test("names are served as soon as they are stored, and follow changes and deletions", async () => {
+  await commit((work) =>
+    records.put(work, owner, [desired("shop-1", "127.77.0.5"), desired("shop-1-n1", "127.77.0.5")]),
+  );
   await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, ["127.77.0.5"], signal());
-  await commit((work) => records.put(work, owner, [wanted("shop-1", "127.77.0.6", "fd00::6")]));
+  await commit((work) => records.put(work, owner, [desired("shop-1", "127.77.0.6", "fd00::6")]));
   await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, ["fd00::6", "127.77.0.6"], signal());
   await verifier.verifyRecord([dnsAddress], `shop-1-n1.${origin}`, [], signal());
   expect(records.of(owner).map(({ metadata }) => metadata.id)).toEqual([`shop-1.${origin}`]);
   await commit((work) => {
-    const changed = records.put(work, owner, [wanted("shop-1", "127.77.0.6", "fd00::6")]);
+    const changed = records.put(work, owner, [desired("shop-1", "127.77.0.6", "fd00::6")]);
     expect(changed).toBe(false);
     return changed;
   });
@@ -135,21 +137,21 @@ test("a service's names are served as soon as they are stored, moved when they m
   await verifier.verifyRecord([dnsAddress], `shop-1.${origin}`, [], signal());
 });
 
-test("what a server listens on is in the membership, for every controller", async () => {
+test("the listeners of a DNS server are registered for every controller", async () => {
   const reported = () => membership.members().flatMap(({ listeners = [] }) => listeners);
   await waitUntil("the server has reported", () => reported().includes(dnsAddress), {
     describe: () => reported().join(),
   });
 });
 
-/** All that the DNS server would find at its next start. */
+/** The zone on disk, from which the DNS server would start. */
 async function onDisk(): Promise<string> {
   const files = ["zone.json", "zone.log"].map((name) => join(directory, "dns", name));
   return (await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")))).join("");
 }
 
-test("names go on with controllers and etcd away, over a restart of the DNS server, and follow again after", async () => {
-  await commit((work) => records.put(work, owner, [wanted("kept", "127.77.0.7")]));
+test("names are served without controllers and etcd, over a restart, and follow again", async () => {
+  await commit((work) => records.put(work, owner, [desired("kept", "127.77.0.7")]));
   await verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.7"], signal());
   await expect.poll(onDisk).toContain("127.77.0.7");
   const { port } = controller.fleet;
@@ -165,20 +167,20 @@ test("names go on with controllers and etcd away, over a restart of the DNS serv
   const again = await startZoneController("c-1", port);
   controller = again.controller;
   await waitUntil("etcd takes changes again", async () => {
-    await commit((work) => records.put(work, owner, [wanted("kept", "127.77.0.8")]));
+    await commit((work) => records.put(work, owner, [desired("kept", "127.77.0.8")]));
     return true;
   });
   await again.verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.8"], signal());
 });
 
-test("a server that was told of one controller follows another when that one is gone, and after a restart of its own", async () => {
+test("a server follows another controller when its own ends, and after a restart", async () => {
   const first = controller.address;
   const second = await startZoneController("c-2");
   await expect.poll(onDisk).toContain(second.controller.address);
   await controller.close();
   controller = second.controller;
   for (const address of ["127.77.0.9", "127.77.0.10"]) {
-    await commit((work) => records.put(work, owner, [wanted("moved", address)]));
+    await commit((work) => records.put(work, owner, [desired("moved", address)]));
     await second.verifier.verifyRecord([dnsAddress], `moved.${origin}`, [address], signal());
     dns?.kill("SIGKILL");
     if (dns !== undefined) await once(dns, "exit");
@@ -186,7 +188,7 @@ test("a server that was told of one controller follows another when that one is 
   }
 });
 
-test("a wrong answer is waited out until the signal ends it", async () => {
+test("verification of a wrong record waits until the signal aborts", async () => {
   const found = verifier.verifyRecord([dnsAddress], `kept.${origin}`, ["127.77.0.99"], AbortSignal.timeout(300));
   await expect(found).rejects.toThrow("timeout");
 });

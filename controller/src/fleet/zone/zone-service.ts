@@ -19,25 +19,25 @@ import type { ZoneEntry, ZoneFeed } from "./zone-feed.ts";
 export interface ZoneServiceDeps {
   readonly installationId: string;
   readonly feed: ZoneFeed;
-  /** Such as "local.holdfast.test". */
+  /** Origin of the zone, such as `local.holdfast.test`. */
   readonly origin: string;
-  /** Whom servers may follow besides this controller. */
+  /** The registered controllers, which servers may follow. */
   readonly membership: Pick<Membership, "members" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly log: Log;
 }
 
-/** ZoneService for DNS servers, with what they say they serve. */
+/** ZoneService for DNS servers, and the revisions that they acknowledge. */
 export interface ServedZone {
   readonly definition: ReturnType<typeof grpcService<typeof ZoneService>>;
   readonly implementation: { follow(call: FollowCall): void };
-  /** Calls back when a server acknowledged a revision here. */
+  /** Calls back when a server acknowledges a revision on its stream to this controller. */
   onAcknowledged(listener: (server: string, revision: bigint) => void): { close(): void };
 }
 
 type FollowCall = ServerDuplexStream<FollowRequest, ZoneBatch>;
 
-interface News {
+interface ZoneUpdate {
   readonly entries: readonly ZoneEntry[];
   readonly controllers: string[];
   readonly reset: boolean;
@@ -61,39 +61,43 @@ export function createZoneService(deps: ZoneServiceDeps): ServedZone {
     });
     log.info("dns server follows", { server });
     await feed.ready;
-    // What changes while a slow server reads waits here as names: never more than the zone, and told once.
+    // Changed names wait here while a slow server reads: at most the zone's names, each sent once.
     const pending = new Set<string>();
     let wake = Promise.withResolvers<void>();
     const subscription = feed.subscribe((names) => {
       for (const name of names) pending.add(name);
       wake.resolve();
     });
-    let told = addressesOf(membership);
+    let announced = addressesOf(membership);
     const arrivals = membership.subscribe(() => {
-      if (addressesOf(membership).some((address) => !told.includes(address))) wake.resolve();
+      if (addressesOf(membership).some((address) => !announced.includes(address))) wake.resolve();
     });
     over.signal.addEventListener("abort", () => wake.resolve(), { once: true });
     try {
-      await send(call, { entries: feed.entries(), controllers: told, reset: true }, over.signal);
+      await send(call, { entries: feed.entries(), controllers: announced, reset: true }, over.signal);
       while (!over.signal.aborted) {
         await wake.promise;
         wake = Promise.withResolvers();
         if (over.signal.aborted) break;
         const names = [...pending];
         pending.clear();
-        told = addressesOf(membership);
-        await send(call, { entries: names.map(feed.entry), controllers: told, reset: false }, over.signal);
+        announced = addressesOf(membership);
+        await send(call, { entries: names.map(feed.entry), controllers: announced, reset: false }, over.signal);
       }
     } finally {
       subscription.close();
       arrivals.close();
       release?.();
-      log.info("dns server gone", { server });
+      log.info("dns server left", { server });
     }
     call.end();
   }
 
-  async function send(call: FollowCall, { entries, controllers, reset }: News, signal: AbortSignal): Promise<void> {
+  async function send(
+    call: FollowCall,
+    { entries, controllers, reset }: ZoneUpdate,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { revision } = feed;
     for (let at = 0; at === 0 || at < entries.length; at += batchEntries) {
       const batch = create(ZoneBatchSchema, {

@@ -1,13 +1,24 @@
 import type { FleetSettings } from "../fleet-settings.ts";
-import type { RolloutPace } from "./agent-rollout-plan.ts";
+
+/** Speed and caution of a rollout. */
+export interface RolloutRate {
+  /** Percent of the machines upgraded after each stage, rising to 100, after a stage with a single machine. */
+  readonly shares: readonly number[];
+  /** Time for which a stage is observed before the next one. */
+  readonly soakMs: number;
+  /** Percent of the upgraded machines whose failure halts the rollout; the first machine must not fail at all. */
+  readonly failurePct: number;
+  /** Number of machines upgraded concurrently. */
+  readonly atOnce: number;
+}
 
 type Settings = Pick<
   FleetSettings,
   "agentUpgrade" | "agentUpgradeShares" | "agentUpgradeSoakS" | "agentUpgradeFailurePct" | "agentUpgradeAtOnce"
 >;
 
-/** As the settings say; undefined where agents stay what they are. Throws for settings that say nothing. */
-export function rolloutPaceOf(settings: Settings): RolloutPace | undefined {
+/** The rate from the settings; undefined if upgrades are off. Throws for invalid settings. */
+export function rolloutRateOf(settings: Settings): RolloutRate | undefined {
   const { agentUpgrade, agentUpgradeShares, agentUpgradeSoakS, agentUpgradeFailurePct, agentUpgradeAtOnce } = settings;
   if (agentUpgrade !== "on" && agentUpgrade !== "off") {
     throw new Error(`HOLDFAST_AGENT_UPGRADE is on or off, not ${agentUpgrade}`);

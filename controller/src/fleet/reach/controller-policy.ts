@@ -4,8 +4,8 @@ import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 import type { Member, Membership } from "#kernel/runtime/membership.ts";
 import type { ReachOwner } from "./reach-owner.ts";
 
-/** Opens every host to the controllers. */
-export function createControllerReach(membership: Pick<Membership, "members" | "subscribe">): ReachOwner {
+/** Policy source that lets every machine connect to the controllers. */
+export function createControllerPolicy(membership: Pick<Membership, "members" | "subscribe">): ReachOwner {
   return {
     rulesOn: () => controllerRulesOf(membership.members()),
     subscribe: (onChange) => membership.subscribe(() => onChange()),
@@ -13,8 +13,8 @@ export function createControllerReach(membership: Pick<Membership, "members" | "
 }
 
 /**
- * Pure: every machine may call every controller that listens, wherever that is, also one that drains. One that is known by
- * a name is reached where it is the host's own.
+ * Pure: every machine may connect to the listener of every controller, draining ones included. A controller whose
+ * address is a name gets no rule.
  */
 export function controllerRulesOf(members: readonly Member[]): ReachRule[] {
   return members.flatMap(({ id, address }) => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation?.close());
 
-test("a controller that loses its lease keeps its streams, says so, and acts on them again under another", async () => {
+test("a controller that loses its lease retains its streams, and acts again under another", async () => {
   const other = await startController(installation, "c-lease", { limits });
   const session = openSession(other.dial(await other.newAgent("leased")), helloOf("leased"));
   await session.expect("welcome", ({ withoutLease }) => !withoutLease);
@@ -41,7 +41,7 @@ test("a controller that loses its lease keeps its streams, says so, and acts on 
   await other.close();
 });
 
-test("a task and a cancellation of the time without a lease go down the stream that was kept", async () => {
+test("tasks and cancellations from the time without a lease are delivered afterwards", async () => {
   const other = await startController(installation, "c-kept", { limits });
   const session = openSession(other.dial(await other.newAgent("kept")), helloOf("kept"));
   await session.expect("welcome");
@@ -57,9 +57,9 @@ test("a task and a cancellation of the time without a lease go down the stream t
   await other.close();
 });
 
-test("an outage of etcd ends no stream, however long it is: they are used again after it, and who dials meanwhile is refused", async () => {
+test("an outage of etcd ends no stream, and new streams are refused meanwhile", async () => {
   const alone = await newInstallation();
-  // Longer than from the end of one controller's lease to that of the other's, which are renewed at times of their own.
+  // Longer than the time between the ends of the two leases, which are renewed independently.
   const options = { limits: { ...limits, withoutLeaseMs: 2_000 }, leaseS: 2 };
   const both = [await startController(alone, "c-left", options), await startController(alone, "c-right", options)];
   const [left, right] = both as [TestController, TestController];
@@ -79,7 +79,7 @@ test("an outage of etcd ends no stream, however long it is: they are used again 
     session.received.length = 0;
   }
   expect((await openSession(left.dial(agents[0]), helloOf("on-left")).ended).details).toContain("no lease");
-  // Three times as long as a controller that alone has no lease keeps them.
+  // Three times the grace of a controller that alone has no lease.
   const acks = (session: TestSession) => session.received.filter(({ frame }) => frame.case === "heartbeatAck").length;
   for (const session of sessions) await expect.poll(() => acks(session)).toBeGreaterThan(20);
   alone.etcd.signal("SIGCONT");
@@ -93,7 +93,7 @@ test("an outage of etcd ends no stream, however long it is: they are used again 
   await alone.close();
 });
 
-test("a controller that alone has no lease lets its agents go to the others", async () => {
+test("a controller that alone has no lease sends its agents to the others", async () => {
   const proxy = await startTcpProxy(installation.etcd.port);
   const cutOff = { ...installation, etcd: { ...installation.etcd, url: `http://127.0.0.1:${proxy.port}` } };
   const options = { limits: { ...limits, withoutLeaseMs: 500 }, leaseS: 2 };
@@ -115,7 +115,7 @@ test("a controller that alone has no lease lets its agents go to the others", as
   proxy.close();
 });
 
-test("a stream that was kept gives way to a newer one elsewhere", async () => {
+test("a retained stream is ended if the machine has a newer one elsewhere", async () => {
   const other = await startController(installation, "c-left", { limits });
   const agent = await other.newAgent("moved");
   const older = openSession(other.dial(agent), helloOf("moved"));
@@ -132,7 +132,7 @@ test("a stream that was kept gives way to a newer one elsewhere", async () => {
   await other.close();
 });
 
-test("a controller that drains sends its agents to the others and takes none", async () => {
+test("a draining controller sends its agents to the others and accepts none", async () => {
   const other = await startController(installation, "c-drains", { limits });
   const agent = await other.newAgent("drained");
   const session = openSession(other.dial(agent), helloOf("drained"));

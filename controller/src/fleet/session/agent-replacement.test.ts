@@ -23,7 +23,7 @@ const hello = (machineId: string, change: object) => {
   return { case: kind, value: { ...value, ...change } };
 };
 
-test("an agent that stands by is welcomed, and the one in charge goes on as if it were alone", async () => {
+test("a standby agent is welcomed, and the active one continues undisturbed", async () => {
   const { fleet } = controller;
   const identity = await controller.newAgent("m-1");
   const old = openSession(controller.dial(identity), hello("m-1", { sessionId: "old", agentDigest: "d-old" }));
@@ -43,14 +43,14 @@ test("an agent that stands by is welcomed, and the one in charge goes on as if i
       JSON.stringify(frame, (_, value) => (typeof value === "bigint" ? String(value) : value)).includes(task.id),
     ),
   ).toBe(false);
-  // It has nothing to say: neither results nor observations of a machine that is another's.
+  // A standby must not send results or observations.
   next.say({ case: "taskResult", value: { taskId: task.id } });
-  expect(await next.ended).toMatchObject({ code: 3, details: "a standby has nothing to say" });
+  expect(await next.ended).toMatchObject({ code: 3, details: "a standby sends heartbeats only" });
   expect(fleet.session("m-1")).toMatchObject({ agentDigest: "d-old" });
   old.close();
 });
 
-test("the one that takes its place is asked again what nobody answered, and another one is not", async () => {
+test("unanswered tasks are sent to the agent's replacement, not to an unrelated agent", async () => {
   const { fleet } = controller;
   const identity = await controller.newAgent("m-2");
   const old = openSession(controller.dial(identity), hello("m-2", { sessionId: "old" }));

@@ -38,7 +38,7 @@ describe.skipIf(missing !== undefined)(
     });
     afterAll(() => machines?.close());
 
-    /** A host whose machines of tier `small` have their roots in the pool of this one. */
+    /** A host with the roots of tier `small` in this pool. */
     async function hostWith(id: string, tier: string, diskOvercommit: number | null = 1): Promise<HostObject> {
       const roots = await machines.provider.rootsOf(tier, signal);
       return readyHost(id, { diskOvercommit }, { tiers: [rootedTier(roots, { name: "small" })] });
@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)(
       return placeMachine({ ...spec, id: metadata.id }, hosts, [there]);
     };
 
-    it("is what a pool has, which may share the space of data disks", async () => {
+    it("is that of the pool, which may share a file system with data disks", async () => {
       const [own, plain, small] = await Promise.all(
         ["maxiops", "standard", "small"].map((tier) => machines.provider.rootsOf(tier, signal)),
       );
@@ -57,7 +57,7 @@ describe.skipIf(missing !== undefined)(
       expect((small?.totalBytes ?? 0) / gib).toBeCloseTo(4, 0);
       expect(small).toMatchObject({ fileSystem: "pool small", problem: "" });
       expect(plain?.fileSystem).toBe(await fileSystemOf(dirname(machines.socket)));
-      // In a directory each root is a copy of its image.
+      // With the driver dir, each root is a copy of its image.
       const [first, copied, gone] = await Promise.all(
         ["small", "plain", "gone"].map((pool) => readRootPool(machines.incus, pool, async () => gib, signal)),
       );
@@ -69,15 +69,15 @@ describe.skipIf(missing !== undefined)(
       const tight = await hostWith("tight", "small");
       expect(place(2, tight)).toMatchObject({ hostId: "tight" });
       expect(place(5, tight).reason).toBe(
-        "No host of zone local can take it. tight: 5.0 GiB of root were asked for, and 2.0 GiB of 4.0 GiB times 1 are promised.",
+        "No host of zone local can take it. tight: 5.0 GiB of root are requested, and 2.0 GiB of 4.0 GiB times 1 are reserved.",
       );
       expect(place(5, tight, await hostWith("wide", "maxiops"))).toMatchObject({ hostId: "wide" });
     });
 
-    it("keeps a machine from a host whose pool is full, whatever may be promised", async () => {
+    it("keeps a machine from a host whose pool is full, with any overcommit", async () => {
       expect(place(2, await hostWith("tight", "small", null))).toMatchObject({ hostId: "tight" });
       const filler = join(dirname(machines.socket), "storage-pools", "small", "filler");
-      // In pieces, until there is no more: how much a small pool keeps for itself is its own to know.
+      // Written in pieces until the pool is full, because its own overhead is unknown.
       const fill = `n=0; while fallocate -o $((n * ${piece})) -l ${piece} ${filler}; do n=$((n + 1)); done; sync -f ${filler}`;
       await run("nsenter", ["--target", String(await daemonOf(machines.incus)), "--mount", "sh", "-c", fill]);
       expect(place(2, await hostWith("tight", "small", null)).reason).toMatch(

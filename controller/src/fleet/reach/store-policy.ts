@@ -4,40 +4,40 @@ import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ReachOwner } from "./reach-owner.ts";
 
-/** Where machines find the object store. */
-export interface StorePlace {
+/** Location of the object store for machines. */
+export interface StoreLocation {
   readonly addresses: () => Promise<readonly string[]>;
   readonly port: number;
 }
 
-export interface StoreReach extends ReachOwner {
+export interface StorePolicy extends ReachOwner {
   close(): void;
 }
 
-const lookEveryMs = 60_000;
+const resolveIntervalMs = 60_000;
 
-/** Opens every host to the object store. Its name may lead elsewhere later: that is looked up again and again. */
-export function createStoreReach(place: StorePlace | undefined, log: Log): StoreReach {
+/** Policy source that lets every machine connect to the object store. Its name is resolved every minute. */
+export function createStorePolicy(location: StoreLocation | undefined, log: Log): StorePolicy {
   const listeners = new Set<() => void>();
   let addresses: readonly string[] = [];
 
-  async function look(): Promise<void> {
+  async function resolve(): Promise<void> {
     try {
-      const found = [...((await place?.addresses()) ?? [])].sort();
+      const found = [...((await location?.addresses()) ?? [])].sort();
       if (found.join() === addresses.join()) return;
       addresses = found;
       for (const listener of listeners) listener();
     } catch (error) {
-      // The known addresses stay in force.
-      log.warn("address of the object store not found", { error });
+      // The addresses of the last lookup stay in force.
+      log.warn("object store address not resolved", { error });
     }
   }
 
-  const lookNow = () => inBackground(log, "address of the object store", look());
-  const timer = place === undefined ? undefined : setInterval(lookNow, lookEveryMs).unref();
-  if (place !== undefined) lookNow();
+  const resolveNow = () => inBackground(log, "object store address", resolve());
+  const timer = location === undefined ? undefined : setInterval(resolveNow, resolveIntervalMs).unref();
+  if (location !== undefined) resolveNow();
   return {
-    rulesOn: () => storeRulesOf(addresses, place?.port ?? 0),
+    rulesOn: () => storeRulesOf(addresses, location?.port ?? 0),
     subscribe(onChange) {
       listeners.add(onChange);
       return {
@@ -50,7 +50,7 @@ export function createStoreReach(place: StorePlace | undefined, log: Log): Store
   };
 }
 
-/** Pure: every machine may call the object store. */
+/** Pure: every machine may connect to these addresses of the object store. */
 export function storeRulesOf(addresses: readonly string[], port: number): ReachRule[] {
   return addresses.map((to) => ({
     owner: { kind: "object-store", id: to },

@@ -6,22 +6,25 @@ import type { Session } from "./session/session.ts";
 import type { Sessions } from "./session/sessions.ts";
 import type { TaskDispatch } from "./task/task-dispatch.ts";
 
-export interface KeptStreamsDeps {
+export interface StreamReclaimDeps {
   readonly sessions: Pick<Sessions, "values" | "release">;
   readonly presence: Pick<Presence, "renew" | "leave">;
   readonly dispatch: Pick<TaskDispatch, "resume">;
-  /** The lease of now; undefined without one. */
+  /** The controller's lease; undefined without one. */
   readonly lease: () => Lease | undefined;
   readonly log: Log;
 }
 
-/** Streams whose presence is written anew together; the store makes two transactions of these. */
+/** Presence keys written concurrently; the store batches these into two transactions. */
 const atOnce = 128;
 const retryMs = 500;
 
-/** Takes streams that outlived a lease again, under the next one. Resolves when all are, or that lease is over as well. */
-export function createKeptStreams({ sessions, presence, dispatch, lease, log }: KeptStreamsDeps) {
-  async function take(session: Session, under: Lease): Promise<void> {
+/**
+ * Reclaims streams that outlived a lease: writes their presence keys under the next lease and resumes their tasks.
+ * Streams of machines that have a newer stream elsewhere are ended.
+ */
+export function createStreamReclaim({ sessions, presence, dispatch, lease, log }: StreamReclaimDeps) {
+  async function reclaim(session: Session, under: Lease): Promise<void> {
     while (!session.closed && lease() === under) {
       try {
         const isHere = await presence.renew(session, under);
@@ -30,18 +33,21 @@ export function createKeptStreams({ sessions, presence, dispatch, lease, log }: 
         else dispatch.resume(session);
         return;
       } catch (error) {
-        log.debug("stream not taken again yet", { machine: session.machineId, error: String(error) });
+        log.debug("stream not reclaimed yet", { machine: session.machineId, error: String(error) });
         await delay(retryMs, undefined, { ref: false });
       }
     }
   }
 
   return {
-    /** A few at a time: what waits for too long is refused by the store. */
-    async takeAll(under: Lease): Promise<void> {
-      const kept = [...sessions.values()];
-      while (kept.length > 0 && lease() === under) {
-        await Promise.all(kept.splice(0, atOnce).map((session) => take(session, under)));
+    /**
+     * Resolves when every stream is reclaimed, or this lease is over. In batches: the store refuses requests that wait
+     * long.
+     */
+    async reclaimAll(under: Lease): Promise<void> {
+      const remaining = [...sessions.values()];
+      while (remaining.length > 0 && lease() === under) {
+        await Promise.all(remaining.splice(0, atOnce).map((session) => reclaim(session, under)));
       }
     },
   };

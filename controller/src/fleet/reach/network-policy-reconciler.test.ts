@@ -1,7 +1,7 @@
 import type { ReachRule } from "@holdfast/compute/compute-provider.ts";
 import { expect, test } from "vitest";
 import type { ReachOwner } from "./reach-owner.ts";
-import { createReachWork } from "./reach-reconciler.ts";
+import { createNetworkPolicyWork } from "./network-policy-reconciler.ts";
 
 const rule = (hostId: string): ReachRule => ({
   owner: { kind: "managed-service", id: hostId },
@@ -10,7 +10,7 @@ const rule = (hostId: string): ReachRule => ({
   from: ["0.0.0.0/0"],
 });
 
-test("a change of one service has the rules of its own hosts rendered, and of no other", async () => {
+test("a change of one service applies the rules of its own hosts only", async () => {
   const applied = new Map<string, number>();
   const edgeOf = (hostId: string) => ({
     apply: async (rules: readonly ReachRule[]) => {
@@ -19,18 +19,18 @@ test("a change of one service has the rules of its own hosts rendered, and of no
     },
   });
   const edges = new Map(Array.from({ length: 100 }, (_, n) => [`host-${n}`, edgeOf(`host-${n}`)] as const));
-  let tell: Parameters<ReachOwner["subscribe"]>[0] = () => undefined;
+  let notify: Parameters<ReachOwner["subscribe"]>[0] = () => undefined;
   const owner: ReachOwner = {
     rulesOn: (hostId) => [rule(hostId)],
     subscribe(onChange) {
-      tell = onChange;
+      notify = onChange;
       return { close() {} };
     },
   };
-  const { reconciler, subscribe } = createReachWork({ edges: () => edges, owners: [owner] });
+  const { reconciler, subscribe } = createNetworkPolicyWork({ edges: () => edges, sources: [owner] });
   const queued: string[] = [];
   const watch = subscribe?.((hostId) => queued.push(hostId));
-  tell(new Set(["host-7", "host-41"]));
+  notify(new Set(["host-7", "host-41"]));
   const { signal } = new AbortController();
   for (const hostId of queued) await reconciler.reconcile(hostId, signal);
   expect([...applied]).toEqual([
@@ -38,7 +38,7 @@ test("a change of one service has the rules of its own hosts rendered, and of no
     ["host-41", 1],
   ]);
   queued.length = 0;
-  tell();
+  notify();
   expect(queued).toHaveLength(100);
   watch?.close();
 });

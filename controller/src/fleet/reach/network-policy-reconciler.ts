@@ -3,17 +3,17 @@ import { again, settled } from "#kernel/runtime/reconciler.ts";
 import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { ReachOwner } from "./reach-owner.ts";
 
-export interface ReachDeps {
-  /** Of each host where machines have networks of their own. */
+export interface NetworkPolicyDeps {
+  /** Firewalls of the hosts whose machines have networks of their own, by host id. */
   readonly edges: () => ReadonlyMap<string, MachineEdge>;
-  readonly owners: readonly ReachOwner[];
+  readonly sources: readonly ReachOwner[];
 }
 
-/** What somebody else changed on the host is put right after so long. */
+/** Interval at which the rules are applied again, which corrects changes made on the host. */
 const applyAgainMs = 60_000;
 
-/** Holds each host's edge to what the owners allow: all rules of a host as one. Key: host id. */
-export function createReachWork({ edges, owners }: ReachDeps): ControlLoop {
+/** Applies the rules of all sources to each host's firewall, as one rule set. Key: host id. */
+export function createNetworkPolicyWork({ edges, sources }: NetworkPolicyDeps): ControlLoop {
   return {
     reconciler: {
       name: "reachability",
@@ -21,7 +21,7 @@ export function createReachWork({ edges, owners }: ReachDeps): ControlLoop {
         const edge = edges().get(hostId);
         if (edge === undefined) return settled;
         await edge.apply(
-          owners.flatMap((owner) => owner.rulesOn(hostId)),
+          sources.flatMap((source) => source.rulesOn(hostId)),
           signal,
         );
         return again(applyAgainMs, "drift");
@@ -32,7 +32,7 @@ export function createReachWork({ edges, owners }: ReachDeps): ControlLoop {
       const changed = (hostIds?: ReadonlySet<string>) => {
         for (const hostId of edges().keys()) if (hostIds?.has(hostId) !== false) onChange(hostId);
       };
-      const watches = owners.map((owner) => owner.subscribe(changed));
+      const watches = sources.map((source) => source.subscribe(changed));
       return {
         close() {
           for (const watch of watches) watch.close();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { controllerRulesOf } from "./controller-reach.ts";
+import { controllerRulesOf } from "./controller-policy.ts";
 
-test("machines may call every controller that listens at an address, also one that drains", () => {
+test("machines may connect to every controller with an address, draining ones included", () => {
   const member = (id: string, address: string, draining = false) => ({ id, address, startedAt: 0, draining });
   const members = [
     member("one", "10.1.0.1:8444"),

@@ -1,0 +1,56 @@
+import { inGib } from "@holdfast/compute/local/free-space.ts";
+import type { MachineObject, MachineSpecObject } from "../machine/machine.ts";
+import type { HostObject } from "../host/host.ts";
+import { type StorageShare, storageShares, type StorageRequest } from "./storage-shares.ts";
+
+/** Capacity that a machine needs on its host, and the machine's owner. */
+export interface CapacityRequest extends StorageRequest, Pick<MachineSpecObject, "owner" | "memoryBytes"> {
+  /** Id of the machine, whose existing reservation is not counted. */
+  readonly id: string;
+}
+
+/** Capacity of a host that is reserved for other machines. */
+export interface Reservations {
+  readonly memoryBytes: number;
+  /** The storages that the machine would use. */
+  readonly storages: readonly StorageShare[];
+  /** Number of machines that are placed and not created yet, whose writes free space does not show. */
+  readonly uncreated: number;
+  /** Number of members of the same service. */
+  readonly peers: number;
+}
+
+/** Pure: capacity reserved for the host's other machines. For a machine with an owner, the warm pool does not count. */
+export function reservationsOn(
+  host: HostObject,
+  request: CapacityRequest,
+  machines: Iterable<MachineObject>,
+): Reservations {
+  const counts = ({ metadata, spec }: MachineObject) =>
+    spec.hostId === host.metadata.id && metadata.id !== request.id && (spec.owner !== null || request.owner === null);
+  const others = Iterator.from(machines).filter(counts).toArray();
+  const specs = others.map(({ spec }) => spec);
+  return {
+    memoryBytes: specs.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),
+    storages: storageShares(host, request, specs),
+    uncreated: others.filter(({ status }) => status.address === "").length,
+    peers: specs.filter((spec) => isPeer(spec, request)).length,
+  };
+}
+
+/** Pure: the reason, with figures, why the host's memory does not suffice; undefined if it does. */
+export function memoryRefusal(
+  { memoryBytes }: CapacityRequest,
+  { spec, status }: HostObject,
+  reservations: Reservations,
+): string | undefined {
+  const total = status.facts?.memoryTotalBytes ?? 0;
+  const factor = spec.memoryOvercommit;
+  if (factor === null || reservations.memoryBytes + memoryBytes <= total * factor) return undefined;
+  return `${inGib(memoryBytes)} GiB of memory are requested, and ${inGib(reservations.memoryBytes)} GiB of ${inGib(total)} GiB times ${factor} are reserved.`;
+}
+
+/** True if both machines belong to the same service. */
+export function isPeer({ owner }: Pick<MachineSpecObject, "owner">, request: Pick<CapacityRequest, "owner">): boolean {
+  return owner !== null && owner.kind === request.owner?.kind && owner.id === request.owner.id;
+}

@@ -1,0 +1,46 @@
+import type { Membership } from "#kernel/runtime/membership.ts";
+import type { PeerCalls } from "./peer-calls.ts";
+import type { PeerReport } from "./rights.ts";
+
+/** Reports of other controllers on primaries whose streams they have, polled every second. */
+export interface PeerReports {
+  /**
+   * That controller's last report on the machine; undefined while the machine's lease requests are on time, and while
+   * the controller does not respond. Ages are those of the last response: the machine may have sent a request since.
+   */
+  report(controllerId: string, machineId: string): PeerReport | undefined;
+  close(): void;
+}
+
+export interface PeerReportsDeps {
+  readonly membership: Pick<Membership, "id" | "members">;
+  readonly peers: Pick<PeerCalls, "listSilent">;
+}
+
+const pollIntervalMs = 1_000;
+
+export function createPeerReports({ membership, peers }: PeerReportsDeps): PeerReports {
+  const reports = new Map<string, ReadonlyMap<string, PeerReport>>();
+  const pending = new Set<string>();
+
+  function poll(controllerId: string, address: string): void {
+    pending.add(controllerId);
+    peers
+      .listSilent(address, pollIntervalMs)
+      .then((silent) => reports.set(controllerId, silent))
+      // An earlier report may no longer be true.
+      .catch(() => reports.delete(controllerId))
+      .finally(() => pending.delete(controllerId));
+  }
+
+  const timer = setInterval(() => {
+    const others = membership.members().filter(({ id, address }) => id !== membership.id && address !== "");
+    for (const id of reports.keys()) if (!others.some((each) => each.id === id)) reports.delete(id);
+    for (const { id, address } of others) if (!pending.has(id)) poll(id, address);
+  }, pollIntervalMs).unref();
+
+  return {
+    report: (controllerId, machineId) => reports.get(controllerId)?.get(machineId),
+    close: () => clearInterval(timer),
+  };
+}

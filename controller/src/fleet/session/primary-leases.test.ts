@@ -1,0 +1,90 @@
+import { create } from "@bufbuild/protobuf";
+import { silentLog } from "@holdfast/common/log.ts";
+import { rightMs } from "@holdfast/common/right.ts";
+import { RightRequestSchema } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
+import { expect, test } from "vitest";
+import { createPrimaryLeases } from "./rights.ts";
+import type { Session } from "./session.ts";
+
+/** Primary leases of a controller with a current cache, and a clock that the test sets. */
+function scenario() {
+  const state = { nowMs: 1_000, refusal: undefined as string | undefined };
+  const leases = createPrimaryLeases({
+    rules: { refusal: () => state.refusal, reached: async () => undefined },
+    revision: async () => 1n,
+    hasLease: () => true,
+    bootMs: () => state.nowMs,
+    onChange: () => undefined,
+    log: silentLog,
+  });
+  const sent: unknown[] = [];
+  const session = { machineId: "m", send: (frame: unknown) => sent.push(frame) } as unknown as Session;
+  const ask = (term = 1n, engineSilent = false) =>
+    leases.request(session, create(RightRequestSchema, { serviceId: "s", term, number: 1n, engineSilent }));
+  const answered = () => Object.fromEntries(leases.outcomes());
+  return { state, leases, ask, answered, sent };
+}
+
+test("each request is decided and counted once", async () => {
+  const { state, ask, answered, sent } = scenario();
+  await ask();
+  state.refusal = "another node is the primary";
+  await ask();
+  expect(answered()).toEqual({ granted: 1, late: 0, refused: 1 });
+  expect(sent).toMatchObject([{ value: { granted: true } }, { value: { granted: false, reason: state.refusal } }]);
+});
+
+test("a lease is late if half of the previous one under the same term is over", async () => {
+  const { state, ask, answered } = scenario();
+  await ask();
+  state.nowMs += rightMs / 2;
+  await ask();
+  expect(answered()).toMatchObject({ granted: 2, late: 0 });
+  state.nowMs += rightMs / 2 + 1;
+  await ask();
+  expect(answered()).toMatchObject({ granted: 2, late: 1 });
+  state.nowMs += rightMs;
+  await ask(2n);
+  expect(answered()).toMatchObject({ granted: 3, late: 1 });
+});
+
+test("a revoked lease is refused under its term, and the time of the last grant is returned", async () => {
+  const { state, leases, ask, answered } = scenario();
+  state.nowMs += 500;
+  expect(leases.revoke("m", 1n)).toBe(500);
+  await ask(2n);
+  state.nowMs += 700;
+  expect(leases.revoke("m", 2n)).toBe(700);
+  await ask(2n);
+  await ask(1n);
+  // A late revocation of an older term changes nothing.
+  leases.revoke("m", 1n);
+  await ask(2n);
+  expect(answered()).toMatchObject({ granted: 1, refused: 3 });
+  await ask(3n);
+  expect(answered()).toMatchObject({ granted: 2, refused: 3 });
+});
+
+test("a machine with an overdue request or an unresponsive engine is suspect for a minute", async () => {
+  const { state, leases, ask } = scenario();
+  const suspect = () => leases.suspects().get("m");
+  await ask();
+  expect(suspect()).toBeUndefined();
+  state.nowMs += 2_000;
+  expect(suspect()).toMatchObject({ askedAgoMs: 2_000, isEngineSilent: false });
+  await ask(1n, true);
+  expect(suspect()).toMatchObject({ askedAgoMs: 0, isEngineSilent: true });
+  state.nowMs += 60_000;
+  expect(suspect()).toBeUndefined();
+});
+
+test("a new stream ends the suspicion, and the last grant is retained", async () => {
+  const { state, leases, ask } = scenario();
+  await ask(1n, true);
+  state.nowMs += 20_000;
+  leases.opened("m");
+  leases.opened("without requests");
+  expect(leases.suspects().size).toBe(0);
+  expect(leases.report("m")).toEqual({ askedAgoMs: 0, grantedAgoMs: 20_000, isEngineSilent: false });
+  expect(leases.report("without requests")).toBeUndefined();
+});
