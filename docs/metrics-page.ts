@@ -51,7 +51,7 @@ const introduction = [
   "one service; none is older than 60 s. Both also tell what the platform knows of each service: `holdfast_backups` by state,",
   "`holdfast_backup_last_finish_time_seconds`, `_size_bytes` and `_duration_seconds` by kind, `holdfast_operations` and",
   "`holdfast_operation_last_duration_seconds` by type and result (a failover is one), and `holdfast_queues` by state. Platform operators find what a controller tells of itself under `GET /metrics/platform` (`platform:read`):",
-  "times of calls, reconciles, etcd and requests to elsewhere, queues, sessions, the outbox, how far samples lag, and `holdfast_rights_answered`: rights of primaries that were granted, refused, or renewed late. Each controller has its own.",
+  "times of calls, reconciles, etcd and requests to elsewhere, queues, sessions, the outbox, how far samples lag, and `holdfast_primary_lease_requests_total`: primary lease requests by outcome (granted, late, refused). Each controller has its own.",
   "",
   "```yaml",
   "scrape_configs:",
