@@ -2,7 +2,7 @@
 // @generated from file holdfast/control/v1/peer.proto (package holdfast.control.v1, syntax proto3)
 /* eslint-disable */
 
-// What controllers ask of each other. mTLS, identities of kind controller only.
+// Calls between controllers, over mTLS. Only identities of kind controller are admitted.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -72,14 +72,14 @@ export type SilentMachine = Message<"holdfast.control.v1.SilentMachine"> & {
   machineId: string;
 
   /**
-   * Since its agent asked for its right.
+   * Milliseconds since the agent's last primary lease request.
    *
    * @generated from field: int64 asked_ago_ms = 2;
    */
   askedAgoMs: bigint;
 
   /**
-   * Its agent says that the engine has answered nobody for some seconds.
+   * True if the agent reports that its engine has been unresponsive for some seconds.
    *
    * @generated from field: bool engine_silent = 3;
    */
@@ -96,14 +96,14 @@ export type SilentMachineJson = {
   machineId?: string;
 
   /**
-   * Since its agent asked for its right.
+   * Milliseconds since the agent's last primary lease request.
    *
    * @generated from field: int64 asked_ago_ms = 2;
    */
   askedAgoMs?: string;
 
   /**
-   * Its agent says that the engine has answered nobody for some seconds.
+   * True if the agent reports that its engine has been unresponsive for some seconds.
    *
    * @generated from field: bool engine_silent = 3;
    */
@@ -159,7 +159,7 @@ export const RevokeRightRequestSchema: GenMessage<RevokeRightRequest, {jsonType:
  */
 export type RevokeRightResponse = Message<"holdfast.control.v1.RevokeRightResponse"> & {
   /**
-   * For so long it has granted the machine none for certain, by the clock of its host that counts suspend.
+   * Milliseconds in which the called controller certainly granted the machine none, time in suspend included.
    *
    * @generated from field: int64 ungranted_for_ms = 1;
    */
@@ -171,7 +171,7 @@ export type RevokeRightResponse = Message<"holdfast.control.v1.RevokeRightRespon
  */
 export type RevokeRightResponseJson = {
   /**
-   * For so long it has granted the machine none for certain, by the clock of its host that counts suspend.
+   * Milliseconds in which the called controller certainly granted the machine none, time in suspend included.
    *
    * @generated from field: int64 ungranted_for_ms = 1;
    */
@@ -283,7 +283,7 @@ export const RunTaskRequestSchema: GenMessage<RunTaskRequest, {jsonType: RunTask
  */
 export type RunTaskResponse = Message<"holdfast.control.v1.RunTaskResponse"> & {
   /**
-   * Absent when the machine did not answer in time.
+   * Absent if the machine did not respond in time.
    *
    * @generated from field: holdfast.agent.v1.TaskResult result = 1;
    */
@@ -295,7 +295,7 @@ export type RunTaskResponse = Message<"holdfast.control.v1.RunTaskResponse"> & {
  */
 export type RunTaskResponseJson = {
   /**
-   * Absent when the machine did not answer in time.
+   * Absent if the machine did not respond in time.
    *
    * @generated from field: holdfast.agent.v1.TaskResult result = 1;
    */
@@ -314,7 +314,7 @@ export const RunTaskResponseSchema: GenMessage<RunTaskResponse, {jsonType: RunTa
  */
 export const PeerService: GenService<{
   /**
-   * Runs a quick task on a machine whose stream the asked controller holds. Unavailable when it does not hold it.
+   * Runs a quick task on a machine whose stream the called controller has. UNAVAILABLE if it has none.
    *
    * @generated from rpc holdfast.control.v1.PeerService.RunTask
    */
@@ -324,7 +324,7 @@ export const PeerService: GenService<{
     output: typeof RunTaskResponseSchema;
   },
   /**
-   * Whether the asked controller may act on its agents' streams now.
+   * Reports whether the called controller has an etcd lease, so that it may act on its agents' streams.
    *
    * @generated from rpc holdfast.control.v1.PeerService.GetStanding
    */
@@ -334,7 +334,7 @@ export const PeerService: GenService<{
     output: typeof GetStandingResponseSchema;
   },
   /**
-   * From here on the asked controller grants the machine no right under this term or an earlier one.
+   * Makes the called controller refuse the machine primary leases under this term and earlier ones from now on.
    *
    * @generated from rpc holdfast.control.v1.PeerService.RevokeRight
    */
@@ -344,7 +344,7 @@ export const PeerService: GenService<{
     output: typeof RevokeRightResponseSchema;
   },
   /**
-   * The primaries that the asked controller has reason to take for silent.
+   * Lists the primaries whose lease requests to the called controller are overdue, or whose engines are unresponsive.
    *
    * @generated from rpc holdfast.control.v1.PeerService.ListSilent
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/host/v1/enrollment.proto (package holdfast.host.v1, syntax proto3)
 /* eslint-disable */
 
-// How a host gets and keeps its certificate. Controllers serve it, on their listener for agents.
+// Enrollment of hosts and renewal of their certificates. Controllers serve it on their listener for agents.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -41,7 +41,7 @@ export type EnrollHostRequest = Message<"holdfast.host.v1.EnrollHostRequest"> & 
   certificateRequest: Uint8Array;
 
   /**
-   * First two numbers of the addresses that its machines will have.
+   * First two octets of its machines' addresses, such as "10.77".
    *
    * @generated from field: string address_block = 5;
    */
@@ -73,7 +73,7 @@ export type EnrollHostRequestJson = {
   certificateRequest?: string;
 
   /**
-   * First two numbers of the addresses that its machines will have.
+   * First two octets of its machines' addresses, such as "10.77".
    *
    * @generated from field: string address_block = 5;
    */
@@ -211,8 +211,9 @@ export const ConfirmHostCertificateResponseSchema: GenMessage<ConfirmHostCertifi
  */
 export const HostEnrollmentService: GenService<{
   /**
-   * Spends the token of a join file for a certificate of exactly that host; the same token and key again get another one.
-   * Names in the request are ignored. Refused while another host has the addresses.
+   * Spends the token of a join file for a certificate of exactly that host. The same token and key get another
+   * certificate, because a response may be lost. Names in the request are ignored. FAILED_PRECONDITION while another
+   * host owns the address block.
    *
    * @generated from rpc holdfast.host.v1.HostEnrollmentService.EnrollHost
    */
@@ -222,7 +223,7 @@ export const HostEnrollmentService: GenService<{
     output: typeof EnrollHostResponseSchema;
   },
   /**
-   * A new certificate before the old one ends, or because there are new authorities. Hosts only, like the next.
+   * Issues a new certificate, before the old one expires or after a rotation of the authority. Hosts only.
    *
    * @generated from rpc holdfast.host.v1.HostEnrollmentService.RenewHostCertificate
    */
@@ -232,7 +233,7 @@ export const HostEnrollmentService: GenService<{
     output: typeof RenewHostCertificateResponseSchema;
   },
   /**
-   * Called with the new certificate once it is on the host's disk: the one before it ends.
+   * Called with the new certificate once it is on the host's disk. Ends the previous certificate. Hosts only.
    *
    * @generated from rpc holdfast.host.v1.HostEnrollmentService.ConfirmHostCertificate
    */
