@@ -55,7 +55,7 @@ describe.skipIf(wanted === 0 || !asRoot)(
     async function goOn(): Promise<void> {
       const { state, reason } = await rollout();
       if (state !== "Halted") return;
-      if (!reason.includes("not well")) throw new GiveUp(`it halted: ${reason}\n${await describeRollout()}`);
+      if (!reason.includes("unhealthy")) throw new GiveUp(`it halted: ${reason}\n${await describeRollout()}`);
       console.log(`halted, resumed: ${reason}`);
       await resume();
     }

@@ -65,7 +65,7 @@ test("an enrollment can be repeated by the same key only, while the token is val
   await second.expect("welcome");
   await expect.poll(() => controller.machines.get("lost")?.object.status.certificate?.previousSerial).toBe("");
   const third = openSession(controller.dial(unheard), helloOf("lost"));
-  expect((await third.ended).details).toContain("not good any more");
+  expect((await third.ended).details).toContain("not valid any more");
   second.close();
 });
 
@@ -77,7 +77,7 @@ test("a new enrollment cuts the stream of the previous certificate", async () =>
   await controller.newAgent("twice");
   expect((await session.ended).details).toContain("superseded");
   const again = openSession(controller.dial(older), helloOf("twice"));
-  expect((await again.ended).details).toContain("not good any more");
+  expect((await again.ended).details).toContain("not valid any more");
   client.close();
 });
 
@@ -91,8 +91,8 @@ test("after a renewal both certificates are valid until the new one is used", as
   expect((await first.ended).details).toContain("newer stream");
   await expect.poll(() => controller.machines.get("renews")?.object.status.certificate?.previousSerial).toBe("");
   const third = openSession(controller.dial(older), helloOf("renews"));
-  expect((await third.ended).details).toContain("not good any more");
-  await expect(renew(controller.address, older)).rejects.toThrow("not good any more");
+  expect((await third.ended).details).toContain("not valid any more");
+  await expect(renew(controller.address, older)).rejects.toThrow("not valid any more");
   second.close();
 });
 
@@ -106,13 +106,13 @@ test("a certificate lost in a restore is adopted, a superseded one is not", asyn
   const restore = async () => controller.store.commit({ conditions: [], puts: [put], deletes: [] });
   await restore();
   const refused = openSession(controller.dial(newer), helloOf("restored"));
-  expect((await refused.ended).details).toContain("not good any more");
+  expect((await refused.ended).details).toContain("not valid any more");
   behind = true;
   const adopted = openSession(controller.dial(newer), helloOf("restored"));
   await adopted.expect("welcome");
   await expect.poll(() => controller.machines.get("restored")?.object.status.certificate?.previousSerial).toBe("");
   const superseded = openSession(controller.dial(older), helloOf("restored"));
-  expect((await superseded.ended).details).toContain("not good any more");
+  expect((await superseded.ended).details).toContain("not valid any more");
   behind = false;
   adopted.close();
 });

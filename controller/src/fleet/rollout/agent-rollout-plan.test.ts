@@ -204,7 +204,7 @@ describe("a rollout", () => {
   test("counts a machine that rolled back to the previous agent as failed", () => {
     const fleet = fleetOf(3, () => ({ digest: "old" }));
     fleet.run(5_000);
-    expect(fleet.rollout.status.reason).toContain("the agent of before runs again");
+    expect(fleet.rollout.status.reason).toContain("the previous one runs again");
     expect(fleet.begun.flat()).toHaveLength(3);
   });
 

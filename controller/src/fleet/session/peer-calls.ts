@@ -108,7 +108,7 @@ export function createPeerCalls({ installationId, identity, trustBundle, log }: 
       } finally {
         end();
       }
-      throw unreachable("The machine did not respond in time.");
+      throw unreachable("The machine did not answer in time.");
     },
     async hasLease(address, timeoutMs) {
       const { client, calls } = clientOf(address);

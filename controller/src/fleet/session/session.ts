@@ -126,7 +126,7 @@ export function createSession(options: SessionOptions): Session {
           reject(unreachable(why));
         };
         const onAbort = () => giveUp("The request was canceled.");
-        const timer = setTimeout(() => giveUp("The machine did not respond in time."), timeoutMs);
+        const timer = setTimeout(() => giveUp("The machine did not answer in time."), timeoutMs);
         const waiter: Waiter = {
           task,
           session,
