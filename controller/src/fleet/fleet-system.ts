@@ -170,7 +170,8 @@ async function openFleetSystem(
         hosts,
         offers,
         zone,
-        askNames: (name, addresses, asked) => verifier.verifyRecord(settings.dnsServers, name, addresses, asked),
+        askNames: (name, addresses, callSignal) =>
+          verifier.verifyRecord(settings.dnsServers, name, addresses, callSignal),
         waiting,
         orphans,
         followers,
@@ -204,7 +205,7 @@ async function openFleetSystem(
         edges: provider.edges,
         sources: [...deps.reachOwners, createControllerPolicy(membership), storePolicy],
       }),
-      createPeriodic("orphans", hourMs, async (asked) => void (await orphans.sweep({ dryRun: false }, asked))),
+      createPeriodic("orphans", hourMs, async (runSignal) => void (await orphans.sweep({ dryRun: false }, runSignal))),
     ],
     metrics: [
       { name: "agent_sessions", help: "Agent streams of this controller", read: () => fleet.streamCount },
