@@ -5,13 +5,13 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
 import { createCollections } from "@holdfast/test/support/controller/test-collections.ts";
-import { pendingSummaries } from "@holdfast/controller/services/maintenance/pending-summaries.ts";
+import { pendingSummaries } from "@holdfast/controller/services/maintenance/maintenance-message.ts";
 import { createManagedServiceApi } from "@holdfast/controller/services/service/managed-service-api.ts";
 import { createServiceAccess } from "@holdfast/controller/services/service/service-access.ts";
 import { settled } from "@holdfast/controller/kernel/runtime/reconciler.ts";
 import { createRunner } from "@holdfast/controller/kernel/runtime/runner.ts";
 import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
-import { createBackupWorld } from "@holdfast/controller/services/backup/backup-world.ts";
+import { createBackupContext } from "@holdfast/controller/services/backup/backup-context.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
@@ -40,7 +40,7 @@ const collections = createCollections(store);
 await collections.ready;
 const { services, operations, machines, hosts, nodeImages } = collections;
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
-const backups = createBackupWorld({
+const backups = createBackupContext({
   ...collections,
   sealer,
   clock: systemClock,

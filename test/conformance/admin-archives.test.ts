@@ -7,7 +7,7 @@ import {
   type BackupAdminApiDeps,
   createBackupAdminApi,
 } from "@holdfast/controller/services/backup/backup-admin-api.ts";
-import { type BackupObject, type BackupStatus, newBackup } from "@holdfast/controller/services/backup/backup.ts";
+import { type BackupObject, type BackupStatus, newBackupObject } from "@holdfast/controller/services/backup/backup.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestGateway, type TestGateway } from "../support/api/test-gateway.ts";
 import { runningService } from "../support/controller/service-object.ts";
@@ -20,7 +20,7 @@ const { id, organizationId } = service.metadata;
 
 function backup(name: string, status: Partial<BackupStatus>): BackupObject {
   const asked = { serviceId: id, databaseType: "postgresql", version: "17", operationId: "op", wrappedKey: "" };
-  const made = newBackup(
+  const made = newBackupObject(
     name,
     organizationId,
     { ...asked, backupType: "automated", kind: "full", trigger: "schedule", keyVersion: 1 },
@@ -73,7 +73,7 @@ describe("what operators see of archives", () => {
     index: { of: () => backups.map((object) => ({ object })) },
     liveArchive: (asked: string) => (asked === id ? kept : undefined),
     readersOf: (name: string) => (world.isRestored && name === "b-1" ? ["a service"] : []),
-    held: () => world.isHeld,
+    expiryDeferred: () => world.isHeld,
     objects: {
       list: async (prefix: string) => ({
         objects: parts.filter((key) => key.startsWith(prefix)).map((key) => ({ key, sizeBytes: 100 })),

@@ -12,7 +12,7 @@ import { cidrForm } from "./service/allowed-cidrs.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Parameters of one of the engines; limits of numbers are in the catalog, with their units. */
+/** Schema of the parameters of all engines. Limits of numbers are in the catalog, with their units. */
 function parametersForm(type: "string" | readonly string[]): JsonSchema {
   const valueOf = ({ description, values }: Parameter) => ({
     type,
@@ -30,7 +30,7 @@ function parametersForm(type: "string" | readonly string[]): JsonSchema {
 
 const versionForm = { enum: engineCatalog.flatMap(({ versions }) => versions) };
 
-/** Parameters and versions are those of the engines of this version. */
+/** OpenAPI schemas that list the parameters and versions of this release. */
 export const servicesForms: readonly Form[] = [
   [CreateManagedServiceRequestSchema.field.version, versionForm],
   [UpgradeManagedServiceRequestSchema.field.version, versionForm],

@@ -7,7 +7,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { operationKind } from "#operation/operation.ts";
 import { archiveKind } from "./backup/archive.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
-import { type BackupWorld, createBackupWorld } from "./backup/backup-world.ts";
+import { type BackupContext, createBackupContext } from "./backup/backup-context.ts";
 import { backupKind } from "./backup/backup.ts";
 import { drillKind } from "./backup/drill/drill.ts";
 import { createObjectUrls } from "./backup/object-urls.ts";
@@ -18,12 +18,12 @@ import { createRightRules } from "./service/member/right-rules.ts";
 import { createServiceReach } from "./service/service-reach.ts";
 import type { ServicesSettings } from "./services-settings.ts";
 
-/** What groups below know of services. */
+/** Parts of the services group that lower groups use. */
 export interface ServicesSeams {
   readonly services: Collection<ManagedServiceObject>;
   readonly access: ServiceAccess;
-  readonly backups: BackupWorld;
-  /** What operations are of, by the name of its kind. */
+  readonly backups: BackupContext;
+  /** Collections of the objects that operations are about, by the name of their kind. */
   readonly subjects: Readonly<Record<string, Collection<ManagedServiceObject>>>;
   readonly reachOwners: readonly ReachOwner[];
   readonly urlGrants: ObjectUrlGrants | undefined;
@@ -40,7 +40,7 @@ export function createServicesSeams(
   const services = collections.open(managedServiceKind);
   const machines = collections.open(machineKind);
   const archives = collections.open(archiveKind);
-  const backups = createBackupWorld({
+  const backups = createBackupContext({
     ...kernel,
     services,
     backups: collections.open(backupKind),

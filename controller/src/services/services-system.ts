@@ -14,12 +14,12 @@ import { archiveKind } from "./backup/archive.ts";
 import { createBackupAdminApi } from "./backup/backup-admin-api.ts";
 import { createBackupApi } from "./backup/backup-api.ts";
 import { backupKeyKind } from "./backup/backup-key.ts";
-import { createDescriptionWait, createDescriptionWork } from "./backup/description-reconciler.ts";
+import { createDescriptorWait, createDescriptorSyncWork } from "./backup/descriptor-sync-reconciler.ts";
 import { descriptionKind } from "./backup/description.ts";
-import { backupFigures } from "./backup/backup-figures.ts";
+import { backupMetrics } from "./backup/backup-metrics.ts";
 import { createBackupWork } from "./backup/backup-reconciler.ts";
 import { backupEventDefinitions } from "./backup/backup-event-definitions.ts";
-import type { BackupWorld } from "./backup/backup-world.ts";
+import type { BackupContext } from "./backup/backup-context.ts";
 import { backupKind } from "./backup/backup.ts";
 import { createDrillWork } from "./backup/drill/drill-reconciler.ts";
 import { createDrillSchedule } from "./backup/drill/drill-schedule.ts";
@@ -31,13 +31,13 @@ import { createEngineChangeWork } from "./contents/change/engine-change-reconcil
 import { engineChangeKind } from "./contents/change/engine-change.ts";
 import { createEngineChanges } from "./contents/change/engine-changes.ts";
 import { databaseUserKind, type DatabaseUserObject } from "./contents/user/database-user.ts";
-import { brakeKind } from "./maintenance/brake-record.ts";
+import { rolloutRecordKind } from "./maintenance/rollout-record.ts";
 import { createImageRegister } from "./maintenance/image-register.ts";
 import { createMaintenanceAdminApi } from "./maintenance/maintenance-admin-api.ts";
 import { createMaintenanceApi } from "./maintenance/maintenance-api.ts";
-import { createMaintenanceBrake } from "./maintenance/maintenance-brake.ts";
+import { createRolloutLimiter } from "./maintenance/rollout-limiter.ts";
 import { nodeImageKind } from "./maintenance/node-image.ts";
-import { pendingSummaries } from "./maintenance/pending-summaries.ts";
+import { pendingSummaries } from "./maintenance/maintenance-message.ts";
 import { createServiceMaintenance } from "./maintenance/settle-maintenance.ts";
 import type { ResizeDeps } from "./scaling/resize-service.ts";
 import { createEngineTasks, engineTimeoutMs } from "./service/engine-task.ts";
@@ -63,10 +63,17 @@ interface ServicesSystemDeps {
   readonly access: ServiceAccess;
   readonly quotas: Quotas;
   readonly fleet: FleetSystem;
-  readonly backups: BackupWorld;
+  readonly backups: BackupContext;
 }
 
-/** Managed databases: services, what is inside them, how they are set and cared for. */
+/**
+ * Managed services: their life cycle, users and databases, configuration, scaling, maintenance and backups.
+ *
+ * `service/` has the service itself: creation, its reconciler, members and failover. `contents/` changes users and
+ * databases inside engines, `configuration/` engine parameters, `scaling/` the size. `maintenance/` replaces images,
+ * `backup/` takes backups and restores them, and `engine/` has the facts of each engine. The parts meet in the
+ * service's spec and status, and in operations.
+ */
 export const servicesSystem = declareSystem({
   name: "services",
   settings: servicesSettings,
@@ -88,7 +95,7 @@ export const servicesSystem = declareSystem({
   open: openServicesSystem,
 });
 
-/** What others need to make services, and to change and end those that they made. */
+/** Parts with which other groups create, change and delete services. */
 export type DatabaseParts = ResizeDeps &
   Pick<ManagedServiceApiDeps, "services" | "operations" | "creation" | "engines"> & {
     readonly users: Collection<DatabaseUserObject>;
@@ -108,9 +115,9 @@ function openServicesSystem(
   const users = collections.open(databaseUserKind);
   const changeObjects = collections.open(engineChangeKind);
   const nodeImages = collections.open(nodeImageKind);
-  const brakeRecords = collections.open(brakeKind);
+  const rolloutRecords = collections.open(rolloutRecordKind);
   const records = collections.open(dnsRecordKind);
-  const kept = {
+  const backupDeps = {
     ...backups,
     backups: collections.open(backupKind),
     archives: collections.open(archiveKind),
@@ -118,10 +125,10 @@ function openServicesSystem(
     drills: collections.open(drillKind),
     restoreSource: backups.serviceBackups.restoreSource,
     upSince(service: ManagedServiceObject) {
-      const told = fleet.observation(service.status.primaryNodeId)?.instance;
-      return told?.state === "running" && told.since !== undefined ? timestampMs(told.since) : undefined;
+      const instance = fleet.observation(service.status.primaryNodeId)?.instance;
+      return instance?.state === "running" && instance.since !== undefined ? timestampMs(instance.since) : undefined;
     },
-    held: () => holds.list("deletion").length > 0,
+    expiryDeferred: () => holds.list("deletion").length > 0,
     firstBackupAfterMs: settings.firstBackupAfterS * 1_000,
     finalBackupWithinMs: settings.finalBackupWithinS * 1_000,
   };
@@ -133,7 +140,7 @@ function openServicesSystem(
     organizations,
     users,
     nodeImages,
-    brakeRecords,
+    rolloutRecords,
     records,
     access,
     quotas,
@@ -147,26 +154,31 @@ function openServicesSystem(
     defaultAllowedCidrs: settings.defaultAllowedCidrs,
   };
   const tasks = createEngineTasks(all);
-  const descriptions = collections.open(descriptionKind);
-  const described = createDescriptionWait({ ...all, ...kept, descriptions });
-  const changes = createEngineChanges({ ...all, changes: changeObjects, patienceMs: engineTimeoutMs, described });
-  const brake = createMaintenanceBrake({ ...all, now: clock.now });
+  const descriptorSyncs = collections.open(descriptionKind);
+  const awaitDescriptor = createDescriptorWait({ ...all, ...backupDeps, descriptorSyncs });
+  const changes = createEngineChanges({
+    ...all,
+    changes: changeObjects,
+    waitMs: engineTimeoutMs,
+    awaitDescriptor,
+  });
+  const rolloutLimiter = createRolloutLimiter({ ...all, now: clock.now });
   const pendingOf = (service: ManagedServiceObject) => pendingSummaries(service, all);
   const { backupsOf } = backups;
-  const shown = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
+  const serviceMessage = (service: ManagedServiceObject, operation: OperationObject | undefined) =>
     managedServiceMessage(service, operation, pendingOf(service), backupsOf(service));
-  const creation = createServiceCreation({ ...all, shown });
-  const maintenanceHeld = () => holds.list("maintenance").length > 0;
+  const creation = createServiceCreation({ ...all, shown: serviceMessage });
+  const maintenancePaused = () => holds.list("maintenance").length > 0;
   return {
     name: "services",
     gives: { databases: { ...all, creation } },
-    serviceFigures: backupFigures(kept.backups),
+    serviceFigures: backupMetrics(backupDeps.backups),
     forms: servicesForms,
     rpcs: [
       createManagedServiceApi({
         ...all,
         creation,
-        shown,
+        shown: serviceMessage,
         backupsOf,
         deleted: backups.deleted,
         logs: createServiceLogs({ fleet, cursors }),
@@ -175,13 +187,13 @@ function openServicesSystem(
       }),
       createNodeApi(all),
       createForcedFailoverApi(all),
-      createBackupApi({ ...all, ...kept, creation }),
-      createMaintenanceApi({ ...all, tasks, maintenanceHeld }),
+      createBackupApi({ ...all, ...backupDeps, creation }),
+      createMaintenanceApi({ ...all, tasks, maintenancePaused }),
       createMaintenanceAdminApi(all),
-      createBackupAdminApi({ ...all, ...kept }),
+      createBackupAdminApi({ ...all, ...backupDeps }),
       createDatabaseUserApi({ ...all, tasks, changes, auditNow: outbox.auditNow }),
       createDatabaseApi({ ...all, tasks, changes }),
-      createConfigurationApi({ ...all, patienceMs: engineTimeoutMs }),
+      createConfigurationApi({ ...all, waitMs: engineTimeoutMs }),
     ],
     work: [
       createServiceWork({
@@ -190,18 +202,18 @@ function openServicesSystem(
         fences: createFenceOrders({ provider, clock, log: kernel.log }),
         pulse: createPulse(fleet, kernel.membership.id, createBootClock()),
         names: createNameVerification(askNames),
-        maintenance: createServiceMaintenance({ ...all, brake }),
+        maintenance: createServiceMaintenance({ ...all, rolloutLimiter }),
         delivery: createInstanceDelivery(all),
         backups: backups.serviceBackups,
-        backupObjects: kept.backups,
+        backupObjects: backupDeps.backups,
         held: () => holds.list("deletion").length > 0,
         clockJumped: () => holds.list().some(({ kind }) => kind === "clock"),
       }),
-      createBackupWork({ ...all, ...kept }),
-      createArchiveWork({ ...all, ...kept }),
-      createDescriptionWork({ ...all, ...kept, descriptions }),
-      createDrillWork({ ...all, ...kept, delivery: createInstanceDelivery(all) }),
-      createDrillSchedule({ ...all, ...kept }),
+      createBackupWork({ ...all, ...backupDeps }),
+      createArchiveWork({ ...all, ...backupDeps }),
+      createDescriptorSyncWork({ ...all, ...backupDeps, descriptorSyncs }),
+      createDrillWork({ ...all, ...backupDeps, delivery: createInstanceDelivery(all) }),
+      createDrillSchedule({ ...all, ...backupDeps }),
       createEngineChangeWork({ ...all, changes: changeObjects }),
       createImageRegister(all),
     ],

@@ -17,7 +17,7 @@ import { taskKind } from "@holdfast/controller/fleet/task/task-object.ts";
 import { hostKind } from "@holdfast/controller/fleet/host/host.ts";
 import { machineKind } from "@holdfast/controller/fleet/machine/machine.ts";
 import { managedServiceKind } from "@holdfast/controller/services/service/managed-service.ts";
-import { brakeKind } from "@holdfast/controller/services/maintenance/brake-record.ts";
+import { rolloutRecordKind } from "@holdfast/controller/services/maintenance/rollout-record.ts";
 import { nodeImageKind } from "@holdfast/controller/services/maintenance/node-image.ts";
 import { operationKind } from "@holdfast/controller/operation/operation.ts";
 import { queueKind } from "@holdfast/controller/queue/queue.ts";
@@ -60,7 +60,7 @@ export function createCollections(store: Store) {
     webhooks: set.open(webhookKind),
     nodeImages: set.open(nodeImageKind),
     rollouts: set.open(agentRolloutKind),
-    brakeRecords: set.open(brakeKind),
+    brakeRecords: set.open(rolloutRecordKind),
   };
   return { ...all, set, ready: set.ready(), reached: set.reached, close: set.close };
 }

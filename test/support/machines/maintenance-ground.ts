@@ -6,10 +6,10 @@ import { type Hold, holdPrefix } from "@holdfast/controller/kernel/clock/holds.t
 import { type Collections, createCollections } from "../controller/test-collections.ts";
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
 import { machineKind, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
-import { brakeKind, brakeRecordId } from "@holdfast/controller/services/maintenance/brake-record.ts";
+import { rolloutRecordKind, rolloutRecordId } from "@holdfast/controller/services/maintenance/rollout-record.ts";
 import { registerChanges } from "@holdfast/controller/services/maintenance/image-register.ts";
 import { createMaintenanceApi } from "@holdfast/controller/services/maintenance/maintenance-api.ts";
-import { createMaintenanceBrake } from "@holdfast/controller/services/maintenance/maintenance-brake.ts";
+import { createRolloutLimiter } from "@holdfast/controller/services/maintenance/rollout-limiter.ts";
 import { settleMaintenance } from "@holdfast/controller/services/maintenance/settle-maintenance.ts";
 import {
   managedServiceKind,
@@ -92,7 +92,14 @@ async function startMaintenanceGround() {
     const { services, operations, machines, hosts, nodeImages, brakeRecords } = memory;
     const access = createServiceAccess({ services, operations });
     const holds = { list: () => world.holds, set: async (one: Hold) => void world.holds.push(one), unheld };
-    const brake = createMaintenanceBrake({ begin, services, operations, brakeRecords, holds, now: clock.now });
+    const rolloutLimiter = createRolloutLimiter({
+      begin,
+      services,
+      operations,
+      rolloutRecords: brakeRecords,
+      holds,
+      now: clock.now,
+    });
     const collected = { services, operations, machines, hosts, nodeImages };
     return {
       ...collected,
@@ -101,7 +108,7 @@ async function startMaintenanceGround() {
       fleet,
       // Nothing stands against an upgrade in the data of an engine that nobody runs.
       tasks: { run: async () => create(CheckEngineUpgradeResultSchema) as never },
-      brake,
+      rolloutLimiter,
       restorePointOf: () => undefined,
       clock,
       cursors: createCursors(sealer),
@@ -111,7 +118,7 @@ async function startMaintenanceGround() {
   }
 
   function api() {
-    const served = createMaintenanceApi({ ...controller(), maintenanceHeld: () => world.holds.length > 0 });
+    const served = createMaintenanceApi({ ...controller(), maintenancePaused: () => world.holds.length > 0 });
     return methodsOf(MaintenanceService, served);
   }
 
@@ -153,8 +160,8 @@ async function startMaintenanceGround() {
       for (const stored of collections.machines.values()) unit.remove(machineKind, stored);
       for (const stored of collections.hosts.values()) unit.remove(hostKind, stored);
       for (const stored of collections.nodeImages.values()) unit.remove(nodeImageKind, stored);
-      const record = await collections.brakeRecords.fresh(brakeRecordId);
-      if (record !== undefined) unit.remove(brakeKind, record);
+      const record = await collections.brakeRecords.fresh(rolloutRecordId);
+      if (record !== undefined) unit.remove(rolloutRecordKind, record);
       await collections.reached(await unit.commit(), 60_000);
     },
 

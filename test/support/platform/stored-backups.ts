@@ -3,7 +3,7 @@ import { type BackupReader, openBackup } from "@holdfast/common/backup/backup-re
 import { backupPrefix, manifestObject } from "@holdfast/common/backup/object-names.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
-import { newBackup } from "@holdfast/controller/services/backup/backup.ts";
+import { newBackupObject } from "@holdfast/controller/services/backup/backup.ts";
 import { openDataKey } from "@holdfast/controller/services/backup/backup-key.ts";
 import { readKeyVersions, readStoredKey } from "@holdfast/controller/services/backup/stored-key.ts";
 import { readKeyring } from "@holdfast/controller/kernel/secrets/keyring.ts";
@@ -36,7 +36,7 @@ export async function openStoredBackup(
   if (!names.includes(manifestObject(place))) throw new Error(`${backup} is not complete`);
   const asked = { databaseType: "", version: "", operationId: "", keyVersion: 0, wrappedKey: "" };
   const kept = { serviceId: service, backupType: "manual", kind: "full", trigger: "request", ...asked } as const;
-  const stored = await readStoredKey(objects, newBackup(backup, "", kept, 0));
+  const stored = await readStoredKey(objects, newBackupObject(backup, "", kept, 0));
   const versions = await readKeyVersions(objects, service);
   const key = { metadata: newMetadata(service, 0, { organizationId: "" }), spec: { versions }, status: {} };
   const sealer = createSealer(await readKeyring(join(platform.directory, "keys", "master-key.json")));

@@ -9,12 +9,11 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ArchiveObject } from "./archive.ts";
-import type { BackupDeskDeps } from "./backup-desk.ts";
-import type { BackupIndex } from "./backup-index.ts";
+import type { BackupCreation } from "./backup-creation.ts";
+import type { BackupIndex, BackupObject } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
-import type { BackupObject } from "./backup.ts";
 
-export interface ArchiveWorkDeps extends BackupDeskDeps {
+export interface ArchiveWorkDeps extends BackupCreation {
   readonly archives: Collection<ArchiveObject>;
   readonly backups: Collection<BackupObject>;
   readonly backupKeys: Collection<BackupKeyObject>;
@@ -23,14 +22,14 @@ export interface ArchiveWorkDeps extends BackupDeskDeps {
   readonly fleet: Pick<Fleet, "observation">;
   readonly organizations: Pick<Collection<unknown>, "get" | "fresh">;
   readonly machines: Pick<Collection<MachineObject>, "get" | "fresh">;
-  /** Services that are being restored from a backup. */
+  /** Ids of services and drills that are being restored from a backup. */
   readonly readersOf: (backupId: string) => readonly string[];
-  /** Does anything stand against deleting, or renewing, what time has come for? */
-  readonly held: () => boolean;
+  /** True while an operator defers deletions and key rotations that are due. */
+  readonly expiryDeferred: () => boolean;
   readonly objects: ObjectStore;
-  /** So long after it is Running a new service's first backup begins. */
+  /** Milliseconds from the moment a new service is Running to its first automated backup. */
   readonly firstBackupAfterMs: number;
-  /** So long a final backup that fails is repeated. */
+  /** Milliseconds for which a final backup that fails is repeated. */
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
   readonly begin: () => UnitOfWork;
@@ -38,12 +37,12 @@ export interface ArchiveWorkDeps extends BackupDeskDeps {
   readonly log: Log;
 }
 
-/** A time that an operator holds back is looked at again. */
-export const heldMs = 60_000;
+/** Pause before a deferred deletion is checked again. */
+export const deferredRecheckMs = 60_000;
 const dayMs = 86_400_000;
 
-/** Timers of Node end at 2^31 ms; a longer wait is split. */
-export function lookAgain(waits: readonly (number | null)[]): Outcome {
+/** Reconciles again after the shortest of the waits. A timer of Node ends at 2^31 ms, so a wait is at most a day. */
+export function recheckAfter(waits: readonly (number | null)[]): Outcome {
   const timed = waits.filter((ms) => ms !== null);
   return timed.length === 0 ? settled : again(Math.max(1_000, Math.min(...timed, dayMs)), "next backup, expiry or key");
 }

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
+import { type ArchiveObject, defaultSettings, type LogRange, newArchive, nextDaily } from "./archive.ts";
 import { dueBackup, firstDueAt } from "./archive-plan.ts";
 import { expired } from "./backup-retention.ts";
-import { defaultSettings, nextDaily } from "./backup-settings.ts";
-import { type BackupObject, type BackupSpec, newBackup } from "./backup.ts";
+import { type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -19,7 +18,7 @@ function archive(status: Partial<ArchiveObject["status"]> = {}): ArchiveObject {
 
 let made = 0;
 function backup(ageMs: number, state: BackupObject["status"]["state"], spec: Partial<BackupSpec> = {}): BackupObject {
-  const asked = {
+  const request = {
     serviceId: "service-1",
     databaseType: "postgresql",
     version: "17",
@@ -31,7 +30,7 @@ function backup(ageMs: number, state: BackupObject["status"]["state"], spec: Par
     wrappedKey: "",
     ...spec,
   } as const;
-  const fresh = newBackup(`b-${String((made += 1)).padStart(4, "0")}`, "org", asked as never, now - ageMs);
+  const fresh = newBackupObject(`b-${String((made += 1)).padStart(4, "0")}`, "org", request as never, now - ageMs);
   const finishedAt = state === "completed" || state === "failed" ? now - ageMs : null;
   return { ...fresh, status: { ...fresh.status, state, finishedAt } };
 }
@@ -43,13 +42,13 @@ test.each([
   expect(new Date(nextDaily(settings, Date.parse(after))).toISOString()).toBe(next);
 });
 
-test("times that nobody chose follow from the id and are spread over the day", () => {
+test("default times follow from the id and are spread over the day", () => {
   const hours = new Set(Array.from({ length: 500 }, (_, at) => defaultSettings(`s-${at}`).hour));
   expect(defaultSettings("s-1")).toEqual(defaultSettings("s-1"));
   expect(hours.size).toBe(24);
 });
 
-test("a new service's first backup comes soon, those of services from before are spread over a day", () => {
+test("a new service's first backup is due soon, those of old services are spread over a day", () => {
   expect(firstDueAt(service, 60_000, now)).toBe(now + 60_000);
   const old = Array.from({ length: 200 }, (_, at) => runningService({ id: `s-${at}`, createdAt: now - 2 * dayMs }));
   const waits = old.map((each) => firstDueAt(each, 60_000, now) - now);
@@ -57,7 +56,7 @@ test("a new service's first backup comes soon, those of services from before are
   expect(Math.max(...waits)).toBeLessThan(dayMs);
 });
 
-const wanted = runningService({ createdAt: now, deletionRequestedAt: now }, { finalBackup: "wanted" });
+const withFinalBackup = runningService({ createdAt: now, deletionRequestedAt: now }, { finalBackup: "wanted" });
 const once = archive({ lastAutomatedAt: now - hourMs });
 test.each([
   ["the first one is due", service, archive(), [], { kind: "now", trigger: "first" }],
@@ -70,13 +69,13 @@ test.each([
     { kind: "none" },
   ],
   [
-    "one follows when another image came under the data",
+    "one follows a change of the image",
     service,
     archive({ lastAutomatedAt: now - hourMs, imageChangedAt: now - 5 }),
     [backup(hourMs, "completed")],
     { kind: "now", trigger: "upgrade" },
   ],
-  ["it waits for the one under way", service, archive(), [backup(5, "running")], { kind: "none" }],
+  ["it waits for the one in progress", service, archive(), [backup(5, "running")], { kind: "none" }],
   [
     "the next is due tomorrow",
     service,
@@ -85,14 +84,14 @@ test.each([
     { kind: "at", at: Date.parse("2026-11-23T03:30:00Z") },
   ],
   [
-    "one that failed is repeated soon",
+    "a failed one is repeated soon",
     service,
     archive({ lastAutomatedAt: now }),
     [backup(0, "failed")],
     { kind: "at", at: now + hourMs },
   ],
   [
-    "what has come back has a base at once, though the last one failed",
+    "an undeleted service gets a base at once, though the last backup failed",
     service,
     archive({ firstDueAt: now }),
     [backup(0, "failed", { trigger: "final" })],
@@ -112,31 +111,43 @@ test.each([
     [backup(5, "completed", { backupType: "manual" })],
     { kind: "now", trigger: "first" },
   ],
-  ["a deletion has its own", wanted, archive(), [backup(5, "completed")], { kind: "now", trigger: "final" }],
-  ["a deletion has one", wanted, archive(), [backup(5, "completed", { trigger: "final" })], { kind: "none" }],
   [
-    "a deletion's that failed is repeated",
-    wanted,
+    "a deletion has its final backup",
+    withFinalBackup,
+    archive(),
+    [backup(5, "completed")],
+    { kind: "now", trigger: "final" },
+  ],
+  [
+    "a deletion has one final backup",
+    withFinalBackup,
+    archive(),
+    [backup(5, "completed", { trigger: "final" })],
+    { kind: "none" },
+  ],
+  [
+    "a failed final backup is repeated",
+    withFinalBackup,
     archive(),
     [backup(hourMs / 2, "failed", { trigger: "final" })],
     { kind: "now", trigger: "final" },
   ],
   [
-    "a deletion's that failed is not repeated for ever",
+    "a failed final backup is not repeated after its time limit",
     runningService({ deletionRequestedAt: now - 2 * hourMs }, { finalBackup: "wanted" }),
     archive(),
     [backup(hourMs, "failed", { trigger: "final" })],
     { kind: "none" },
   ],
   [
-    "a deletion that skips it has none",
+    "a deletion that skips it has no final backup",
     runningService({ deletionRequestedAt: now }, { finalBackup: "skipped" }),
     archive(),
     [],
     { kind: "none" },
   ],
-] as const)("%s", (_, of, kept, backups, due) => {
-  expect(dueBackup(of, kept, backups, { now, finalBackupWithinMs: hourMs })).toEqual(due);
+] as const)("%s", (_, of, current, backups, due) => {
+  expect(dueBackup(of, current, backups, { now, finalBackupWithinMs: hourMs })).toEqual(due);
 });
 
 const logKey = { keyId: "k", keyVersion: 1, wrappedKey: "" };
@@ -151,20 +162,20 @@ const range = (term: number, fromTime: number, toTime: number, change: Partial<L
   checkpoints: [],
   ...change,
 });
-/** Of an hour ago, in the first term. */
+/** A base of an hour ago, in the first term. */
 const base = (() => {
   const { status, ...of } = backup(hourMs, "completed");
   return { ...of, status: { ...status, startedAt: now - hourMs, restoresTo: now - hourMs + 5 } };
 })();
 test.each([
-  ["a base goes on in its own term", [range(1, now - 2 * hourMs, now)], undefined],
+  ["log continues a base in its own term", [range(1, now - 2 * hourMs, now)], undefined],
   [
-    "a base goes on through a failover",
+    "log continues a base through a failover",
     [range(1, now - 2 * hourMs, now - 9), range(2, now - 8, now, { continues: true })],
     undefined,
   ],
   [
-    "a term that does not go on where the one before ended needs a base",
+    "a term that does not continue the previous one needs a base",
     [range(1, now - 2 * hourMs, now - 9), range(2, now - 8, now)],
     "gap",
   ],
@@ -174,15 +185,15 @@ test.each([
     "gap",
   ],
 ] as const)("%s", (_, log, trigger) => {
-  const kept = archive({ lastAutomatedAt: now - hourMs, log });
-  const followed = { ...kept, spec: { ...kept.spec, log: { archiveId: "a-1", since: 0, ...logKey } } };
+  const current = archive({ lastAutomatedAt: now - hourMs, log });
+  const followed = { ...current, spec: { ...current.spec, log: { archiveId: "a-1", since: 0, ...logKey } } };
   const due = dueBackup(service, followed, [base], { now, finalBackupWithinMs: hourMs });
   expect(due.kind === "now" ? due.trigger : undefined).toBe(trigger);
 });
 
 const ids = (backups: readonly BackupObject[]) => backups.map(({ metadata }) => metadata.id);
 
-test("retention ends automated backups only, and never the newest good one of a service that is there", () => {
+test("retention ends automated backups only, and never the newest completed one of an existing service", () => {
   const old = backup(9 * dayMs, "completed");
   const newest = backup(8 * dayMs, "completed");
   const failed = backup(8 * dayMs, "failed");

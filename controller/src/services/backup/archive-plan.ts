@@ -1,33 +1,35 @@
 import { hash } from "#kernel/runtime/ownership.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import { type ArchiveObject, settingsOf } from "./archive.ts";
+import { type ArchiveObject, nextDaily, settingsOf } from "./archive.ts";
 import { type BackupObject, type BackupSpec, hasEnded } from "./backup.ts";
 import { currentRange } from "./log-archive.ts";
-import { nextDaily } from "./backup-settings.ts";
 import { logAfter } from "./restorable.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** A service that is older than this when its archive begins was there before backups were. */
+/** A service older than this when its archive begins existed before backups did. */
 const newForMs = hourMs;
-/** After a failure the next one does not wait for tomorrow. */
+/** Pause after a failed backup; the next one does not wait for the daily time. */
 const retryAfterMs = hourMs;
-const finalRetryMs = minuteMs;
+const finalRetryAfterMs = minuteMs;
 
-/** Pure: when the first backup of a service is due. First backups that become due together are spread over a day. */
+/**
+ * Pure: time at which the first backup of a service is due, in milliseconds since 1970. First backups of old services
+ * are spread over a day.
+ */
 export function firstDueAt({ metadata }: ManagedServiceObject, afterMs: number, now: number): number {
   const isNew = now - metadata.createdAt < newForMs;
   return now + (isNew ? afterMs : hash(`first-backup/${metadata.id}`) % dayMs);
 }
 
-/** What is due of a service's automated backups, or when that is. */
+/** The automated backup that is due, or the time at which one will be. */
 export type Due =
   | { readonly kind: "now"; readonly trigger: BackupSpec["trigger"] }
   | { readonly kind: "at"; readonly at: number }
   | { readonly kind: "none" };
 
-/** Pure: `backups` are all of the service, oldest first. */
+/** Pure: the next automated backup. `backups` are all of the service, oldest first. */
 export function dueBackup(
   service: ManagedServiceObject,
   archive: ArchiveObject,
@@ -43,20 +45,23 @@ export function dueBackup(
   const isDueSooner = !isCovered(archive, backups) || isUpgraded(archive);
   const at = isDueSooner ? repeatAt(backups, now) : nextAutomatedAt(archive, backups);
   if (at > now) return { kind: "at", at };
-  // A backup that is due waits until the service runs and no operation is under way.
+  // A due backup waits until the service is Running and has no operation in progress.
   if (service.status.state !== "Running" || service.status.operationId !== null) return { kind: "none" };
   if (archive.status.lastAutomatedAt === null) return { kind: "now", trigger: "first" };
   if (!isCovered(archive, backups)) return { kind: "now", trigger: "gap" };
   return { kind: "now", trigger: isUpgraded(archive) ? "upgrade" : "schedule" };
 }
 
-/** Did another image come under the data since the last automated backup? */
+/** True if the image changed since the last automated backup. */
 function isUpgraded({ status }: ArchiveObject): boolean {
   const { imageChangedAt, lastAutomatedAt } = status;
   return imageChangedAt !== undefined && lastAutomatedAt !== null && imageChangedAt > lastAutomatedAt;
 }
 
-/** Does the log of now go on from a base, where there is one? Before the first base there is none to go on from. */
+/**
+ * True if the current log follows a base backup, so that it can be replayed. True before the first base, because there
+ * is nothing to cover yet.
+ */
 function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): boolean {
   const range = currentRange(archive);
   if (range === undefined || archive.status.lastAutomatedAt === null) return true;
@@ -67,7 +72,7 @@ function isCovered(archive: ArchiveObject, backups: readonly BackupObject[]): bo
   );
 }
 
-/** Pure: when the next automated backup begins by itself. */
+/** Pure: time at which the next automated backup begins without a request, in milliseconds since 1970. */
 export function nextAutomatedAt(archive: ArchiveObject, backups: readonly BackupObject[]): number {
   const { lastAutomatedAt, firstDueAt: first } = archive.status;
   if (lastAutomatedAt === null) return first;
@@ -75,7 +80,7 @@ export function nextAutomatedAt(archive: ArchiveObject, backups: readonly Backup
   return Math.min(daily, repeatAt(backups, daily));
 }
 
-/** When one that failed is repeated; `otherwise` when the last one did not fail. */
+/** Time at which a failed backup is repeated; `otherwise` if the last one did not fail. */
 function repeatAt(backups: readonly BackupObject[], otherwise: number): number {
   const last = backups.findLast(({ spec }) => spec.backupType === "automated");
   const failedAt = last?.status.state === "failed" ? last.status.finishedAt : null;
@@ -92,6 +97,6 @@ function dueFinal(
   const last = automated.findLast((backup) => backup.spec.trigger === "final");
   if (last === undefined) return { kind: "now", trigger: "final" };
   if (last.status.state !== "failed" || last.status.error?.code === "not_supported" || isOver) return { kind: "none" };
-  const at = (last.status.finishedAt ?? now) + finalRetryMs;
+  const at = (last.status.finishedAt ?? now) + finalRetryAfterMs;
   return at > now ? { kind: "at", at } : { kind: "now", trigger: "final" };
 }

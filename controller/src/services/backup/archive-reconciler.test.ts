@@ -17,20 +17,20 @@ import { archiveKind, newArchive } from "./archive.ts";
 import type { ArchiveWorkDeps } from "./archive-deps.ts";
 import { createArchiveWork } from "./archive-reconciler.ts";
 import { newBackupKey, newDataKey } from "./backup-key.ts";
-import { newBackup } from "./backup.ts";
+import { newBackupObject } from "./backup.ts";
 
 const service = runningService({});
 const { id, organizationId } = service.metadata;
-const asked = { ...askedBackup, serviceId: id, backupType: "automated", trigger: "schedule" } as const;
+const request = { ...askedBackup, serviceId: id, backupType: "automated", trigger: "schedule" } as const;
 
-test("a service that comes back while its archive is looked at keeps its automated backups", async () => {
-  const made = newBackup("b-1", organizationId, asked, 0);
+test("a service that is undeleted during a reconcile of its archive keeps its automated backups", async () => {
+  const made = newBackupObject("b-1", organizationId, request, 0);
   const backup = { ...made, status: { ...made.status, state: "completed", finishedAt: 0 } } as const;
   const archive = newArchive(service, 0, 0);
   const deleted = { at: 0, until: Number.MAX_SAFE_INTEGER, backupId: "b-1", service, users: [] };
   const gone = { ...archive, status: { ...archive.status, deleted } };
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
-  /** It comes back in one transaction, between two looks into the store. */
+  /** The undelete is one transaction, between two reads of the store. */
   let looks = 0;
   const isBack = () => (looks += 1) > 1;
   const removed: string[] = [];
@@ -46,7 +46,7 @@ test("a service that comes back while its archive is looked at keeps its automat
     index: { of: () => [stored(backup)] },
     organizations: { get: () => stored({}) },
     readersOf: () => [],
-    held: () => false,
+    expiryDeferred: () => false,
     begin: () => unit,
     clock: systemClock,
     log: silentLog,
@@ -55,7 +55,7 @@ test("a service that comes back while its archive is looked at keeps its automat
   expect(removed).toEqual([]);
 });
 
-test("a log with a gap goes on as another archive, which is told once", async () => {
+test("a log with a gap continues as another archive, and one event is emitted", async () => {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-log-gap-"));
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
   const key = newBackupKey(id, organizationId, sealer, 0);
@@ -64,7 +64,7 @@ test("a log with a gap goes on as another archive, which is told once", async ()
   let archive = { ...made, spec: { ...made.spec, log } };
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   const durableTime = timestampFromMs(1_000);
-  const told = create(ArchiveObservationSchema, { archiveId: "a-1", state: "gap", durableTime, term: 1n });
+  const report = create(ArchiveObservationSchema, { archiveId: "a-1", state: "gap", durableTime, term: 1n });
   const events: { type: string; data: object }[] = [];
   const unit = {
     update: (kind: unknown, _: unknown, object: typeof archive) => {
@@ -80,10 +80,10 @@ test("a log with a gap goes on as another archive, which is told once", async ()
     backups: { reached },
     backupKeys: { get: () => stored(key), reached },
     index: { of: () => [] },
-    fleet: { observation: () => ({ instance: { archive: told } }) },
+    fleet: { observation: () => ({ instance: { archive: report } }) },
     objects: createDirectoryStore(directory),
     readersOf: () => [],
-    held: () => false,
+    expiryDeferred: () => false,
     begin: () => unit,
     newId: uuidv7,
     sealer,
@@ -93,7 +93,7 @@ test("a log with a gap goes on as another archive, which is told once", async ()
   try {
     await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
     expect(archive.spec.log?.archiveId).not.toBe("a-1");
-    // What the machine tells is of the archive of before by now.
+    // The machine's report is about the old archive by now.
     await work.reconciler.reconcile(id, AbortSignal.timeout(60_000));
     expect(events).toMatchObject([{ type: "backup.gap", data: { service_id: id } }]);
   } finally {
@@ -101,7 +101,7 @@ test("a log with a gap goes on as another archive, which is told once", async ()
   }
 });
 
-test("the archive of a service whose data are upgraded ends when that cannot be rolled back any more", async () => {
+test("an upgrade ends the log's archive once it can no longer be rolled back", async () => {
   const log = { archiveId: "a-1", keyId: "k-1", keyVersion: 1, wrappedKey: "", since: 0 };
   const made = newArchive(service, Number.MAX_SAFE_INTEGER, 0);
   let archive = { ...made, spec: { ...made.spec, log: log as typeof log | null } };
@@ -120,7 +120,7 @@ test("the archive of a service whose data are upgraded ends when that cannot be 
     index: { of: () => [] },
     fleet: { observation: () => undefined },
     readersOf: () => [],
-    held: () => true,
+    expiryDeferred: () => true,
     begin: () => unit,
     clock: systemClock,
     log: silentLog,
@@ -133,11 +133,11 @@ test("the archive of a service whose data are upgraded ends when that cannot be 
   expect(archive.status.imageChangedAt).toBeGreaterThan(0);
 });
 
-test("the log is begun for a backup that a user asks for before the first one is due", async () => {
+test("a manual backup before the first automated one starts the log", async () => {
   const directory = mkdtempSync(join(tmpdir(), "holdfast-log-request-"));
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
   const key = newBackupKey(id, organizationId, sealer, 0);
-  const made = newBackup("b-1", organizationId, { ...asked, backupType: "manual", trigger: "request" }, 0);
+  const made = newBackupObject("b-1", organizationId, { ...request, backupType: "manual", trigger: "request" }, 0);
   let archive = newArchive(service, Number.MAX_SAFE_INTEGER, 0);
   const stored = <T>(object: T) => ({ object, modRevision: 1n });
   const unit = {

@@ -4,42 +4,52 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, newArchive } from "./archive.ts";
 import { dueBackup, firstDueAt } from "./archive-plan.ts";
-import { isOutgrownOnTrial, withSource } from "./archive-source.ts";
-import { createBackupDesk } from "./backup-desk.ts";
+import { awaitsUpgradeOutcome, withSource } from "./archive-source.ts";
+import { newBackup } from "./backup-creation.ts";
 import { nextBase } from "./backup-chain.ts";
 import { hasBackups } from "./service-backups.ts";
-import { type ArchiveWorkDeps, lookAgain } from "./archive-deps.ts";
+import { type ArchiveWorkDeps, recheckAfter } from "./archive-deps.ts";
 import { hasEnded } from "./backup.ts";
 import { createExpiry } from "./expiry.ts";
-import { createKeptArchives } from "./kept-archive.ts";
-import { createLogKeeping } from "./log-keeping.ts";
+import { createRetainedArchives } from "./retained-archive.ts";
+import { createArchivedLogs } from "./archived-logs.ts";
 
-const logEveryMs = 30_000;
-/** While the service is being deleted, or its data upgraded: what its machine told last is all that will be known. */
-const lastLogEveryMs = 1_000;
+const logCheckIntervalMs = 30_000;
+/**
+ * Interval while the service is being deleted or its data upgraded: the machine's last report is all that remains of
+ * it.
+ */
+const finalLogCheckIntervalMs = 1_000;
 
-/** Takes the backups that are due, ends those whose time is over, renews keys. Key: service id. */
+/**
+ * Archives: takes automated backups that are due, ends those past their retention, rotates keys and follows the log.
+ * Key: service id.
+ *
+ * Each service with backups has one archive (`archive.ts`). `archive-plan.ts` decides when a backup is due,
+ * `archived-logs.ts` starts the log's archive and records its ranges, `expiry.ts` ends backups and rotates keys, and
+ * `retained-archive.ts` has the archives of deleted services. The backups themselves are taken by
+ * `backup-reconciler.ts`.
+ */
 export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
   const { archives, backups, backupKeys, index, services, clock, log } = deps;
-  const desk = createBackupDesk(deps);
-  const logs = createLogKeeping(deps);
+  const logs = createArchivedLogs(deps);
   const expiry = createExpiry(deps);
-  const kept = createKeptArchives(deps, expiry);
+  const retained = createRetainedArchives(deps, expiry);
   const all = (id: string) => index.of(id).map(({ object }) => object);
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const service = services.get(id)?.object;
     const archive = archives.get(id);
-    if (service !== undefined) return keep(service, archive, signal);
+    if (service !== undefined) return maintain(service, archive, signal);
     if (archive === undefined) return settled;
-    // Memory may be behind: only the store says that a service is gone, and what may come back of it. In this order: whatever
-    // brings the service back afterwards changes the archive too.
+    // Memory may be stale: only the store knows that a service was deleted. The archive is read first, because an
+    // undelete writes both.
     const fresh = await archives.fresh(id, signal);
-    if ((await services.fresh(id, signal)) !== undefined) return again(1_000, "memory is behind");
-    return fresh === undefined ? settled : kept.outlive(fresh, signal);
+    if ((await services.fresh(id, signal)) !== undefined) return again(1_000, "memory is stale");
+    return fresh === undefined ? settled : retained.reconcileDeleted(fresh, signal);
   }
 
-  async function keep(
+  async function maintain(
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject> | undefined,
     signal: AbortSignal,
@@ -54,53 +64,54 @@ export function createArchiveWork(deps: ArchiveWorkDeps): ControlLoop {
       const unit = deps.begin();
       unit.create(archiveKind, newArchive(service, firstDueAt(service, deps.firstBackupAfterMs, now), now));
       await archives.reached(await unit.commit(signal), 1_000);
-      return again(0, "archive made");
+      return again(0, "archive created");
     }
     const sourced = withSource(archive.object, service, now);
     if (sourced !== undefined) {
       const unit = deps.begin();
       unit.update(archiveKind, archive, sourced);
       await archives.reached(await unit.commit(signal), 1_000);
-      return again(0, "source noted");
+      return again(0, "source recorded");
     }
     await Promise.all([backups.reached(archive.modRevision, 1_000), backupKeys.reached(archive.modRevision, 1_000)]);
-    const logged = await logs.keep(service, archive, signal);
+    const logged = await logs.maintain(service, archive, signal);
     if (logged !== undefined) return logged;
     const due = dueBackup(service, archive.object, all(id), { now, finalBackupWithinMs: deps.finalBackupWithinMs });
     const waiting =
       due.kind === "now"
-        ? await logs.awaited(service, archive, due.trigger, signal)
-        : await requestAwaits(service, archive, signal);
+        ? await logs.awaitFollowed(service, archive, due.trigger, signal)
+        : await awaitLogForRequest(service, archive, signal);
     if (waiting !== undefined) return waiting;
     if (due.kind === "now") {
       const unit = deps.begin();
       const base = due.trigger === "schedule" ? nextBase(service, archive.object, all(id), now) : undefined;
-      const asked = {
+      const request = {
         backupType: "automated",
         trigger: due.trigger,
         ...(base && { baseId: base.metadata.id }),
       } as const;
-      const { backup } = desk.add(unit, service, asked);
+      const { backup } = newBackup(unit, service, request, deps);
       await archives.reached(await unit.commit(signal), 1_000);
-      log.info("backup due", { service: id, backup: backup.metadata.id, trigger: due.trigger });
-      return again(0, "backup made");
+      log.info("automated backup created", { service: id, backup: backup.metadata.id, trigger: due.trigger });
+      return again(0, "backup created");
     }
-    const next = [await expiry.expire(archive, signal), await expiry.renewKey(id, signal)];
+    const next = [await expiry.expire(archive, signal), await expiry.rotateKey(id, signal)];
     if (due.kind === "at") next.push(due.at - now);
-    const endsSoon = service.metadata.deletionRequestedAt !== undefined || isOutgrownOnTrial(archive.object, service);
-    if (archive.object.spec.log !== null) next.push(endsSoon ? lastLogEveryMs : logEveryMs);
-    return lookAgain(next);
+    const endsSoon =
+      service.metadata.deletionRequestedAt !== undefined || awaitsUpgradeOutcome(archive.object, service);
+    if (archive.object.spec.log !== null) next.push(endsSoon ? finalLogCheckIntervalMs : logCheckIntervalMs);
+    return recheckAfter(next);
   }
 
-  /** The log goes on from what a user asked for, too, before the first backup that is due by itself. */
-  async function requestAwaits(
+  /** A manual backup before the first automated one also starts the log, so that log follows it. */
+  async function awaitLogForRequest(
     service: ManagedServiceObject,
     archive: Stored<ArchiveObject>,
     signal: AbortSignal,
   ): Promise<Outcome | undefined> {
     if (archive.object.spec.log !== null) return undefined;
-    const asked = all(service.metadata.id).find((backup) => backup.spec.trigger === "request" && !hasEnded(backup));
-    return asked === undefined ? undefined : logs.awaited(service, archive, asked.spec.trigger, signal);
+    const request = all(service.metadata.id).find((backup) => backup.spec.trigger === "request" && !hasEnded(backup));
+    return request === undefined ? undefined : logs.awaitFollowed(service, archive, request.spec.trigger, signal);
   }
 
   return {

@@ -4,21 +4,24 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, sourceOf } from "./archive.ts";
 
 /**
- * Pure: is the archive's log of data of another version than the service has, or is about to have? The log of one does
- * not continue that of the other: an upgrade that is rolled back goes on with the archive, any other begins a new one.
+ * Pure: true if the archived log belongs to another version than the service has, or is upgraded to. Log of one version
+ * does not continue that of another: a rolled back upgrade continues the archive, a completed one begins a new one.
  */
-export function isOutgrown({ spec: { source } }: ArchiveObject, { spec }: ManagedServiceObject): boolean {
+export function isOfOlderVersion({ spec: { source } }: ArchiveObject, { spec }: ManagedServiceObject): boolean {
   return source.version !== spec.version && upgradesData(spec.databaseType);
 }
 
-/** Pure: may an upgrade that outgrows the archive's log still be rolled back? Until then its source is what it was. */
-export function isOutgrownOnTrial(archive: ArchiveObject, service: ManagedServiceObject): boolean {
-  return service.spec.trial !== undefined && isOutgrown(archive, service);
+/**
+ * Pure: true while an upgrade that ends the archive's log may still be rolled back. Until then the archive keeps its
+ * source.
+ */
+export function awaitsUpgradeOutcome(archive: ArchiveObject, service: ManagedServiceObject): boolean {
+  return service.spec.trial !== undefined && isOfOlderVersion(archive, service);
 }
 
 /**
- * Pure: the archive with its service's name and source of now; undefined while it has them, or keeps those of before.
- * An archive that is outgrown loses its log; where another image came under the data, a new base follows.
+ * Pure: the archive with the current name and source of its service; undefined if nothing changes. A change of version
+ * ends the log, and a change of the image makes a new base backup due.
  */
 export function withSource(
   archive: ArchiveObject,
@@ -29,8 +32,8 @@ export function withSource(
   const { name, deletionRequestedAt } = service.metadata;
   const source = sourceOf(service);
   const isSame = metadata.name === name && JSON.stringify(spec.source) === JSON.stringify(source);
-  if (isSame || deletionRequestedAt !== undefined || isOutgrownOnTrial(archive, service)) return undefined;
-  const isUpgraded = isOutgrown(archive, service);
+  if (isSame || deletionRequestedAt !== undefined || awaitsUpgradeOutcome(archive, service)) return undefined;
+  const isUpgraded = isOfOlderVersion(archive, service);
   const isOtherImage = isUpgraded || (spec.source.image !== "" && spec.source.image !== source.image);
   return {
     ...archive,

@@ -1,52 +1,61 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
-import { storedNamesUnder } from "@holdfast/common/stored-names.ts";
+import { type StoredNames, storedNamesUnder } from "@holdfast/common/stored-names.ts";
 import {
   type ManagedServiceObject,
   type ManagedServiceSpec,
   managedServiceStoredNames,
 } from "../service/managed-service.ts";
-import { type BackupSettings, defaultSettings } from "./backup-settings.ts";
+import { hash } from "#kernel/runtime/ownership.ts";
 
-/** All that is kept of one service's backups but the backups themselves; its id is the service's, which it outlives. */
+/**
+ * The backup state of one service besides its backups: settings, source of copies, log ranges. Its id is the service's,
+ * and it outlives the service.
+ */
 export type ArchiveObject = Resource<ArchiveSpec, ArchiveStatus>;
-export const archiveKind = defineKind<ArchiveObject>("archive", {
-  storedNames: storedNamesUnder("status.deleted.service", managedServiceStoredNames),
-});
+
+/** Stored keys of fields whose name in code differs. */
+// oxlint-disable-next-line holdfast/own-keys -- its reader uses lookUp
+export const archiveStoredNames: StoredNames = {
+  "status.deleted.retainedNodes": "keptNodes",
+  ...storedNamesUnder("status.deleted.service", managedServiceStoredNames),
+};
+
+export const archiveKind = defineKind<ArchiveObject>("archive", { storedNames: archiveStoredNames });
 
 export interface ArchiveSpec {
-  /** Null: those that follow from the id. */
+  /** Null: the default, which follows from the id. */
   readonly settings: BackupSettings | null;
-  /** What a service made out of a backup inherits. */
+  /** The configuration that a service restored from a backup inherits. */
   readonly source: BackupSource;
-  /** How the service's log is archived; null while it is not. */
+  /** The archive that the log goes to; null while no log is archived. */
   readonly log: LogArchiving | null;
 }
 
-/** The archive that a service's machine brings its log to. */
+/** The archive that a service's primary writes its log to. */
 export interface LogArchiving {
   readonly archiveId: string;
-  /** By which the log's objects name their key. */
+  /** Id of the data key, as log objects name it. */
   readonly keyId: string;
   readonly keyVersion: number;
-  /** Data key of the log, wrapped as those of backups. */
+  /** Data key of the log, wrapped like those of backups (`backup-key.ts`). */
   readonly wrappedKey: string;
-  /** When the archive began. */
+  /** Time at which the archive began, in milliseconds since 1970. */
   readonly since: number;
-  /** Of before, where the key was renewed before anything was noted: objects may be sealed with them. */
+  /** Earlier keys that were rotated before any range was recorded: objects may be encrypted under them. */
   readonly earlierKeys?: readonly LogKey[];
 }
 
 export type LogKey = Pick<LogArchiving, "keyId" | "keyVersion" | "wrappedKey">;
 
-/** Moments from one to another, in milliseconds since 1970; both included. */
+/** A span of time, in milliseconds since 1970, both ends included. */
 export interface TimeSpan {
   readonly from: number;
   readonly to: number;
 }
 
-/** Log without a gap, as it is durable in the store. Times are those of its commits. */
+/** Log without a gap that is durable in the store, of one archive and one term. Times are commit times. */
 export interface LogRange {
   readonly archiveId: string;
   readonly term: number;
@@ -54,19 +63,19 @@ export interface LogRange {
   readonly lastSequence: number;
   readonly fromTime: number;
   readonly toTime: number;
-  /** Every key that objects of it are sealed with. */
+  /** Every key under which its objects are encrypted. */
   readonly keys: readonly LogKey[];
-  /** It goes on where that of the archive's term before ends. */
+  /** True if it continues the range of the archive's previous term. */
   readonly continues?: boolean;
-  /** Later terms go on from an earlier one: what only its primary had was lost with that. */
+  /** A later term branched off before its end: the remainder, which only its primary had, was lost. */
   readonly isAbandoned?: true;
-  /** Moments that commits have twice, as the machine's clock was set back; absent while none are. */
+  /** Spans in which commit times occur twice because the machine's clock was set back; absent if there are none. */
   readonly repeated?: readonly TimeSpan[];
-  /** How far it was at some times, oldest first. */
+  /** Positions of the log at some times, oldest first, so that old log can be deleted. */
   readonly checkpoints: readonly { readonly at: number; readonly sequence: number }[];
 }
 
-/** A service as its copies are to be. */
+/** Configuration that copies of a service inherit. */
 export type BackupSource = Pick<
   ManagedServiceSpec,
   | "databaseType"
@@ -81,36 +90,39 @@ export type BackupSource = Pick<
 >;
 
 export interface ArchiveStatus {
-  /** When the first automated backup is due. */
+  /** Time at which the first automated backup is due. All times are milliseconds since 1970. */
   readonly firstDueAt: number;
-  /** When the last automated one was begun with; null before the first. */
+  /** Time at which the last automated backup was created; null before the first. */
   readonly lastAutomatedAt: number | null;
-  /** When another image came under the data last; absent while none did. A backup follows. */
+  /** Time of the last change of the image; absent if there was none. A backup follows each change. */
   readonly imageChangedAt?: number;
-  /** Raised with each backup, so that two who count backups and add to them collide. */
+  /** Raised with each backup, so that two transactions that count backups and add one conflict. */
   readonly requests: number;
-  /** Ranges of the log, oldest first. */
+  /** Recorded ranges of the log, oldest first. */
   readonly log: readonly LogRange[];
-  /** What may come back; null while the service is there, and where nothing is left to bring back. */
+  /** Data for an undelete; null while the service exists, and if it cannot be undeleted. */
   readonly deleted: DeletedService | null;
 }
 
-/** A service that is gone, with all that brings it back as it was. */
+/** A deleted service, with everything that an undelete needs. Times are milliseconds since 1970. */
 export interface DeletedService {
   readonly at: number;
   readonly until: number;
-  /** What it comes back out of; null where only its disk is there. */
+  /** The backup that it is restored from; null if only its disks exist. */
   readonly backupId: string | null;
-  /** Its machines, off, with their data: it comes back on them as long as they are there. Absent where they went with it. */
-  readonly keptNodes?: readonly string[];
+  /**
+   * Its stopped machines with their data: an undelete uses them as long as all of them exist. Absent if they were
+   * deleted with it.
+   */
+  readonly retainedNodes?: readonly string[];
   readonly service: ManagedServiceObject;
   readonly users: readonly DatabaseUserObject[];
 }
 
-/** For so long a deleted service can come back. */
+/** Time for which a deleted service can be undeleted. */
 export const undeleteForMs = 7 * 86_400_000;
 
-/** The archive of a service that has none yet. */
+/** The archive of a service without one. */
 export function newArchive(service: ManagedServiceObject, firstDueAt: number, now: number): ArchiveObject {
   const { id, name, organizationId } = service.metadata;
   return {
@@ -125,7 +137,32 @@ export function sourceOf({ spec }: ManagedServiceObject): BackupSource {
   return { databaseType, version, planName, storageSizeGb, storageTier, zone, allowedCidrs, parameters, image };
 }
 
-/** What applies to a service, whether or not somebody chose it. */
+/** The effective backup settings of a service: those that were chosen, or the defaults. */
 export function settingsOf(serviceId: string, archive: ArchiveObject | undefined): BackupSettings {
   return archive?.spec.settings ?? defaultSettings(serviceId);
+}
+
+/** The time of day of the daily backup, UTC, and the retention of automated backups. */
+export interface BackupSettings {
+  readonly hour: number;
+  readonly minute: number;
+  readonly retentionDays: number;
+}
+
+const dayMs = 86_400_000;
+const minuteMs = 60_000;
+const minutesOfDay = 24 * 60;
+const defaultRetentionDays = 7;
+
+/** Pure: settings of a service whose owner chose none. They follow from the id, and are spread evenly over the day. */
+export function defaultSettings(serviceId: string): BackupSettings {
+  const minutes = hash(`backup-time/${serviceId}`) % minutesOfDay;
+  return { hour: Math.floor(minutes / 60), minute: minutes % 60, retentionDays: defaultRetentionDays };
+}
+
+/** Pure: the first daily time after a moment, in milliseconds since 1970. */
+export function nextDaily({ hour, minute }: BackupSettings, after: number): number {
+  const within = (hour * 60 + minute) * minuteMs;
+  const today = Math.floor(after / dayMs) * dayMs + within;
+  return today > after ? today : today + dayMs;
 }

@@ -1,23 +1,26 @@
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 
-/** How far one check is. */
+/** Progress of one check. */
 export type CheckState =
   | { readonly kind: "running"; readonly bytes: number }
   | { readonly kind: "passed" }
   | { readonly kind: "failed"; readonly error: Error };
 
-/** Checks that take longer than a reconcile may, a few at a time. A restart forgets them: whoever asked begins anew. */
+/**
+ * Checks that take longer than a reconcile may. At most two run at once. They are in memory only: after a restart the
+ * caller begins them again.
+ */
 export interface BackgroundChecks {
-  /** What became of it; the end is told once. Undefined for one that was not begun. */
-  look(id: string): CheckState | undefined;
-  /** Nothing happens when it is under way. */
+  /** State of a check; an ended one is returned once and removed. Undefined if it was not begun. */
+  poll(id: string): CheckState | undefined;
+  /** Begins a check, unless it is already running. */
   begin(id: string, check: (onProgress: (bytes: number) => void) => Promise<unknown>): void;
 }
 
-const atOnce = 2;
+const concurrencyMax = 2;
 
-/** `onEnd` is told of each that ended. */
+/** `onEnd` is called with the id of each check that ended. */
 export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: string) => void): BackgroundChecks {
   const states = new Map<string, CheckState>();
   const waiting: (() => void)[] = [];
@@ -36,7 +39,7 @@ export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: stri
   }
 
   return {
-    look(id) {
+    poll(id) {
       const state = states.get(id);
       if (state !== undefined && state.kind !== "running") states.delete(id);
       return state;
@@ -48,7 +51,7 @@ export function createBackgroundChecks(log: Pick<Log, "error">, onEnd: (id: stri
         running += 1;
         inBackground(log, "check of a backup", run(id, check));
       };
-      if (running < atOnce) start();
+      if (running < concurrencyMax) start();
       else waiting.push(start);
     },
   };

@@ -6,10 +6,9 @@ import type { ServiceAccess } from "../service/service-access.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ArchiveObject } from "./archive.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import { type BackupObject, isShown } from "./backup.ts";
+import { type BackupIndex, type BackupObject, isVisible } from "./backup.ts";
 
-/** What a caller may know of one service's backups. The service itself may be gone. */
+/** The backups of one service that a caller may read. The service itself may be deleted. */
 export interface BackupOwner {
   readonly id: string;
   readonly service: Stored<ManagedServiceObject> | undefined;
@@ -17,9 +16,9 @@ export interface BackupOwner {
   readonly archive: Stored<ArchiveObject> | undefined;
 }
 
-/** Finds services with their backups for a caller: what is not the caller's organization's does not exist. */
+/** Finds a caller's services with their backups. Objects of other organizations are reported as not found. */
 export interface BackupAccess {
-  /** Throws SERVICE_NOT_FOUND for what neither is a service nor has left backups. */
+  /** Throws SERVICE_NOT_FOUND if the id is neither a service nor a deleted one with backups. */
   owner(serviceId: string, call: Call): BackupOwner;
   /** Throws SERVICE_NOT_FOUND and BACKUP_NOT_FOUND. */
   backup(serviceId: string, backupId: string, call: Call): BackupOwner & { readonly backup: Stored<BackupObject> };
@@ -33,24 +32,26 @@ export function createBackupAccess(deps: {
   function owner(serviceId: string, call: Call): BackupOwner {
     const service = deps.access.find(serviceId, call);
     const archive = deps.archives.get(serviceId);
-    const isTheirs = archive?.object.metadata.organizationId === organizationOf(call);
-    const isLeft = service !== undefined || hasLeft(archive?.object);
-    const theirs = isTheirs && isLeft && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
-    if (service === undefined && theirs === undefined)
+    const isOwn = archive?.object.metadata.organizationId === organizationOf(call);
+    const exists = service !== undefined || hasBackupsLeft(archive?.object);
+    const own = isOwn && exists && mayTouch(call, "managed-service", serviceId) ? archive : undefined;
+    if (service === undefined && own === undefined)
       throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
-    return { id: serviceId, service, archive: theirs };
+    return { id: serviceId, service, archive: own };
   }
-  /** What is left of a service that is gone. */
-  function hasLeft(archive: ArchiveObject | undefined): boolean {
+  /** True if a deleted service still has backups or can be undeleted. */
+  function hasBackupsLeft(archive: ArchiveObject | undefined): boolean {
     if (archive === undefined) return false;
-    return archive.status.deleted !== null || deps.index.of(archive.metadata.id).some(({ object }) => isShown(object));
+    return (
+      archive.status.deleted !== null || deps.index.of(archive.metadata.id).some(({ object }) => isVisible(object))
+    );
   }
   return {
     owner,
     backup(serviceId, backupId, call) {
       const found = owner(serviceId, call);
       const backup = deps.index.get(backupId);
-      if (backup === undefined || backup.object.spec.serviceId !== serviceId || !isShown(backup.object))
+      if (backup === undefined || backup.object.spec.serviceId !== serviceId || !isVisible(backup.object))
         throw new HoldfastError("BACKUP_NOT_FOUND", "The service has no such backup.");
       return { ...found, backup };
     },

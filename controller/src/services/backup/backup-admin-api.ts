@@ -16,8 +16,7 @@ import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ArchiveObject, LogRange } from "./archive.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import { type BackupObject, hasEnded, isClear, isShown } from "./backup.ts";
+import { type BackupIndex, type BackupObject, hasEnded, isClear, isVisible } from "./backup.ts";
 import { type DueExpiry, dueExpiry } from "./due-expiry.ts";
 import { restorableOf } from "./restorable.ts";
 import { objectsBelow } from "./stored-prefix.ts";
@@ -27,33 +26,33 @@ export interface BackupAdminApiDeps {
   readonly backups: Collection<BackupObject>;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly index: Pick<BackupIndex, "of">;
-  /** With what the service's machine told last. */
+  /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
-  /** Services, and drills, that are being restored from a backup. */
+  /** Ids of services and drills that are being restored from a backup. */
   readonly readersOf: (backupId: string) => readonly string[];
-  /** Does anything stand against deleting what time has come for? */
-  readonly held: () => boolean;
+  /** True while an operator defers deletions that are due. */
+  readonly expiryDeferred: () => boolean;
   readonly objects: Pick<ObjectStore, "list">;
   readonly cursors: Cursors;
   readonly clock: Clock;
 }
 
-/** With what its place in the list follows from. */
+/** An expiry with its sort key in the list. */
 interface NamedExpiry {
   readonly name: string;
   readonly expiry: MessageInitShape<typeof ExpirySchema>;
 }
 
-/** What operators see of the backups of all services. */
+/** The admin RPCs: archives, log ranges, uploads and expiry of all services. */
 export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
   const { archives, backups, services, index, liveArchive, cursors } = deps;
   const all = (serviceId: string) => index.of(serviceId).map(({ object }) => object);
   const live = (archive: ArchiveObject) => liveArchive(archive.metadata.id) ?? archive;
 
-  function shownArchive(stored: ArchiveObject): MessageInitShape<typeof ArchiveSchema> {
+  function archiveMessage(stored: ArchiveObject): MessageInitShape<typeof ArchiveSchema> {
     const archive = live(stored);
     const { metadata, spec, status } = archive;
-    const completed = all(metadata.id).filter((backup) => isShown(backup) && backup.status.state === "completed");
+    const completed = all(metadata.id).filter((backup) => isVisible(backup) && backup.status.state === "completed");
     const { span, gaps } = restorableOf(spec.source.databaseType, archive, completed);
     return {
       serviceId: metadata.id,
@@ -70,7 +69,7 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
     };
   }
 
-  async function shownUpload(
+  async function uploadMessage(
     { metadata, spec, status }: BackupObject,
     signal: AbortSignal,
   ): Promise<MessageInitShape<typeof UploadSchema>> {
@@ -96,16 +95,21 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
   }
 
   function* expiries(at: number): Generator<NamedExpiry> {
-    const isHeld = deps.held();
+    const isDeferred = deps.expiryDeferred();
     const isRead = ({ metadata }: BackupObject) => deps.readersOf(metadata.id).length > 0;
     for (const { object: archive } of archives.values()) {
       const { id } = archive.metadata;
-      const world = { archive: live(archive), isThere: services.get(id) !== undefined, backups: all(id), isRead };
-      for (const due of dueExpiry(world, at)) {
-        const shown = shownExpiry(due);
-        const waitsFor = due.kind === "backup" && due.isRead ? "restore" : isHeld ? "hold" : "";
-        const name = `${id} ${shown.kind} ${shown.id} ${String(shown.term ?? 0).padStart(20, "0")}`;
-        yield { name, expiry: { ...shown, serviceId: id, waitsFor } };
+      const observed = {
+        archive: live(archive),
+        serviceExists: services.get(id) !== undefined,
+        backups: all(id),
+        isRead,
+      };
+      for (const due of dueExpiry(observed, at)) {
+        const message = expiryMessage(due);
+        const waitsFor = due.kind === "backup" && due.isRead ? "restore" : isDeferred ? "hold" : "";
+        const name = `${id} ${message.kind} ${message.id} ${String(message.term ?? 0).padStart(20, "0")}`;
+        yield { name, expiry: { ...message, serviceId: id, waitsFor } };
       }
     }
   }
@@ -113,27 +117,27 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
   const handlers: Handlers<typeof BackupService> = {
     listArchives: async ({ page }, call) => {
       const { items, ...next } = adminPage(archives, () => true, page, call, cursors, "archives");
-      return { archives: items.map(shownArchive), ...next };
+      return { archives: items.map(archiveMessage), ...next };
     },
 
     listLogRanges: async ({ page, serviceId }, call) => {
       const archive = liveArchive(serviceId);
-      if (archive === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `Nothing is archived of ${serviceId}.`);
+      if (archive === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `${serviceId} has no archive.`);
       const list = `log ranges ${serviceId}`;
       const { items, ...next } = adminPageByName(archive.status.log, nameOfRange, page, call, cursors, list);
-      return { ranges: items.map(shownRange), ...next };
+      return { ranges: items.map(rangeMessage), ...next };
     },
 
     listUploads: async ({ page }, call) => {
       const { items, ...next } = adminPage(backups, isUpload, page, call, cursors, "uploads");
       const uploads = [];
-      for (const backup of items) uploads.push(await shownUpload(backup, call.signal));
+      for (const backup of items) uploads.push(await uploadMessage(backup, call.signal));
       return { uploads, ...next };
     },
 
-    listExpiry: async ({ page, at: asked }, call) => {
-      const at = asked === undefined ? deps.clock.now() : timestampMs(asked);
-      const list = `expiry ${asked === undefined ? "" : at}`;
+    listExpiry: async ({ page, at: requestedAt }, call) => {
+      const at = requestedAt === undefined ? deps.clock.now() : timestampMs(requestedAt);
+      const list = `expiry ${requestedAt === undefined ? "" : at}`;
       const { items, ...next } = adminPageByName(expiries(at), ({ name }) => name, page, call, cursors, list);
       return { expiries: items.map(({ expiry }) => expiry), ...next };
     },
@@ -141,18 +145,18 @@ export function createBackupAdminApi(deps: BackupAdminApiDeps): ServedService {
   return serve(BackupService, handlers);
 }
 
-/** Are there objects of it that no completed backup needs, or may there be? */
+/** True if there are, or may be, stored objects that no completed backup needs. */
 function isUpload(backup: BackupObject): boolean {
   if (backup.status.attempt === 0) return false;
-  return !hasEnded(backup) || !isShown(backup) || !isClear(backup);
+  return !hasEnded(backup) || !isVisible(backup) || !isClear(backup);
 }
 
-/** Terms only grow, whichever archive they are of. */
+/** Sort key of a range. Terms only grow, over all archives of a service. */
 function nameOfRange({ term, archiveId }: LogRange): string {
   return `${String(term).padStart(20, "0")} ${archiveId}`;
 }
 
-function shownRange(range: LogRange) {
+function rangeMessage(range: LogRange) {
   const { archiveId, term, firstSequence, lastSequence, fromTime, toTime, continues = false } = range;
   return {
     archiveId,
@@ -165,7 +169,7 @@ function shownRange(range: LogRange) {
   };
 }
 
-function shownExpiry(due: DueExpiry): MessageInitShape<typeof ExpirySchema> {
+function expiryMessage(due: DueExpiry): MessageInitShape<typeof ExpirySchema> {
   switch (due.kind) {
     case "backup":
       return { kind: due.kind, id: due.backup.metadata.id, sizeBytes: BigInt(due.backup.status.sizeBytes ?? 0) };

@@ -13,18 +13,17 @@ import { nextMetadata } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { createBackupAccess } from "./backup-access.ts";
-import { type BackupDeskDeps, createBackupDesk } from "./backup-desk.ts";
-import type { BackupIndex } from "./backup-index.ts";
+import { type BackupCreation, newBackup } from "./backup-creation.ts";
+import { type BackupIndex, backupKind, type BackupObject, hasEnded, isVisible } from "./backup.ts";
 import { backupKeyKind, type BackupKeyObject, currentVersion, keyLifeMs, newBackupKey, rotated } from "./backup-key.ts";
-import { backupMessage, typeOf } from "./backup-message.ts";
-import { refuseBackup, refuseMore, requireCompleted } from "./backup-requests.ts";
-import { backupKind, type BackupObject, hasEnded, isShown } from "./backup.ts";
+import { backupMessage, backupTypeOf } from "./backup-message.ts";
+import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
 import { createCopyHandlers, type CopyDeps } from "./copy-api.ts";
 import { createDrillHandlers, type DrillApiDeps } from "./drill/drill-api.ts";
 import { createSettingsHandlers } from "./settings-api.ts";
 import { settingsOf } from "./archive.ts";
 
-export interface BackupApiDeps extends BackupDeskDeps, CopyDeps, DrillApiDeps {
+export interface BackupApiDeps extends BackupCreation, CopyDeps, DrillApiDeps {
   readonly begin: () => UnitOfWork;
   readonly backups: Collection<BackupObject>;
   readonly index: BackupIndex;
@@ -33,11 +32,10 @@ export interface BackupApiDeps extends BackupDeskDeps, CopyDeps, DrillApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of backups. What a machine must do for them is the reconcilers' work. */
+/** The RPCs of backups. They write objects; reconcilers instruct the machines. */
 export function createBackupApi(deps: BackupApiDeps): ServedService {
   const { archives, backups, backupKeys, operations, index, clock } = deps;
   const access = createBackupAccess(deps);
-  const desk = createBackupDesk(deps);
 
   const message = (backup: BackupObject) => {
     const { serviceId } = backup.spec;
@@ -50,7 +48,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
     listBackups: async (request, call) => {
       const { serviceId, status } = request;
       access.owner(serviceId, call);
-      const type = typeOf(request.type);
+      const type = backupTypeOf(request.type);
       const state = status?.toLowerCase();
       const page = deps.cursors.open(call, "backups", [serviceId, type, state], request);
       const newest = index
@@ -58,7 +56,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         .map(({ object }) => object)
         .filter(
           (backup) =>
-            isShown(backup) &&
+            isVisible(backup) &&
             (type === undefined || backup.spec.backupType === type) &&
             (state === undefined || backup.status.state === state) &&
             (page.after === undefined || backup.metadata.id < page.after),
@@ -73,16 +71,16 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
       retryConflict(call.signal, async () => {
         const { object: service } = deps.access.require(serviceId, call);
         const unit = deps.begin();
-        const { backup, operation } = desk.add(unit, service, { backupType: "manual", trigger: "request" });
+        const { backup, operation } = newBackup(unit, service, { backupType: "manual", trigger: "request" }, deps);
         refuseBackup(service);
-        // What others asked for must be counted: each of them changed the archive.
+        // Backups of concurrent requests are counted too: each of them changed the archive.
         await backups.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
-        refuseMore(index.of(serviceId).map(({ object }) => object));
+        refuseBeyondQuota(index.of(serviceId).map(({ object }) => object));
         unit.audit(auditOf(call, "backup.create", "backup", backup.metadata.id));
         const answer = message(backup);
         unit.answer(call, answer);
         await commit(call, unit);
-        deps.log.info("backup asked for", {
+        deps.log.info("backup requested", {
           service: serviceId,
           backup: backup.metadata.id,
           operation: operation.metadata.id,
@@ -119,7 +117,7 @@ export function createBackupApi(deps: BackupApiDeps): ServedService {
         const { backup } = access.backup(serviceId, backupId, call);
         const { object } = backup;
         requireCompleted(object);
-        // A verification under way reads the same bytes: it answers this request too.
+        // A verification in progress reads the same bytes, so it answers this request too.
         if (object.spec.verification !== null) return message(object);
         const { organizationId } = object.metadata;
         const of = { id: deps.newId(), subject: serviceSubject(serviceId), organizationId, now: clock.now() };

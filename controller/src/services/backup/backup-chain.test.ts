@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, newArchive } from "./archive.ts";
 import { basesOf, chainOf, nextBase } from "./backup-chain.ts";
-import { expired, leavesAt } from "./backup-retention.ts";
-import { type BackupObject, type BackupSpec, type BackupStatus, newBackup } from "./backup.ts";
+import { expired, removedAt } from "./backup-retention.ts";
+import { type BackupObject, type BackupSpec, type BackupStatus, newBackupObject } from "./backup.ts";
 
 const dayMs = 86_400_000;
 const service = runningService();
 const { term } = service.status;
 const settings = { hour: 3, minute: 30, retentionDays: 7 };
-const asked = {
+const request = {
   serviceId: service.metadata.id,
   databaseType: "postgresql",
   version: service.spec.version,
@@ -34,7 +34,7 @@ function backup(
 ): BackupObject {
   const at = day * dayMs;
   const of = baseDay === undefined ? { kind: "full" } : { kind: "incremental", baseId: `day-${baseDay}` };
-  const made = newBackup(`day-${day}`, "org", { ...asked, ...of, ...spec } as never, at);
+  const made = newBackupObject(`day-${day}`, "org", { ...request, ...of, ...spec } as never, at);
   const done = { state: "completed", startedAt: at, finishedAt: at, restoresTo: at, term, hasPageMap: true } as const;
   return { ...made, status: { ...made.status, ...done, ...status } };
 }
@@ -56,7 +56,7 @@ test("a chain is the full backup and all increments up to one", () => {
 });
 
 test.each([
-  ["a full one, before there is any", 0, [], undefined],
+  ["a full one, if there is none", 0, [], undefined],
   ["an increment since the full one", 1, week.slice(0, 1), "day-0"],
   ["an increment since the last one", 6, week.slice(0, 6), "day-5"],
   ["a full one once a week", 7, week, undefined],
@@ -64,10 +64,10 @@ test.each([
   ["a full one after a failure", 3, changed(2, { state: "failed" }).slice(0, 3), undefined],
   ["an increment across a failover", 3, changed(2, { term: term - 1 }).slice(0, 3), "day-2"],
   ["a full one over another version", 3, changed(2, {}, { version: "16" }).slice(0, 3), undefined],
-  ["a full one after one without a map", 3, changed(2, { hasPageMap: false }).slice(0, 3), undefined],
+  ["a full one after one without a page map", 3, changed(2, { hasPageMap: false }).slice(0, 3), undefined],
   ["a full one when a backup of the chain is damaged", 3, changed(0, { damage: "flipped" }).slice(0, 3), undefined],
   [
-    "an increment that goes on from no manual backup",
+    "an increment that is not based on a manual backup",
     3,
     [...week.slice(0, 3), backup(9, undefined, {}, { backupType: "manual" })],
     "day-2",
@@ -76,27 +76,27 @@ test.each([
   expect(baseAt(day, backups)).toBe(base);
 });
 
-test("a full backup comes as often as retention ends one", () => {
+test("a full backup is taken as often as retention ends one", () => {
   expect(baseAt(1, week.slice(0, 1), 2)).toBe("day-0");
   expect(baseAt(2, week.slice(0, 2), 2)).toBeUndefined();
 });
 
-test("what an increment goes on from stays as long as it does, and says so", () => {
+test("the base of an increment stays as long as the increment, and its expiry says so", () => {
   const first = week[0] as BackupObject;
   const next = [...week, backup(7, undefined), backup(8, 7)];
   const at = (day: number) => expired(archive(), next, settings, day * dayMs).map(({ metadata }) => metadata.id);
   expect(at(12.9)).toEqual([]);
   expect(at(13)).toEqual(week.map(({ metadata }) => metadata.id));
-  expect(leavesAt(first, next, settings)).toBe(13 * dayMs);
-  expect(leavesAt(first, [first], settings)).toBe(7 * dayMs);
+  expect(removedAt(first, next, settings)).toBe(13 * dayMs);
+  expect(removedAt(first, [first], settings)).toBe(7 * dayMs);
 });
 
-test("an increment that is taken now keeps what it goes on from", () => {
+test("an increment in progress retains its base", () => {
   const next = [...week, backup(8, 6, { state: "running", finishedAt: null }), backup(20, undefined)];
   expect(expired(archive(), next, settings, 30 * dayMs)).toEqual([]);
 });
 
-test("whatever expires in whatever order, each backup that stays has all that it goes on from", () => {
+test("in any order of expiry, each remaining backup has all its bases", () => {
   const made = fc.record({
     isFull: fc.boolean(),
     isFailed: fc.boolean(),
@@ -116,8 +116,8 @@ test("whatever expires in whatever order, each backup that stays has all that it
         const over = new Set(expired(archive(), all, settings, look * 2 * dayMs));
         all = all.filter((each) => !over.has(each));
         const ids = new Set(all.map(({ metadata }) => metadata.id));
-        const kept = all.filter(({ status }) => status.state === "completed");
-        const needed = basesOf(kept, (id) => all.find(({ metadata }) => metadata.id === id));
+        const retained = all.filter(({ status }) => status.state === "completed");
+        const needed = basesOf(retained, (id) => all.find(({ metadata }) => metadata.id === id));
         expect([...needed].filter((id) => !ids.has(id))).toEqual([]);
       }
     }),

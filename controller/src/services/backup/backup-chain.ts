@@ -1,16 +1,16 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, settingsOf } from "./archive.ts";
-import { type BackupObject, hasEnded, isShown } from "./backup.ts";
+import { type BackupObject, hasEnded, isVisible } from "./backup.ts";
 
 type GetBackup = (id: string) => BackupObject | undefined;
 
 const dayMs = 86_400_000;
-/** A full one is taken so often at least; the day's time may be a little early. */
-const fullEveryDays = 7;
-const earlyMs = dayMs / 2;
+/** Interval of full backups; half a day of tolerance, because a daily backup may begin a little early. */
+const fullIntervalDays = 7;
+const toleranceMs = dayMs / 2;
 
-/** Pure: a backup with all that it goes on from, the full one first. Undefined when something of it is not there. */
+/** Pure: a backup with all backups that it depends on, the full one first. Undefined if one of them is missing. */
 export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupObject[] | undefined {
   const chain = [backup];
   for (let { baseId } = backup.spec; baseId !== undefined; baseId = chain[0]?.spec.baseId) {
@@ -21,7 +21,7 @@ export function chainOf(backup: BackupObject, get: GetBackup): readonly BackupOb
   return chain;
 }
 
-/** Pure: the ids of all that these backups go on from. */
+/** Pure: the ids of all backups that these depend on. */
 export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<string> {
   const found = new Set<string>();
   for (const { spec } of backups)
@@ -30,20 +30,20 @@ export function basesOf(backups: Iterable<BackupObject>, get: GetBackup): Set<st
   return found;
 }
 
-/** Pure: can an increment of the service as it is now be taken since this backup, and be restored? */
-export function isBase(backup: BackupObject, service: ManagedServiceObject, get: GetBackup): boolean {
+/** Pure: true if an increment of the service can be taken relative to this backup, and restored. */
+export function canBeBase(backup: BackupObject, service: ManagedServiceObject, get: GetBackup): boolean {
   const { spec, status } = backup;
-  // Another term makes no difference: pages are compared by what is in them, whichever member they are read of.
+  // The term does not matter: pages are compared by content, whichever member they are read from.
   if (spec.version !== service.spec.version || status.hasPageMap !== true) return false;
   const chain = chainOf(backup, get) ?? [];
-  const isWhole = (each: BackupObject) =>
-    isShown(each) && each.status.state === "completed" && each.status.damage === undefined;
-  return chain.length > 0 && chain.every(isWhole);
+  const isComplete = (each: BackupObject) =>
+    isVisible(each) && each.status.state === "completed" && each.status.damage === undefined;
+  return chain.length > 0 && chain.every(isComplete);
 }
 
 /**
- * Pure: what the next daily backup is taken since; undefined when it is to be a full one. That is so once a week, or as often as
- * retention ends one; after a failure; and when the last one cannot be gone on from.
+ * Pure: the base of the next daily backup; undefined if it is to be a full one. It is full once a week (more often
+ * under a shorter retention), after a failure, and if the last backup cannot be a base.
  */
 export function nextBase(
   service: ManagedServiceObject,
@@ -54,9 +54,9 @@ export function nextBase(
   if (engineOf(service.spec.databaseType)?.backups?.increments !== true) return undefined;
   const last = backups.findLast((backup) => backup.spec.backupType === "automated" && hasEnded(backup));
   const get = (id: string) => backups.find(({ metadata }) => metadata.id === id);
-  if (last === undefined || !isBase(last, service, get)) return undefined;
+  if (last === undefined || !canBeBase(last, service, get)) return undefined;
   const fullAt = chainOf(last, get)?.[0]?.metadata.createdAt ?? 0;
   const { retentionDays } = settingsOf(archive.metadata.id, archive);
-  const longestMs = Math.min(fullEveryDays, retentionDays) * dayMs - earlyMs;
+  const longestMs = Math.min(fullIntervalDays, retentionDays) * dayMs - toleranceMs;
   return now - fullAt < longestMs ? last : undefined;
 }

@@ -12,9 +12,10 @@ export interface BackupCheckDeps {
 }
 
 /**
- * Reads a backup again as a restore would, with the keys that are stored beside it and what it goes on from, the full one first. A
- * sample is all manifests, and of the backup itself the size of every part and of each stream the first and the last part; all is
- * every byte of the chain. Resolves when that is as it was written; throws BackupDamaged, or what the store throws.
+ * Reads a stored backup as a restore would, with the keys stored beside it and the backups that it depends on (`chain`,
+ * the full one first). `sample` checks all manifests and, of the backup itself, the size of every part and the content
+ * of each stream's first and last part; `all` reads every byte of the chain. Throws BackupDamaged, or the store's
+ * error.
  */
 export async function checkBackup(
   chain: readonly BackupObject[],
@@ -55,10 +56,10 @@ async function storedBackup(
 }
 
 /**
- * Tells all that belongs to a completed backup, whose last attempt may have taken over what others stored: its manifest is opened for
- * it. Of one that is damaged all may.
+ * A predicate: true for objects that belong to a completed backup. Its last attempt may have reused objects of earlier
+ * ones, so the manifest is read. If the manifest is damaged, every object counts as its own.
  */
-export async function belongingTo(
+export async function ownObjects(
   backup: BackupObject,
   key: BackupKeyObject,
   deps: BackupCheckDeps,

@@ -14,17 +14,17 @@ const backupExample = {
   duration_seconds: 41.5,
 };
 
-/** The events of backups and of the archive of a log. */
+/** Events of backups, drills and the log's archive. */
 export const backupEventDefinitions = {
   "backup.completed": {
-    when: "an automated or manual backup is complete: stored, and read again",
+    when: "an automated or manual backup is complete: stored and verified",
     data: { ...backupData, size_bytes: { type: "number", meaning: "its size in the object store" } },
     example: { ...backupExample, size_bytes: 52_428_800 },
   },
   "backup.failed": {
-    when: "a backup failed; one that was cancelled has failed too",
+    when: "a backup failed or was canceled",
     data: { ...backupData, error_message: { type: "string", meaning: "what went wrong" } },
-    example: { ...backupExample, error_message: "The object store did not answer." },
+    example: { ...backupExample, error_message: "The object store did not respond." },
   },
   "backup.gap": {
     when: "the log of a service's changes has a gap; a new base backup follows",
@@ -35,11 +35,11 @@ export const backupEventDefinitions = {
     example: { service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10", since: "2026-11-22T10:00:00.000Z" },
   },
   "backup.drill_failed": {
-    when: "a drill of a service's backups failed: what was restored is not as it should be, or could not be restored",
+    when: "a drill of a service's backups failed: the data could not be restored, or failed a check",
     data: {
       service_id: { type: "uuid", meaning: "the service" },
       drill_id: { type: "uuid", meaning: "the drill" },
-      backup_id: { type: "uuid", meaning: "the newest backup of then" },
+      backup_id: { type: "uuid", meaning: "the newest backup at that time" },
       code: {
         type: "string",
         meaning:

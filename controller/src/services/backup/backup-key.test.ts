@@ -6,7 +6,7 @@ import { currentVersion, newBackupKey, newDataKey, openDataKey, rotated, without
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
 const first = newBackupKey("service-1", "org", sealer, 0);
 
-test("a data key opens with its version, also when the key was rotated since", () => {
+test("a data key is unwrapped by its version, also after a rotation", () => {
   const wrapped = newDataKey(first, "b-1", sealer);
   const after = rotated(first, sealer, 1);
   const opened = openDataKey(after, { id: "b-1", ...wrapped }, sealer);
@@ -16,7 +16,7 @@ test("a data key opens with its version, also when the key was rotated since", (
   expect(newDataKey(after, "b-2", sealer).keyVersion).toBe(2);
 });
 
-test("each backup has a data key of its own, which opens for no other backup or service", () => {
+test("each backup has its own data key, which is not unwrapped for another backup or service", () => {
   const one = newDataKey(first, "b-1", sealer);
   const two = newDataKey(first, "b-2", sealer);
   expect(openDataKey(first, { id: "b-1", ...one }, sealer)).not.toEqual(
@@ -27,17 +27,19 @@ test("each backup has a data key of its own, which opens for no other backup or 
   expect(() => openDataKey(stranger, { id: "b-1", ...one }, sealer)).toThrow();
 });
 
-test("versions that nothing needs go, and the current one stays", () => {
+test("unneeded versions are deleted, and the current one stays", () => {
   const third = rotated(rotated(first, sealer, 1), sealer, 2);
   const wrapped = newDataKey(first, "b-1", sealer);
   const versions = (needed: number[]) =>
     withoutUnused(third, new Set(needed)).spec.versions.map(({ version }) => version);
   expect(versions([1])).toEqual([1, 3]);
   expect(versions([])).toEqual([3]);
-  expect(() => openDataKey(withoutUnused(third, new Set()), { id: "b-1", ...wrapped }, sealer)).toThrow(/is gone/);
+  expect(() => openDataKey(withoutUnused(third, new Set()), { id: "b-1", ...wrapped }, sealer)).toThrow(
+    /does not exist/,
+  );
 });
 
-test("no key is in what is stored", () => {
+test("the stored object contains no key in plain text", () => {
   const wrapped = newDataKey(first, "b-1", sealer);
   const secret = openDataKey(first, { id: "b-1", ...wrapped }, sealer);
   const stored = JSON.stringify([first, wrapped]);

@@ -2,17 +2,25 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, newMetadata, type Resource } from "#kernel/store/resource.ts";
+import { create } from "@bufbuild/protobuf";
+import {
+  type DataKey,
+  DataKeySchema,
+  type SourceBackup,
+  SourceBackupSchema,
+} from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
+import type { BackupObject } from "./backup.ts";
 
 /**
- * The keys that wrap the data keys of one service's backups, by version; its id is the service's. Each is sealed under the
- * installation's master key. A version stays for as long as a backup is wrapped under it.
+ * The keys that wrap the data keys of one service's backups, by version; its id is the service's. Each version is
+ * encrypted under the installation's master key and is retained while a backup needs it.
  */
 export type BackupKeyObject = Resource<BackupKeySpec, Readonly<Record<string, never>>>;
 
 export const backupKeyKind = defineKind<BackupKeyObject>("backup-key");
 
 export interface BackupKeySpec {
-  /** Oldest first; the last one wraps what is new. */
+  /** Oldest first; the last one wraps new data keys. */
   readonly versions: readonly KeyVersion[];
 }
 
@@ -22,7 +30,7 @@ export interface KeyVersion {
   readonly createdAt: number;
 }
 
-/** A key that old is replaced. */
+/** Age at which a key is rotated. */
 export const keyLifeMs = 90 * 86_400_000;
 
 const keyBytes = 32;
@@ -38,7 +46,7 @@ export function newBackupKey(serviceId: string, organizationId: string, sealer: 
   };
 }
 
-/** The same with another version, which wraps from now on. */
+/** The key with a new version, which wraps data keys from now on. */
 export function rotated(key: BackupKeyObject, sealer: Sealer, now: number): BackupKeyObject {
   const { metadata, spec } = key;
   const next = newVersion(metadata.id, currentVersion(key).version + 1, sealer, now);
@@ -49,7 +57,7 @@ export function rotated(key: BackupKeyObject, sealer: Sealer, now: number): Back
   };
 }
 
-/** The same without versions that nothing needs; the current one always stays. */
+/** The key without versions that nothing needs; the current one always stays. */
 export function withoutUnused(key: BackupKeyObject, needed: ReadonlySet<number>): BackupKeyObject {
   const { version: current } = currentVersion(key);
   const versions = key.spec.versions.filter(({ version }) => version === current || needed.has(version));
@@ -62,7 +70,7 @@ export function currentVersion({ metadata, spec }: BackupKeyObject): KeyVersion 
   return current;
 }
 
-/** A fresh data key for one backup, as it is kept: wrapped under the current version. */
+/** A new random data key for one backup, wrapped under the current version. Only the wrapped form is stored. */
 export function newDataKey(
   key: BackupKeyObject,
   backupId: string,
@@ -76,7 +84,9 @@ export function newDataKey(
   return { keyVersion: version, wrappedKey: Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString("base64") };
 }
 
-/** The data key of a backup, 32 bytes. Throws for a version that is not there any more, and for what was moved or changed. */
+/**
+ * The data key of a backup, 32 bytes. Throws if the version was deleted, and if the wrapped key was moved or changed.
+ */
 export function openDataKey(
   key: BackupKeyObject,
   { id, keyVersion, wrappedKey }: { readonly id: string; readonly keyVersion: number; readonly wrappedKey: string },
@@ -91,19 +101,43 @@ export function openDataKey(
 
 function newVersion(serviceId: string, version: number, sealer: Sealer, now: number): KeyVersion {
   const key = randomBytes(keyBytes).toString("base64");
-  return { version, sealedKey: sealer.seal(key, placeOf(serviceId, version)), createdAt: now };
+  return { version, sealedKey: sealer.seal(key, keyLabelOf(serviceId, version)), createdAt: now };
 }
 
 function openVersion({ metadata, spec }: BackupKeyObject, version: number, sealer: Sealer): Buffer {
   const found = spec.versions.find((each) => each.version === version);
-  if (found === undefined) throw new Error(`version ${version} of the backup key of ${metadata.id} is gone`);
-  return Buffer.from(sealer.open(found.sealedKey, placeOf(metadata.id, version)), "base64");
+  if (found === undefined) throw new Error(`version ${version} of the backup key of ${metadata.id} does not exist`);
+  return Buffer.from(sealer.open(found.sealedKey, keyLabelOf(metadata.id, version)), "base64");
 }
 
-function placeOf(serviceId: string, version: number): string {
+function keyLabelOf(serviceId: string, version: number): string {
   return `${keyOf(backupKeyKind, serviceId)}/${version}`;
 }
 
 function labelOf(serviceId: string, backupId: string, version: number): Buffer {
   return Buffer.from(`holdfast backup data key ${serviceId} ${backupId} ${version}`);
+}
+
+/** A data key of a backup or log, unwrapped, as a machine gets it. */
+export function dataKeyMessage(
+  key: BackupKeyObject,
+  sealed: { readonly id: string; readonly keyVersion: number; readonly wrappedKey: string },
+  sealer: Sealer,
+): DataKey {
+  return create(DataKeySchema, { id: sealed.id, secret: openDataKey(key, sealed, sealer).toString("base64") });
+}
+
+/** A stored backup, as the agent that reads it gets it. */
+export function sourceBackup(
+  { metadata: { id }, spec, status }: BackupObject,
+  key: BackupKeyObject,
+  sealer: Sealer,
+): SourceBackup {
+  const { attempt, manifestSha256 } = status;
+  return create(SourceBackupSchema, {
+    backupId: id,
+    attempt,
+    manifestSha256,
+    key: dataKeyMessage(key, { id, ...spec }, sealer),
+  });
 }

@@ -1,8 +1,8 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life of a backup. A machine that restarted, moved or failed over while it took one begins anew, up to three times. Why
- * one failed is beside its state; one that was cancelled has failed too.
+ * States of a backup. An attempt whose machine restarted, moved or failed over is repeated up to three times. The
+ * reason of a failure is in `status.error`; a canceled backup is `failed` too.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const backupLifecycle = defineMachine("backup", [

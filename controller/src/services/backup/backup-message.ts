@@ -10,8 +10,8 @@ import {
 } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import type { BackupState } from "./backup-lifecycle.ts";
 import type { BackupObject, BackupSpec } from "./backup.ts";
-import { leavesAt } from "./backup-retention.ts";
-import type { BackupSettings } from "./backup-settings.ts";
+import { removedAt } from "./backup-retention.ts";
+import type { BackupSettings } from "./archive.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
 const types: Record<BackupSpec["backupType"], BackupType> = {
@@ -47,7 +47,7 @@ const triggers: Record<BackupSpec["trigger"], BackupTrigger> = {
 
 const encryptionAlgorithm = "AES-256-GCM";
 
-/** The backup as users see it, among all of its service. */
+/** The backup as the API returns it. `others` are all backups of its service: they decide when it expires. */
 export function backupMessage(
   backup: BackupObject,
   others: readonly BackupObject[],
@@ -55,7 +55,7 @@ export function backupMessage(
   now: number,
 ): Backup {
   const { metadata, spec, status } = backup;
-  const expiresAt = leavesAt(backup, others, settings);
+  const expiresAt = removedAt(backup, others, settings);
   const { startedAt, finishedAt } = status;
   return create(BackupSchema, {
     id: metadata.id,
@@ -86,8 +86,8 @@ export function backupMessage(
   });
 }
 
-/** The type that a request's filter names; undefined for none. */
-export function typeOf(asked: BackupType | undefined): BackupSpec["backupType"] | undefined {
-  if (asked === undefined) return undefined;
-  return asked === BackupType.MANUAL ? "manual" : "automated";
+/** The type that a request filters by; undefined for no filter. */
+export function backupTypeOf(requested: BackupType | undefined): BackupSpec["backupType"] | undefined {
+  if (requested === undefined) return undefined;
+  return requested === BackupType.MANUAL ? "manual" : "automated";
 }

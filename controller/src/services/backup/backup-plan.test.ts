@@ -7,13 +7,13 @@ import { runningService } from "../../../../test/support/controller/service-obje
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
 import { backupLifecycle } from "./backup-lifecycle.ts";
-import { furtherAttemptsMax, type ObservedBackup, planBackup, silentForMs } from "./backup-plan.ts";
+import { retriesMax, type ObservedBackup, planBackup, stalledAfterMs } from "./backup-plan.ts";
 import { advanceBackup } from "./backup-steps.ts";
-import { type BackupObject, hasEnded, newBackup } from "./backup.ts";
+import { type BackupObject, hasEnded, newBackupObject } from "./backup.ts";
 
 const now = 1_000_000;
 function backup(status: Partial<BackupObject["status"]> = {}, spec: Partial<BackupObject["spec"]> = {}): BackupObject {
-  const made = newBackup("b-1", "org", { ...askedBackup, ...spec }, now);
+  const made = newBackupObject("b-1", "org", { ...askedBackup, ...spec }, now);
   return { ...made, spec: { ...made.spec, ...spec }, status: { ...made.status, ...status } };
 }
 
@@ -21,7 +21,7 @@ const running = backup({ state: "running", attempt: 1, machineId: "node-1", star
 const verifying = backup({ state: "verifying", attempt: 1, machineId: "node-1", startedAt: now });
 const increment = backup({}, { kind: "incremental", baseId: "b-0" });
 const again = { ...increment.status, attempt: 1 };
-const told = (state: string, errorCode = "") =>
+const report = (state: string, errorCode = "") =>
   create(BackupObservationSchema, { backupId: "b-1", attempt: 1, state, errorCode, error: "why" });
 
 function observed(over: Partial<ObservedBackup> = {}): ObservedBackup {
@@ -29,13 +29,13 @@ function observed(over: Partial<ObservedBackup> = {}): ObservedBackup {
   const base = {
     machineId: "node-1",
     isUp: true,
-    isClosed: true,
+    hasCurrentSettings: true,
     isNext: true,
-    hasRoom: true,
+    hasCapacity: true,
     isLogAwaited: false,
     hasBase: false,
   };
-  return { service, ...base, told: undefined, refusal: undefined, check: undefined, ...over };
+  return { service, ...base, report: undefined, refusal: undefined, check: undefined, ...over };
 }
 
 const leaving = runningService({ deletionRequestedAt: now });
@@ -44,87 +44,117 @@ const off = runningService({}, { power: "off" });
 const damaged = Object.assign(new Error("a frame does not open"), { name: "BackupDamaged" });
 
 test.each([
-  ["begins when it is its turn", backup(), {}, 0, { kind: "begin", machineId: "node-1" }],
+  ["begins when it is next", backup(), {}, 0, { kind: "begin", machineId: "node-1" }],
   ["waits for those before it", backup(), { isNext: false }, 0, { kind: "wait", step: "WaitForTurn" }],
   ["waits for its engine", backup(), { isUp: false }, 0, { kind: "wait", step: "WaitForService" }],
-  ["waits for others of its host", backup(), { hasRoom: false }, 0, { kind: "wait", step: "WaitForHost" }],
-  ["waits for the log that goes on from it", backup(), { isLogAwaited: true }, 0, { kind: "wait", step: "FollowLog" }],
+  ["waits for capacity of its host", backup(), { hasCapacity: false }, 0, { kind: "wait", step: "WaitForHost" }],
+  ["waits for the log that follows it", backup(), { isLogAwaited: true }, 0, { kind: "wait", step: "FollowLog" }],
   ["fails when its service stops", backup(), { service: off }, 0, { kind: "fail", code: "service_stopped" }],
-  ["fails when its service goes", backup(), { service: leaving }, 0, { kind: "fail", code: "service_deleted" }],
-  ["is taken of a service that goes", backup({}, { trigger: "final" }), { service: leaving }, 0, { kind: "begin" }],
   [
-    "waits for the clients of a service that goes",
+    "fails when its service is being deleted",
+    backup(),
+    { service: leaving },
+    0,
+    { kind: "fail", code: "service_deleted" },
+  ],
+  [
+    "is taken of a service that is being deleted",
     backup({}, { trigger: "final" }),
-    { service: closed, isClosed: false },
+    { service: leaving },
+    0,
+    { kind: "begin" },
+  ],
+  [
+    "waits until a service that is being deleted has no clients",
+    backup({}, { trigger: "final" }),
+    { service: closed, hasCurrentSettings: false },
     0,
     { kind: "wait", step: "WaitForService" },
   ],
-  ["is taken once they are gone", backup({}, { trigger: "final" }), { service: closed }, 0, { kind: "begin" }],
-  ["fails when its service is gone", running, { service: undefined }, 0, { kind: "fail", code: "service_deleted" }],
-  ["is cancelled", backup({}, { cancelRequested: true }), {}, 0, { kind: "fail", code: "cancelled" }],
-  ["is given to its machine", running, {}, 0, { kind: "start" }],
   [
-    "fails when its machine has no use for it",
+    "is taken once clients are disconnected",
+    backup({}, { trigger: "final" }),
+    { service: closed },
+    0,
+    { kind: "begin" },
+  ],
+  ["fails when its service was deleted", running, { service: undefined }, 0, { kind: "fail", code: "service_deleted" }],
+  ["is cancelled", backup({}, { cancelRequested: true }), {}, 0, { kind: "fail", code: "cancelled" }],
+  ["is started on its machine", running, {}, 0, { kind: "start" }],
+  [
+    "fails when its machine refuses it",
     running,
     { refusal: { code: "not_supported", message: "" } },
     0,
     { kind: "fail", code: "not_supported" },
   ],
-  ["is begun as an increment", increment, { hasBase: true }, 0, { kind: "begin", term: 1, isWhole: false }],
-  ["is whole when its base is gone", increment, {}, 0, { kind: "begin", isWhole: true }],
-  ["is whole when it is begun again", { ...increment, status: again }, { hasBase: true }, 0, { isWhole: true }],
+  ["begins as an increment", increment, { hasBase: true }, 0, { kind: "begin", term: 1, isFull: false }],
+  ["is full when its base was deleted", increment, {}, 0, { kind: "begin", isFull: true }],
+  ["is full when it is repeated", { ...increment, status: again }, { hasBase: true }, 0, { isFull: true }],
   [
-    "begins anew when its agent knows no increments",
+    "is repeated when its agent refuses increments",
     { ...running, spec: increment.spec },
     { refusal: { code: "not_supported", message: "" } },
     0,
     { kind: "requeue" },
   ],
   [
-    "begins anew when its base does not open",
+    "is repeated when its base is damaged",
     { ...running, spec: increment.spec },
-    { told: told("failed", "damaged") },
+    { report: report("failed", "damaged") },
     0,
     { kind: "requeue" },
   ],
-  ["is followed", running, { told: told("running") }, 0, { kind: "follow" }],
-  ["begins anew when its machine restarted", running, { told: told("failed", "interrupted") }, 0, { kind: "requeue" }],
-  ["begins anew when its data moved", running, { machineId: "node-2" }, 0, { kind: "requeue" }],
+  ["is followed", running, { report: report("running") }, 0, { kind: "follow" }],
   [
-    "fails after so many attempts",
-    { ...running, status: { ...running.status, attempt: furtherAttemptsMax + 1 } },
+    "is repeated when its machine restarted",
+    running,
+    { report: report("failed", "interrupted") },
+    0,
+    { kind: "requeue" },
+  ],
+  ["is repeated when the primary moved", running, { machineId: "node-2" }, 0, { kind: "requeue" }],
+  [
+    "fails after its last attempt",
+    { ...running, status: { ...running.status, attempt: retriesMax + 1 } },
     { machineId: "node-2" },
     0,
     { kind: "fail", code: "interrupted" },
   ],
-  ["begins anew when the store refused it", running, { told: told("failed", "store_failed") }, 0, { kind: "requeue" }],
   [
-    "waits for the end of the pause after a failure",
+    "is repeated when the store refused it",
+    running,
+    { report: report("failed", "store_failed") },
+    0,
+    { kind: "requeue" },
+  ],
+  [
+    "waits for the end of the pause",
     backup({ attempt: 1, retry: { failures: 1, at: now + 5_000 } }),
     {},
     4_999,
     { kind: "wait", step: "WaitForRetry" },
   ],
   [
-    "begins anew after the pause",
+    "is repeated after the pause",
     backup({ attempt: 1, retry: { failures: 1, at: now + 5_000 } }),
     {},
     5_000,
     { kind: "begin" },
   ],
   [
-    "fails as its machine says",
+    "fails with its machine's reason",
     running,
-    { told: told("failed", "damaged") },
+    { report: report("failed", "damaged") },
     0,
     { kind: "fail", code: "damaged", message: "why" },
   ],
-  ["fails without progress", running, { isUp: false }, silentForMs + 1, { kind: "fail", code: "timed_out" }],
-  ["is read again when it is stored", running, { told: told("stored") }, silentForMs + 1, { kind: "stored" }],
+  ["fails without progress", running, { isUp: false }, stalledAfterMs + 1, { kind: "fail", code: "timed_out" }],
+  ["is verified when it is stored", running, { report: report("stored") }, stalledAfterMs + 1, { kind: "stored" }],
   ["is checked", verifying, {}, 0, { kind: "check" }],
   ["is completed when the check passed", verifying, { check: { kind: "passed" } }, 0, { kind: "complete" }],
   [
-    "is completed though its service is gone",
+    "is completed though its service was deleted",
     verifying,
     { service: undefined, check: { kind: "passed" } },
     0,
@@ -152,10 +182,10 @@ test.each([
     { kind: "wait", step: "WaitForRetry" },
   ],
   [
-    "fails when the store fails for long",
+    "fails when the store fails for too long",
     verifying,
     { check: { kind: "failed", error: new Error("503") } },
-    silentForMs + 1,
+    stalledAfterMs + 1,
     { kind: "fail", code: "store_failed" },
   ],
 ] satisfies [string, BackupObject, Partial<ObservedBackup>, number, object][])(
@@ -165,13 +195,19 @@ test.each([
   },
 );
 
-test("every backup ends, whatever its machine does, and a failed one has a reason", () => {
+test("every backup ends, whatever its machine reports, and a failed one has a reason", () => {
   const sight = fc.record({
     isUp: fc.boolean(),
-    isClosed: fc.boolean(),
+    hasCurrentSettings: fc.boolean(),
     isNext: fc.boolean(),
     machineId: fc.constantFrom("node-1", "node-2"),
-    told: fc.constantFrom(undefined, told("running"), told("stored"), told("failed", "interrupted"), told("cancelled")),
+    report: fc.constantFrom(
+      undefined,
+      report("running"),
+      report("stored"),
+      report("failed", "interrupted"),
+      report("cancelled"),
+    ),
     check: fc.constantFrom(
       undefined,
       { kind: "passed" } as const,
@@ -195,7 +231,7 @@ test("every backup ends, whatever its machine does, and a failed one has a reaso
         if (hasEnded(of)) return;
         const before = of.status;
         const { attempt } = of.status;
-        const seen = over.told === undefined ? over : { ...over, told: { ...over.told, attempt } };
+        const seen = over.report === undefined ? over : { ...over, report: { ...over.report, attempt } };
         const after = advanceBackup(of, operation, planBackup(of, observed(seen), at), at);
         ({ backup: of, operation } = after);
         const { state } = of.status;
@@ -204,7 +240,7 @@ test("every backup ends, whatever its machine does, and a failed one has a reaso
         expect(after.events).toHaveLength(hasEnded(of) ? 1 : 0);
       };
       for (const { laterMs, ...over } of sights) look(over, laterMs);
-      // Nothing of it is heard any more.
+      // The machine reports nothing any more.
       for (let i = 0; i < 60; i++)
         look({ isUp: false, check: { kind: "failed", error: new Error("503") } }, 30 * 60_000);
       expect(hasEnded(of)).toBe(true);
@@ -215,7 +251,7 @@ test("every backup ends, whatever its machine does, and a failed one has a reaso
   );
 });
 
-test("an increment that is begun again goes on from nothing", () => {
+test("a repeated increment is a full backup", () => {
   const { backup: first } = advanceBackup(
     increment,
     undefined,
@@ -224,7 +260,7 @@ test("an increment that is begun again goes on from nothing", () => {
   );
   expect(first.spec).toMatchObject({ kind: "incremental", baseId: "b-0" });
   expect(first.status).toMatchObject({ state: "running", attempt: 1, term: 1 });
-  const seen = observed({ hasBase: true, told: told("failed", "interrupted") });
+  const seen = observed({ hasBase: true, report: report("failed", "interrupted") });
   const { backup: waits } = advanceBackup(first, undefined, planBackup(first, seen, now), now);
   const later = waits.status.retry?.at ?? now;
   const { backup: second } = advanceBackup(
@@ -238,7 +274,7 @@ test("an increment that is begun again goes on from nothing", () => {
   expect(second.status).toMatchObject({ state: "running", attempt: 2 });
 });
 
-test("attempts are spread by pauses that grow and end, and are written with the backup", () => {
+test("attempts are spread by growing pauses that are stored with the backup", () => {
   const pauses: number[] = [];
   let of = backup();
   let at = now;
@@ -249,8 +285,8 @@ test("attempts are spread by pauses that grow and end, and are written with the 
       at = of.status.retry?.at ?? at;
       continue;
     }
-    const seen = { ...told("failed", "source_failed"), error: "write EPIPE", attempt: of.status.attempt };
-    of = advanceBackup(of, undefined, planBackup(of, observed({ told: seen }), at), at).backup;
+    const seen = { ...report("failed", "source_failed"), error: "write EPIPE", attempt: of.status.attempt };
+    of = advanceBackup(of, undefined, planBackup(of, observed({ report: seen }), at), at).backup;
     if (of.status.state === "pending") {
       pauses.push((of.status.retry?.at ?? at) - at);
       at = of.status.retry?.at ?? at;
@@ -267,14 +303,14 @@ test.each([
   ["source_failed", "write EPIPE"],
   ["store_failed",  "the store answered 403 to PUT a/b: <Error>SignatureDoesNotMatch</Error>"],
   ["failed",        "EIO: i/o error, read"],
-])("a backup whose last attempt is %s fails with words of the catalog", (code, error) => {
-  const last = { ...running, status: { ...running.status, attempt: furtherAttemptsMax + 1 } };
-  const step = planBackup(last, observed({ told: { ...told("failed", code), error } }), now);
+])("a backup whose last attempt is %s fails with a message of the catalog", (code, error) => {
+  const last = { ...running, status: { ...running.status, attempt: retriesMax + 1 } };
+  const step = planBackup(last, observed({ report: { ...report("failed", code), error } }), now);
   expect(step).toMatchObject({ kind: "fail", code, message: expect.stringContaining("Each of 4 attempts") });
   expect(step).not.toMatchObject({ message: expect.stringContaining(error) });
 });
 
-test("checks that the store fails are spread by pauses, however fast they fail", () => {
+test("checks that fail because of the store are spread by pauses", () => {
   let of: BackupObject = verifying;
   const check = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;
   const pauses: number[] = [];

@@ -5,29 +5,29 @@ import type { CheckState } from "./background-checks.ts";
 import type { BackupObject } from "./backup.ts";
 import { failureWords } from "@holdfast/common/backup/failure-words.ts";
 
-/** What the world is like for one backup that has not ended, read fresh at each reconcile. */
+/** Observed state of a backup in progress, read at each reconcile. */
 export interface ObservedBackup {
-  /** Undefined when it is gone. */
+  /** Undefined if it was deleted. */
   readonly service: ManagedServiceObject | undefined;
-  /** Primary of the service. */
+  /** Machine of the service's primary. */
   readonly machineId: string | undefined;
-  /** Its agent is there, and its engine up. */
+  /** Its agent is connected and its engine running. */
   readonly isUp: boolean;
-  /** The engine has the settings of now: where the service is closed, those admit nobody. */
-  readonly isClosed: boolean;
+  /** The engine has applied the current settings: those of a closed service admit no clients. */
+  readonly hasCurrentSettings: boolean;
   /** No other backup of the service comes before it. */
   readonly isNext: boolean;
-  /** Its host takes fewer backups than it may. */
-  readonly hasRoom: boolean;
-  /** The log that goes on from it is about to be followed. */
+  /** Its host runs fewer backups than its limit. */
+  readonly hasCapacity: boolean;
+  /** The log that follows it is about to be archived. */
   readonly isLogAwaited: boolean;
-  /** What it is an increment since is still there, whole, and of the version of now. */
+  /** The base of an increment exists, is complete and has the service's version. */
   readonly hasBase: boolean;
-  /** What the machine told of this very attempt. */
-  readonly told: BackupObservation | undefined;
-  /** Why the machine does not even begin with it. */
+  /** The machine's report on the current attempt. */
+  readonly report: BackupObservation | undefined;
+  /** Why the machine refuses to begin. */
   readonly refusal: { readonly code: string; readonly message: string } | undefined;
-  /** Of what was stored. */
+  /** The check of the stored backup. */
   readonly check: CheckState | undefined;
 }
 
@@ -36,34 +36,34 @@ export type BackupStep =
       readonly kind: "wait";
       readonly step: "WaitForTurn" | "WaitForService" | "WaitForHost" | "WaitForRetry" | "FollowLog" | "VerifyBackup";
     }
-  /** Another attempt is written down before its machine hears of it. */
-  | { readonly kind: "begin"; readonly machineId: string; readonly term: number; readonly isWhole: boolean }
-  /** The machine has not told of the attempt yet. */
+  /** The new attempt is stored before the machine is instructed. */
+  | { readonly kind: "begin"; readonly machineId: string; readonly term: number; readonly isFull: boolean }
+  /** The machine has not reported the attempt yet. */
   | { readonly kind: "start" }
-  | { readonly kind: "follow"; readonly told: BackupObservation }
-  /** The attempt is over and another one follows after a pause. */
+  | { readonly kind: "follow"; readonly report: BackupObservation }
+  /** The attempt failed; another one follows after a pause. */
   | { readonly kind: "requeue"; readonly reason: string }
-  | { readonly kind: "stored"; readonly told: BackupObservation }
+  | { readonly kind: "stored"; readonly report: BackupObservation }
   | { readonly kind: "check" }
-  /** The store did not let it be checked: another check follows after a pause. */
+  /** The store did not allow a check; another check follows after a pause. */
   | { readonly kind: "checkLater"; readonly reason: string }
   | { readonly kind: "complete" }
-  /** `reason`: words of what failed, for the log. */
+  /** `reason`: text of the underlying failure, for the log. */
   | { readonly kind: "fail"; readonly code: string; readonly message: string; readonly reason?: string };
 
 const minuteMs = 60_000;
-/** Without progress for so long it is given up (spec 1, Limits). */
-export const silentForMs = 30 * minuteMs;
-/** However it moves, it is given up at this speed. */
-const slowestBytesPerMs = 2_000;
-/** What waits is given up too: the schedule makes another one. */
-const waitsForMs = 24 * 60 * minuteMs;
-/** After the first one. */
-export const furtherAttemptsMax = 3;
-/** Of failures that another attempt may not meet. */
-const repeatedCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
+/** A backup without progress for this long fails. */
+export const stalledAfterMs = 30 * minuteMs;
+/** Minimum speed: a slower backup fails although it progresses. */
+const minBytesPerMs = 2_000;
+/** A backup that stays pending for this long fails; the schedule creates another one. */
+const pendingMaxMs = 24 * 60 * minuteMs;
+/** Attempts after the first. */
+export const retriesMax = 3;
+/** Failures that another attempt may avoid. */
+const retryableCodes: ReadonlySet<string> = new Set(["interrupted", "source_failed", "store_failed", "failed"]);
 
-/** Pure: what to do next. */
+/** Pure: the next step of a backup. */
 export function planBackup(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
   const { spec, status } = backup;
   if (spec.cancelRequested) return fail("cancelled", "The backup was cancelled.");
@@ -76,45 +76,45 @@ export function planBackup(backup: BackupObject, observed: ObservedBackup, now: 
 function planPending(
   { metadata, spec, status }: BackupObject,
   service: ManagedServiceObject,
-  { machineId, isUp, isClosed, isNext, hasRoom, isLogAwaited, hasBase }: ObservedBackup,
+  { machineId, isUp, hasCurrentSettings, isNext, hasCapacity, isLogAwaited, hasBase }: ObservedBackup,
   now: number,
 ): BackupStep {
   if (service.metadata.deletionRequestedAt !== undefined && spec.trigger !== "final")
     return fail("service_deleted", "The service is being deleted.");
   if (service.spec.power === "off") return fail("service_stopped", "The service was stopped.");
-  if (now - metadata.createdAt > waitsForMs) return fail("not_started", "It could not begin for a day.");
+  if (now - metadata.createdAt > pendingMaxMs) return fail("not_started", "It could not begin within a day.");
   if (!isNext) return { kind: "wait", step: "WaitForTurn" };
   if (pauseLeftMs(status.retry, now) > 0) return { kind: "wait", step: "WaitForRetry" };
-  if (!isUp || machineId === undefined || (service.spec.closed === true && !isClosed))
+  if (!isUp || machineId === undefined || (service.spec.closed === true && !hasCurrentSettings))
     return { kind: "wait", step: "WaitForService" };
-  if (!hasRoom) return { kind: "wait", step: "WaitForHost" };
+  if (!hasCapacity) return { kind: "wait", step: "WaitForHost" };
   if (isLogAwaited) return { kind: "wait", step: "FollowLog" };
-  // The second attempt of an increment is a whole backup: its base may be why the first failed.
-  const isWhole = spec.kind !== "incremental" || status.attempt > 0 || !hasBase;
-  return { kind: "begin", machineId, term: service.status.term, isWhole };
+  // The second attempt of an increment is a full backup: the base may be why the first one failed.
+  const isFull = spec.kind !== "incremental" || status.attempt > 0 || !hasBase;
+  return { kind: "begin", machineId, term: service.status.term, isFull };
 }
 
 function planRunning(backup: BackupObject, observed: ObservedBackup, now: number): BackupStep {
-  const { machineId, isUp, told, service, refusal } = observed;
+  const { machineId, isUp, report, service, refusal } = observed;
   const { status } = backup;
   const isIncrement = backup.spec.kind === "incremental";
   if (machineId !== status.machineId)
-    return requeue(backup, "interrupted", "The service's data moved to another machine.");
+    return requeue(backup, "interrupted", "The service's primary moved to another machine.");
   if (service?.spec.power === "off") return fail("service_stopped", "The service was stopped.");
-  if (told?.state === "stored") return { kind: "stored", told };
-  if (told?.state === "cancelled") return requeue(backup, "interrupted", "The machine gave the backup up.");
-  if (told?.state === "failed") {
-    const code = told.errorCode === "" ? "failed" : told.errorCode;
-    if (repeatedCodes.has(code) || isIncrement) return requeue(backup, code, told.error);
-    return { ...fail(code, failureWords(code, told.error)), reason: told.error };
+  if (report?.state === "stored") return { kind: "stored", report };
+  if (report?.state === "cancelled") return requeue(backup, "interrupted", "The machine canceled the backup.");
+  if (report?.state === "failed") {
+    const code = report.errorCode === "" ? "failed" : report.errorCode;
+    if (retryableCodes.has(code) || isIncrement) return requeue(backup, code, report.error);
+    return { ...fail(code, failureWords(code, report.error)), reason: report.error };
   }
-  if (now - status.progressedAt > silentForMs)
-    return fail("timed_out", `No byte was stored for ${silentForMs / minuteMs} minutes.`);
-  const longestMs = silentForMs + (status.sourceBytes ?? 0) / slowestBytesPerMs;
-  if (now - (status.startedAt ?? now) > Math.max(longestMs, 4 * silentForMs))
-    return fail("timed_out", "It took too long for its size.");
-  if (told !== undefined) return { kind: "follow", told };
-  // An agent from before increments takes a full one.
+  if (now - status.progressedAt > stalledAfterMs)
+    return fail("timed_out", `No byte was stored for ${stalledAfterMs / minuteMs} minutes.`);
+  const longestMs = stalledAfterMs + (status.sourceBytes ?? 0) / minBytesPerMs;
+  if (now - (status.startedAt ?? now) > Math.max(longestMs, 4 * stalledAfterMs))
+    return fail("timed_out", "It was too slow for its size.");
+  if (report !== undefined) return { kind: "follow", report };
+  // An increment that the machine refuses is repeated as a full backup.
   if (refusal !== undefined)
     return isIncrement ? requeue(backup, refusal.code, refusal.message) : fail(refusal.code, refusal.message);
   return isUp ? { kind: "start" } : { kind: "wait", step: "WaitForService" };
@@ -127,15 +127,15 @@ function planCheck({ status }: BackupObject, check: CheckState | undefined, now:
   if (check.kind === "failed") {
     const reason = check.error.message;
     if (check.error.name === "BackupDamaged") return fail("damaged", reason);
-    // The store does not answer: what is in it is no worse for that.
-    if (now - status.progressedAt <= silentForMs) return { kind: "checkLater", reason };
+    // A store that does not respond says nothing about the backup.
+    if (now - status.progressedAt <= stalledAfterMs) return { kind: "checkLater", reason };
     return { ...fail("store_failed", failureWords("store_failed", reason)), reason };
   }
   return { kind: "wait", step: "VerifyBackup" };
 }
 
 function requeue({ status }: BackupObject, code: string, reason: string): BackupStep {
-  if (status.attempt > furtherAttemptsMax)
+  if (status.attempt > retriesMax)
     return { ...fail(code, `Each of ${status.attempt} attempts ended: ${failureWords(code, reason)}`), reason };
   return { kind: "requeue", reason };
 }

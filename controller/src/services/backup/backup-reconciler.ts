@@ -25,15 +25,13 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ArchiveObject } from "./archive.ts";
 import { createBackgroundChecks } from "./background-checks.ts";
-import { chainOf, isBase } from "./backup-chain.ts";
-import { belongingTo, checkBackup } from "./backup-check.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import type { BackupKeyObject } from "./backup-key.ts";
-import { dataKeyMessage, sourceBackup } from "./source-backup.ts";
+import { chainOf, canBeBase } from "./backup-chain.ts";
+import { ownObjects, checkBackup } from "./backup-check.ts";
+import { type BackupIndex, backupKind, type BackupObject, hasEnded, isClear } from "./backup.ts";
+import { type BackupKeyObject, dataKeyMessage, sourceBackup } from "./backup-key.ts";
 import { type ObservedBackup, planBackup } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
-import { backupKind, type BackupObject, hasEnded, isClear } from "./backup.ts";
-import { isLogAwaited } from "./log-archive.ts";
+import { awaitsLog } from "./log-archive.ts";
 import { deleteBelow } from "./stored-prefix.ts";
 import { storeKeys } from "./stored-key.ts";
 
@@ -53,42 +51,48 @@ export interface BackupWorkDeps {
   readonly log: Log;
 }
 
-const atOnceOnHost = 2;
-const taskWithinMs = 10_000;
-const lookAgainMs = 15_000;
+const backupsPerHostMax = 2;
+const taskTimeoutMs = 10_000;
+const recheckMs = 15_000;
 const soonMs = 1_000;
-/** A log that was not begun by then, such as of a held installation, is not waited for. */
-const logBeginsWithinMs = 30_000;
-/** URLs that a machine was given are good for so long: whatever an attempt that was given up still stores is there by then. */
-const urlsEndAfterMs = 3 * 3_600_000;
+/** A manual backup waits at most this long for the log to start, as while automation is paused. */
+const logStartTimeoutMs = 30_000;
+/** Lifetime of the URLs that a machine has: an abandoned attempt stores nothing after it. */
+const urlLifetimeMs = 3 * 3_600_000;
 
-/** Brings one backup to its end, reads it when asked to, and clears away what it leaves. Key: backup id. */
+/**
+ * Backups: takes one to its end, verifies it on request, and deletes objects that failed attempts left. Key: backup id.
+ *
+ * `backup-plan.ts` decides the next step from the observed state, `backup-steps.ts` computes the objects that a step
+ * writes. The machine of the primary uploads the data by itself; the controller starts the attempt (`startBackup`),
+ * follows the agent's reports, and reads the stored backup back (`backup-check.ts`) before it is completed.
+ */
 export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
   const { backups, index, backupKeys, services, operations, fleet, objects, clock, log } = deps;
-  /** What machines said of a task that they have no use for, by backup. */
+  /** Tasks that machines refused, by backup id. */
   const refusals = new Map<string, { readonly code: string; readonly message: string }>();
-  const woken = new Set<(id: string) => void>();
+  const listeners = new Set<(id: string) => void>();
   const checks = createBackgroundChecks(log, (id) => {
-    for (const wake of woken) wake(id.slice(id.indexOf("/") + 1));
+    for (const wake of listeners) wake(id.slice(id.indexOf("/") + 1));
   });
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
     const backup = backups.get(id);
     if (backup === undefined) return settled;
     if (backup.object.metadata.deletionRequestedAt !== undefined) return remove(backup, signal);
-    if (!hasEnded(backup.object)) return move(backup, signal);
+    if (!hasEnded(backup.object)) return advance(backup, signal);
     if (backup.object.spec.verification !== null) return verify(backup, backup.object.spec.verification, signal);
     return clear(backup, signal);
   }
 
-  async function move(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
+  async function advance(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
     const { object: backup } = stored;
     const now = clock.now();
     const observed = await observe(backup, signal);
     const step = planBackup(backup, observed, now);
     const operation = await findOperation(operations, backup.spec.operationId, signal);
     const after = advanceBackup(backup, operation?.object, step, now);
-    if (step.kind === "fail" && backup.status.state === "running") await tellCancelled(backup, signal);
+    if (step.kind === "fail" && backup.status.state === "running") await sendCancel(backup, signal);
     const changed = after.backup !== backup;
     const operationChanged = operation !== undefined && after.operation !== operation.object;
     if (changed || operationChanged) {
@@ -97,7 +101,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       if (operationChanged && after.operation !== undefined) unit.update(operationKind, operation, after.operation);
       for (const event of after.events) unit.event(event);
       await backups.reached(await unit.commit(signal), 1_000);
-      if (after.backup.status.state !== backup.status.state) logMove(backup, after.backup);
+      if (after.backup.status.state !== backup.status.state) logTransition(backup, after.backup);
     }
     if ("reason" in step)
       log.info("backup attempt failed", { backup: backup.metadata.id, step: step.kind, reason: step.reason });
@@ -105,7 +109,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     if (step.kind === "start") await start(backup, signal);
     if (step.kind === "check")
       checks.begin(`check/${backup.metadata.id}`, () =>
-        checkBackup(wholeOf(backup), keyOfBackup(backup), "sample", deps),
+        checkBackup(requireChain(backup), keyOfBackup(backup), "sample", deps),
       );
     if (step.kind === "begin" || step.kind === "requeue" || step.kind === "stored" || step.kind === "checkLater")
       return again(0, step.kind);
@@ -116,7 +120,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     if (step.kind === "wait" && step.step === "FollowLog") return again(soonMs, step.step);
     if (step.kind === "wait" && step.step === "WaitForRetry")
       return again(pauseLeftMs(backup.status.retry, now), step.step);
-    return again(step.kind === "start" ? soonMs * 2 : lookAgainMs, step.kind);
+    return again(step.kind === "start" ? soonMs * 2 : recheckMs, step.kind);
   }
 
   async function observe(backup: BackupObject, signal: AbortSignal): Promise<ObservedBackup> {
@@ -126,38 +130,41 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     const session = machineId === undefined ? undefined : fleet.session(machineId);
     const observation = machineId === undefined ? undefined : fleet.observation(machineId);
     const isCurrent = session !== undefined && observation?.bootId === session.bootId;
-    const told = isCurrent ? observation?.instance?.backup : undefined;
-    const isThis = told?.backupId === backup.metadata.id && told.attempt === backup.status.attempt;
+    const report = isCurrent ? observation?.instance?.backup : undefined;
+    const isThis = report?.backupId === backup.metadata.id && report.attempt === backup.status.attempt;
     const base = get(backup.spec.baseId);
-    const waitsForData = service?.spec.origin?.finishedAt === null;
+    const isRestoring = service?.spec.origin?.finishedAt === null;
     return {
       service,
       machineId,
-      isUp: isCurrent && observation?.instance?.state === "running" && !waitsForData,
-      isClosed: Number(observation?.instance?.generation ?? 0n) >= (service?.spec.instanceGeneration ?? 0),
+      isUp: isCurrent && observation?.instance?.state === "running" && !isRestoring,
+      hasCurrentSettings: Number(observation?.instance?.generation ?? 0n) >= (service?.spec.instanceGeneration ?? 0),
       isNext: isNext(backup),
-      hasRoom: hasRoom(machineId),
-      isLogAwaited: isLogAwaitedBy(backup, observation?.instance.archive),
-      hasBase: base !== undefined && service !== undefined && isBase(base, service, get),
-      told: isThis ? told : undefined,
+      hasCapacity: hasCapacity(machineId),
+      isLogAwaited: isAwaitingLog(backup, observation?.instance.archive),
+      hasBase: base !== undefined && service !== undefined && canBeBase(base, service, get),
+      report: isThis ? report : undefined,
       refusal: refusals.get(backup.metadata.id),
-      check: backup.status.state === "verifying" ? checks.look(`check/${backup.metadata.id}`) : undefined,
+      check: backup.status.state === "verifying" ? checks.poll(`check/${backup.metadata.id}`) : undefined,
     };
   }
 
-  /** Only before the first backup that is due by itself: that one is not made before the log is there. */
-  function isLogAwaitedBy({ metadata, spec }: BackupObject, told: ArchiveObservation | undefined): boolean {
+  /**
+   * A manual backup before the first automated one waits for the log; an automated one is created only after the log
+   * began.
+   */
+  function isAwaitingLog({ metadata, spec }: BackupObject, report: ArchiveObservation | undefined): boolean {
     if (spec.trigger !== "request" || engineOf(spec.databaseType)?.backups?.restorePoints !== "any_second")
       return false;
     const archive = deps.archives.get(spec.serviceId)?.object;
     if (archive === undefined || archive.status.lastAutomatedAt !== null) return false;
     const now = clock.now();
-    return archive.spec.log === null ? now - metadata.createdAt < logBeginsWithinMs : isLogAwaited(archive, told, now);
+    return archive.spec.log === null ? now - metadata.createdAt < logStartTimeoutMs : awaitsLog(archive, report, now);
   }
 
   const get = (id: string | undefined) => (id === undefined ? undefined : index.get(id)?.object);
 
-  /** One at a time, a deletion's before others, else as they were asked for. */
+  /** One backup of a service runs at a time: the final one first, then by creation. */
   function isNext(backup: BackupObject): boolean {
     const open = index.of(backup.spec.serviceId).flatMap(({ object }) => (hasEnded(object) ? [] : [object]));
     if (open.some(({ metadata, status }) => metadata.id !== backup.metadata.id && status.state !== "pending"))
@@ -166,54 +173,54 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return first === undefined || first.metadata.id === backup.metadata.id;
   }
 
-  function hasRoom(machineId: string | undefined): boolean {
+  function hasCapacity(machineId: string | undefined): boolean {
     const hostOf = (id: string | null | undefined) => deps.machines.get(id ?? "")?.object.spec.hostId ?? null;
     const host = hostOf(machineId);
     const running = index.open().filter(({ object }) => object.status.state === "running");
-    return running.filter(({ object }) => hostOf(object.status.machineId) === host).length < atOnceOnHost;
+    return running.filter(({ object }) => hostOf(object.status.machineId) === host).length < backupsPerHostMax;
   }
 
-  /** With what it goes on from. */
-  function wholeOf(backup: BackupObject): readonly BackupObject[] {
+  /** The backup with those that it depends on. */
+  function requireChain(backup: BackupObject): readonly BackupObject[] {
     const chain = chainOf(backup, get);
-    if (chain === undefined) throw new BackupDamaged("what the backup goes on from is not there");
+    if (chain === undefined) throw new BackupDamaged("a base of the backup does not exist");
     return chain;
   }
 
   function keyOfBackup({ spec }: BackupObject): BackupKeyObject {
     const key = backupKeys.get(spec.serviceId);
-    if (key === undefined) throw new Error(`the backup key of ${spec.serviceId} is not there`);
+    if (key === undefined) throw new Error(`the backup key of ${spec.serviceId} does not exist`);
     return key.object;
   }
 
-  /** The keys are in the store before a machine has them: whatever it stores can be opened. */
+  /** The keys are in the store before a machine has them, so that everything it stores can be decrypted. */
   async function start(backup: BackupObject, signal: AbortSignal): Promise<void> {
     const { id } = backup.metadata;
     const { kind, backupType, trigger } = backup.spec;
     const key = keyOfBackup(backup);
     await storeKeys(objects, backup, key);
     const base = get(backup.spec.baseId);
-    // It leaves the engine most of the machine; and a later one goes on from it, as nobody deletes it.
-    const isDaily = backupType === "automated" && trigger !== "final";
+    // Scheduled backups run at low priority, and have a page map for the next increment.
+    const isScheduled = backupType === "automated" && trigger !== "final";
     const value = create(StartBackupSchema, {
       backupId: id,
       attempt: backup.status.attempt,
       kind,
       key: dataKeyMessage(key, { id, ...backup.spec }, deps.sealer),
-      background: isDaily,
+      background: isScheduled,
       ...(base && { base: sourceBackup(base, key, deps.sealer) }),
-      pageMap: isDaily,
+      pageMap: isScheduled,
       isLast: trigger === "final" && services.get(backup.spec.serviceId)?.object.spec.closed === true,
     });
     await run(backup, { case: "startBackup", value }, signal);
   }
 
-  async function tellCancelled(backup: BackupObject, signal: AbortSignal): Promise<void> {
+  async function sendCancel(backup: BackupObject, signal: AbortSignal): Promise<void> {
     const value = create(CancelBackupSchema, { backupId: backup.metadata.id });
     await run(backup, { case: "cancelBackup", value }, signal);
   }
 
-  /** A machine that does not answer is asked again as long as that matters. */
+  /** A task without a response is repeated by later reconciles. */
   async function run(backup: BackupObject, input: TaskInput, signal: AbortSignal): Promise<void> {
     const service = services.get(backup.spec.serviceId)?.object;
     const { machineId } = backup.status;
@@ -226,28 +233,28 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       lane: "control",
     } as const;
     try {
-      const result = await fleet.run(machineId, { ...of, input, deadlineMs: taskWithinMs }, taskWithinMs, signal);
+      const result = await fleet.run(machineId, { ...of, input, deadlineMs: taskTimeoutMs }, taskTimeoutMs, signal);
       if (result.failure === undefined) return;
       const { code, message } = result.failure;
       if (code === "not_supported") refusals.set(backup.metadata.id, { code, message });
       log.info("backup task refused", { backup: backup.metadata.id, task: input.case, code, reason: message });
     } catch (error) {
       signal.throwIfAborted();
-      log.info("backup task not answered", { backup: backup.metadata.id, task: input.case, error: String(error) });
+      log.info("backup task without response", { backup: backup.metadata.id, task: input.case, error: String(error) });
     }
   }
 
-  /** Every byte of it, as somebody asked. */
+  /** Reads every byte, for a verification by request. */
   async function verify(stored: Stored<BackupObject>, operationId: string, signal: AbortSignal): Promise<Outcome> {
     const { object: backup } = stored;
     const id = `verify/${backup.metadata.id}`;
     const operation = await findOperation(operations, operationId, signal);
-    const state = checks.look(id);
+    const state = checks.poll(id);
     const pauseMs = pauseLeftMs(backup.status.retry, clock.now());
-    if (state === undefined && pauseMs > 0) return again(pauseMs, "the store failed");
+    if (state === undefined && pauseMs > 0) return again(pauseMs, "object store failed");
     if (state === undefined)
-      checks.begin(id, (onProgress) => checkBackup(wholeOf(backup), keyOfBackup(backup), "all", deps, onProgress));
-    if (state === undefined || state.kind === "running") return again(lookAgainMs, "it is read");
+      checks.begin(id, (onProgress) => checkBackup(requireChain(backup), keyOfBackup(backup), "all", deps, onProgress));
+    if (state === undefined || state.kind === "running") return again(recheckMs, "verification runs");
     const after = advanceVerification(backup, operation?.object, state, clock.now());
     const unit = deps.begin();
     if (operation !== undefined && after.operation !== undefined && after.operation !== operation.object)
@@ -255,21 +262,21 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     unit.update(backupKind, stored, after.backup);
     await backups.reached(await unit.commit(signal), 1_000);
     const reason = state.kind === "failed" ? state.error.message : "";
-    log.info("backup read again", { backup: backup.metadata.id, isGood: state.kind === "passed", reason });
+    log.info("backup verified", { backup: backup.metadata.id, passed: state.kind === "passed", reason });
     return again(0, "verified");
   }
 
-  /** Once nothing can come any more, what is not of the backup goes. */
+  /** Deletes objects that belong to no backup, once the URLs of abandoned attempts have expired. */
   async function clear(stored: Stored<BackupObject>, signal: AbortSignal): Promise<Outcome> {
     const { object: backup } = stored;
     const { metadata, spec, status } = backup;
     if (isClear(backup)) return settled;
     const prefix = backupPrefix(spec.serviceId, metadata.id);
-    const isGood = status.state === "completed";
-    const belongs = isGood ? await belongingTo(backup, keyOfBackup(backup), deps) : () => false;
+    const isCompleted = status.state === "completed";
+    const belongs = isCompleted ? await ownObjects(backup, keyOfBackup(backup), deps) : () => false;
     await deleteBelow(objects, prefix, signal, belongs);
-    const leftMs = (status.finishedAt ?? 0) + urlsEndAfterMs - clock.now();
-    if (leftMs > 0) return again(leftMs, "an attempt may still store something");
+    const remainingMs = (status.finishedAt ?? 0) + urlLifetimeMs - clock.now();
+    if (remainingMs > 0) return again(remainingMs, "an attempt may still store something");
     const unit = deps.begin();
     unit.update(backupKind, stored, { ...backup, status: { ...status, isClear: true } });
     await backups.reached(await unit.commit(signal), 1_000);
@@ -286,11 +293,18 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     return settled;
   }
 
-  function logMove(before: BackupObject, { metadata, spec, status }: BackupObject): void {
+  function logTransition(before: BackupObject, { metadata, spec, status }: BackupObject): void {
     const { serviceId: service } = spec;
     const { state: to, attempt, error } = status;
     const reason = error === null ? {} : { code: error.code, reason: error.message };
-    log.info("backup moved", { service, backup: metadata.id, from: before.status.state, to, attempt, ...reason });
+    log.info("backup state changed", {
+      service,
+      backup: metadata.id,
+      from: before.status.state,
+      to,
+      attempt,
+      ...reason,
+    });
   }
 
   return {
@@ -300,7 +314,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
     },
     inputs: (id) => backups.get(id)?.modRevision ?? 0n,
     subscribe(onChange) {
-      woken.add(onChange);
+      listeners.add(onChange);
       const wakeOf = (serviceId: string) => {
         for (const { object } of index.of(serviceId)) if (!hasEnded(object)) onChange(object.metadata.id);
       };
@@ -321,7 +335,7 @@ export function createBackupWork(deps: BackupWorkDeps): ControlLoop {
       ];
       return {
         close() {
-          woken.delete(onChange);
+          listeners.delete(onChange);
           for (const watch of watches) watch.close();
         },
       };

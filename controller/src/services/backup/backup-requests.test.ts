@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
-import { refuseBackup, refuseMore, requireCompleted } from "./backup-requests.ts";
-import { type BackupObject, type BackupSpec, newBackup } from "./backup.ts";
+import { refuseBackup, refuseBeyondQuota, requireCompleted } from "./backup-requests.ts";
+import { type BackupObject, type BackupSpec, newBackupObject } from "./backup.ts";
 
 function backups(count: number, state: BackupObject["status"]["state"], spec: Partial<BackupSpec> = {}) {
   return Array.from({ length: count }, (_, at): BackupObject => {
-    const made = newBackup(`${state}-${at}`, "org", { ...askedBackup, ...spec }, at);
+    const made = newBackupObject(`${state}-${at}`, "org", { ...askedBackup, ...spec }, at);
     return { ...made, status: { ...made.status, state } };
   });
 }
@@ -17,8 +17,12 @@ test.each([
   ["that is Stopped", "wrong_state", () => refuseBackup(runningService({}, { power: "off" }, { state: "Stopped" }))],
   ["in Error", "wrong_state", () => refuseBackup(runningService({}, {}, { state: "Error" }))],
   ["that is being deleted", "wrong_state", () => refuseBackup(runningService({ deletionRequestedAt: 1 }))],
-  ["of which one runs and three wait", "operation_in_progress", () => refuseMore([running, ...backups(3, "pending")])],
-  ["that has 50 manual ones", "quota_exceeded", () => refuseMore(backups(50, "completed"))],
+  [
+    "of which one runs and three wait",
+    "operation_in_progress",
+    () => refuseBeyondQuota([running, ...backups(3, "pending")]),
+  ],
+  ["that has 50 manual ones", "quota_exceeded", () => refuseBeyondQuota(backups(50, "completed"))],
 ] as const)("no further backup is taken of a service %s", (_, code, refuse) => {
   expect(refuse).toThrow(expect.objectContaining({ key: code.toUpperCase() }));
 });
@@ -26,10 +30,13 @@ test.each([
 test.each([
   ["that runs", () => refuseBackup(runningService())],
   ["whose image is replaced", () => refuseBackup(runningService({}, {}, { state: "Upgrading" }))],
-  ["of which one runs and two wait", () => refuseMore([running, ...backups(2, "pending")])],
-  ["of which one of those open is being deleted", () => refuseMore([going, ...backups(3, "pending")])],
-  ["that has 49 manual ones", () => refuseMore(backups(49, "completed"))],
-  ["that has any number of automated ones", () => refuseMore(backups(90, "completed", { backupType: "automated" }))],
+  ["of which one runs and two wait", () => refuseBeyondQuota([running, ...backups(2, "pending")])],
+  ["of which one in progress is being deleted", () => refuseBeyondQuota([going, ...backups(3, "pending")])],
+  ["that has 49 manual ones", () => refuseBeyondQuota(backups(49, "completed"))],
+  [
+    "that has any number of automated ones",
+    () => refuseBeyondQuota(backups(90, "completed", { backupType: "automated" })),
+  ],
 ] as const)("a further backup is taken of a service %s", (_, refuse) => {
   expect(refuse).not.toThrow();
 });

@@ -2,12 +2,12 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { requireRoom } from "#kernel/store/quota.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
-import { type BackupObject, hasEnded, isShown, manualBackupQuota } from "./backup.ts";
+import { type BackupObject, hasEnded, isVisible, manualBackupQuota } from "./backup.ts";
 
-/** One runs, so many wait. */
+/** Backups that may wait beside the running one. */
 const waitingMax = 3;
 
-/** Pure: throws the 409 that says why no backup can be taken of the service now. */
+/** Pure: throws the 409 with the reason why no backup of the service can be taken now. */
 export function refuseBackup(service: ManagedServiceObject): void {
   const { metadata, status } = service;
   const members = operationMembers(service, undefined);
@@ -18,11 +18,11 @@ export function refuseBackup(service: ManagedServiceObject): void {
   throw new HoldfastError("WRONG_STATE", `The service is ${status.state}. ${next}`, { members });
 }
 
-/** Pure: throws the 409 that says why a service with these backups gets no further manual one now. */
-export function refuseMore(backups: readonly BackupObject[]): void {
-  const shown = backups.filter(isShown);
+/** Pure: throws the 409 if the service has too many manual backups or too many waiting ones. */
+export function refuseBeyondQuota(backups: readonly BackupObject[]): void {
+  const visible = backups.filter(isVisible);
   requireRoom(manualBackupQuota, backups, "The service has");
-  const open = shown.filter((backup) => !hasEnded(backup));
+  const open = visible.filter((backup) => !hasEnded(backup));
   if (open.length > waitingMax)
     throw new HoldfastError(
       "OPERATION_IN_PROGRESS",
@@ -30,7 +30,7 @@ export function refuseMore(backups: readonly BackupObject[]): void {
     );
 }
 
-/** Pure: throws the 409 for a backup that cannot be restored, or read. */
+/** Pure: throws the 409 unless the backup is completed. */
 export function requireCompleted({ status }: BackupObject): void {
   if (status.state === "completed") return;
   throw new HoldfastError("WRONG_STATE", `The backup is ${status.state}; this needs a completed one.`);

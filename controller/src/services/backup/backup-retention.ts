@@ -1,11 +1,10 @@
-import type { ArchiveObject } from "./archive.ts";
-import { type BackupObject, hasEnded, isShown } from "./backup.ts";
+import type { ArchiveObject, BackupSettings } from "./archive.ts";
+import { type BackupObject, hasEnded, isVisible } from "./backup.ts";
 import { basesOf } from "./backup-chain.ts";
-import type { BackupSettings } from "./backup-settings.ts";
 
 const dayMs = 86_400_000;
 
-/** Pure: when retention ends a backup; null for one that stays until it is deleted, or has not ended. */
+/** Pure: time at which a backup's own retention ends; null for manual backups, and before it ended. */
 export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSettings): number | null {
   const { finishedAt } = backup.status;
   if (backup.spec.backupType === "manual" || finishedAt === null) return null;
@@ -13,8 +12,8 @@ export function expiresAtOf(backup: BackupObject, { retentionDays }: BackupSetti
 }
 
 /**
- * Pure: automated backups that retention ends now. The newest completed one of a service that is there stays whatever its age:
- * a schedule that fails for a while costs no last good backup. So does what a backup that stays, or is taken, goes on from.
+ * Pure: automated backups that retention ends now. The newest completed one of an existing service stays at any age, so
+ * that a failing schedule does not lose the last valid backup. Backups that others depend on stay too.
  */
 export function expired(
   archive: ArchiveObject,
@@ -22,14 +21,16 @@ export function expired(
   settings: BackupSettings,
   now: number,
 ): BackupObject[] {
-  const over = pastRetention(archive, backups, settings, now);
-  const isOver = new Set(over);
-  const kept = backups.filter((backup) => isShown(backup) && backup.status.state !== "failed" && !isOver.has(backup));
-  const needed = basesOf(kept, (id) => backups.find(({ metadata }) => metadata.id === id));
-  return over.filter(({ metadata }) => !needed.has(metadata.id));
+  const ended = pastRetention(archive, backups, settings, now);
+  const isOver = new Set(ended);
+  const retained = backups.filter(
+    (backup) => isVisible(backup) && backup.status.state !== "failed" && !isOver.has(backup),
+  );
+  const needed = basesOf(retained, (id) => backups.find(({ metadata }) => metadata.id === id));
+  return ended.filter(({ metadata }) => !needed.has(metadata.id));
 }
 
-/** Pure: those whose time is over, though an increment that is kept may need them still. */
+/** Pure: backups past their own retention, though a retained increment may still depend on them. */
 export function pastRetention(
   archive: ArchiveObject,
   backups: readonly BackupObject[],
@@ -39,15 +40,15 @@ export function pastRetention(
   const { deleted } = archive.status;
   const newest = backups.findLast(({ status }) => status.state === "completed");
   return backups.filter((backup) => {
-    if (!hasEnded(backup) || !isShown(backup) || backup.spec.backupType === "manual") return false;
+    if (!hasEnded(backup) || !isVisible(backup) || backup.spec.backupType === "manual") return false;
     if (deleted !== null) return deleted.until <= now;
     const expiresAt = expiresAtOf(backup, settings);
     return backup !== newest && expiresAt !== null && expiresAt <= now;
   });
 }
 
-/** Pure: when it goes: with the last of the increments that need it. */
-export function leavesAt(
+/** Pure: time at which the backup is deleted, which is when the last increment that depends on it is. */
+export function removedAt(
   backup: BackupObject,
   backups: readonly BackupObject[],
   settings: BackupSettings,
@@ -55,6 +56,6 @@ export function leavesAt(
   const own = expiresAtOf(backup, settings);
   if (own === null) return null;
   const get = (id: string) => backups.find(({ metadata }) => metadata.id === id);
-  const after = backups.filter((each) => isShown(each) && basesOf([each], get).has(backup.metadata.id));
+  const after = backups.filter((each) => isVisible(each) && basesOf([each], get).has(backup.metadata.id));
   return Math.max(own, ...after.map((each) => expiresAtOf(each, settings) ?? own));
 }

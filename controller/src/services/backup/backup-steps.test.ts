@@ -4,35 +4,34 @@ import { BackupObservationSchema } from "@holdfast/proto/holdfast/agent/v1/backu
 import { expect, test } from "vitest";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../service/managed-service.ts";
-import { newBackup } from "./backup.ts";
+import { newBackupObject } from "./backup.ts";
 import { askedBackup } from "../../../../test/support/controller/asked-backup.ts";
-import { furtherAttemptsMax } from "./backup-plan.ts";
+import { retriesMax } from "./backup-plan.ts";
 import { advanceBackup, advanceVerification } from "./backup-steps.ts";
 
 const begun = advanceBackup(
-  newBackup("b-1", "org", askedBackup, 50),
+  newBackupObject("b-1", "org", askedBackup, 50),
   undefined,
-  { kind: "begin", machineId: "m", term: 1, isWhole: true },
+  { kind: "begin", machineId: "m", term: 1, isFull: true },
   100,
 ).backup;
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   ["files with log",             "0/3000100", 180,       200,       { restoresTo: 180, consistentAt: 200 }],
-  ["files, of an older agent",   "0/3000100", 200,       undefined, { restoresTo: 100, consistentAt: 200 }],
   ["a snapshot",                 "",          180,       undefined, { restoresTo: 180 }],
 ])("a backup of %s restores to no moment later than its data", (_, consistentPosition, dataMs, consistentMs, moments) => {
-  const told = create(BackupObservationSchema, {
+  const report = create(BackupObservationSchema, {
     state: "stored",
     consistentPosition,
     dataTime: timestampFromMs(dataMs),
     ...(consistentMs !== undefined && { consistentTime: timestampFromMs(consistentMs) }),
   });
-  const { restoresTo, consistentAt } = advanceBackup(begun, undefined, { kind: "stored", told }, 300).backup.status;
+  const { restoresTo, consistentAt } = advanceBackup(begun, undefined, { kind: "stored", report }, 300).backup.status;
   expect({ restoresTo, ...(consistentAt !== undefined && { consistentAt }) }).toEqual(moments);
 });
 
-const asked = { ...begun, spec: { ...begun.spec, verification: "op-1" } };
+const inVerification = { ...begun, spec: { ...begun.spec, verification: "op-1" } };
 const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),
@@ -42,10 +41,10 @@ const operation = newOperation({
 });
 const away = { kind: "failed", error: new Error("connect ECONNREFUSED 10.0.0.1:9000") } as const;
 
-test("a verification is read again after pauses while the store fails, and ends with words of the catalog", () => {
-  let backup: typeof asked = asked;
+test("a verification is repeated while the store fails, and ends with a message of the catalog", () => {
+  let backup: typeof inVerification = inVerification;
   const pauses: number[] = [];
-  for (let index = 0; index < furtherAttemptsMax; index += 1) {
+  for (let index = 0; index < retriesMax; index += 1) {
     const after = advanceVerification(backup, operation, away, 1_000);
     expect(after.operation).toBe(operation);
     expect(after.backup.spec.verification).toBe("op-1");
@@ -60,7 +59,7 @@ test("a verification is read again after pauses while the store fails, and ends 
 });
 
 test("a verification that passes after a failure leaves no pause", () => {
-  const { backup } = advanceVerification(asked, operation, away, 1_000);
+  const { backup } = advanceVerification(inVerification, operation, away, 1_000);
   const after = advanceVerification(backup, operation, { kind: "passed" }, 6_000);
   expect(after.backup.status).toMatchObject({ verifiedAt: 6_000 });
   expect(after.backup.status).not.toHaveProperty("retry");

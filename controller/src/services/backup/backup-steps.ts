@@ -7,55 +7,61 @@ import { afterFailure } from "#kernel/runtime/recorded-retry.ts";
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import { type BackupEffect, type BackupEvent, backupLifecycle } from "./backup-lifecycle.ts";
 import type { CheckState } from "./background-checks.ts";
-import { type BackupStep, furtherAttemptsMax } from "./backup-plan.ts";
+import { type BackupStep, retriesMax } from "./backup-plan.ts";
 import type { BackupObject, BackupStatus } from "./backup.ts";
 import { failureWords } from "@holdfast/common/backup/failure-words.ts";
 
-/** A backup after a step, with what else that writes. */
-export interface Advanced {
+/** The objects that a step writes. */
+export interface AdvancedBackup {
   readonly backup: BackupObject;
   readonly operation: OperationObject | undefined;
   readonly events: readonly NewEvent[];
 }
 
-const longestCheckPauseMs = 60_000;
+const checkPauseMaxMs = 60_000;
 
-/** Pure: what a step makes of a backup and its operation; the same objects when it changes nothing. */
+/** Pure: backup, operation and events after a step; the same objects if it changes nothing. */
 export function advanceBackup(
   backup: BackupObject,
   operation: OperationObject | undefined,
   step: BackupStep,
   now: number,
-): Advanced {
+): AdvancedBackup {
   const { status } = backup;
-  const fresh = { mark: "", progressedAt: now, progressPct: 0 };
+  const initial = { mark: "", progressedAt: now, progressPct: 0 };
   switch (step.kind) {
     case "begin": {
       const { machineId, term } = step;
       const began = { attempt: status.attempt + 1, machineId, term, startedAt: status.startedAt ?? now };
-      return moved(step.isWhole ? whole(backup) : backup, operation, "begun", { ...fresh, ...began }, now);
+      return transitioned(
+        step.isFull ? asFullBackup(backup) : backup,
+        operation,
+        "begun",
+        { ...initial, ...began },
+        now,
+      );
     }
     case "follow":
-      return followed(backup, operation, step.told, now);
+      return withProgress(backup, operation, step.report, now);
     case "requeue":
-      return moved(
+      return transitioned(
         backup,
         operation,
         "sourceLost",
-        { ...fresh, machineId: null, retry: afterFailure(status.retry, now) },
+        { ...initial, machineId: null, retry: afterFailure(status.retry, now) },
         now,
       );
     case "checkLater": {
-      const retry = afterFailure(status.retry, now, { maxMs: longestCheckPauseMs });
+      const retry = afterFailure(status.retry, now, { maxMs: checkPauseMaxMs });
       return { backup: withStatus(backup, { retry }, now), operation, events: [] };
     }
     case "stored":
-      return moved(withoutRetry(backup), operation, "stored", storedFacts(step.told, status, now), now);
+      return transitioned(withoutRetry(backup), operation, "stored", storedFacts(step.report, now), now);
     case "complete":
-      return moved(withoutRetry(backup), operation, "verified", { progressPct: 100, finishedAt: now }, now);
+      return transitioned(withoutRetry(backup), operation, "verified", { progressPct: 100, finishedAt: now }, now);
     case "fail": {
       const error = { code: step.code, message: step.message };
-      return moved(backup, operation, "failed", { error, finishedAt: now }, now);
+      return transitioned(backup, operation, "failed", { error, finishedAt: now }, now);
     }
     case "wait":
       return { backup, operation: withStep(operation, step.step, status.progressPct, now), events: [] };
@@ -64,13 +70,16 @@ export function advanceBackup(
   }
 }
 
-/** Pure: what a verification that a user requested makes of its backup and operation. A store that fails is read again after a pause. */
+/**
+ * Pure: backup and operation after a verification by request. If the store fails, the verification is repeated after a
+ * pause.
+ */
 export function advanceVerification(
   backup: BackupObject,
   operation: OperationObject | undefined,
   check: Exclude<CheckState, { kind: "running" }>,
   now: number,
-): Advanced {
+): AdvancedBackup {
   const { spec, status } = withoutRetry(backup);
   const over = { ...backup, spec: { ...spec, verification: null } };
   const end = (error?: { readonly code: string; readonly message: string }) => {
@@ -81,7 +90,7 @@ export function advanceVerification(
     return { backup: { ...over, status: { ...status, verifiedAt: now } }, operation: end(), events: [] };
   const isDamage = check.error.name === "BackupDamaged";
   const { retry } = backup.status;
-  if (!isDamage && (retry?.failures ?? 0) < furtherAttemptsMax) {
+  if (!isDamage && (retry?.failures ?? 0) < retriesMax) {
     const later = { ...status, retry: afterFailure(retry, now) };
     return { backup: { ...backup, status: later }, operation, events: [] };
   }
@@ -90,26 +99,26 @@ export function advanceVerification(
   return { backup: { ...over, status: { ...status, damage: message } }, operation: end({ code, message }), events: [] };
 }
 
-/** Failures of its attempts are no failures of its checks. */
+/** The pauses of attempts and those of checks are counted apart. */
 function withoutRetry(backup: BackupObject): BackupObject {
   const { retry: _, ...status } = backup.status;
   return { ...backup, status };
 }
 
-/** The same as one that goes on from nothing. */
-function whole(backup: BackupObject): BackupObject {
+/** The backup as a full one, without a base. */
+function asFullBackup(backup: BackupObject): BackupObject {
   const { baseId: _, ...spec } = backup.spec;
   const { kind = "full" } = engineOf(spec.databaseType)?.backups ?? {};
   return spec.kind === "incremental" ? { ...backup, spec: { ...spec, kind } } : backup;
 }
 
-function moved(
+function transitioned(
   backup: BackupObject,
   operation: OperationObject | undefined,
   event: BackupEvent,
   change: Partial<BackupStatus>,
   now: number,
-): Advanced {
+): AdvancedBackup {
   const row = next(backupLifecycle, backup.status.state, event);
   if (row === undefined) return { backup, operation, events: [] };
   const [, , state, effect] = row;
@@ -122,45 +131,41 @@ function moved(
   };
 }
 
-function followed(
+function withProgress(
   backup: BackupObject,
   operation: OperationObject | undefined,
-  told: BackupObservation,
+  report: BackupObservation,
   now: number,
-): Advanced {
+): AdvancedBackup {
   const { status } = backup;
-  const mark = `${told.sourceBytes} ${told.storedBytes} ${told.storedObjects}`;
-  const total = Number(told.sourceTotalBytes);
-  // The last percents are the check's.
-  const progressPct = total === 0 ? 0 : Math.min(95, Math.floor((95 * Number(told.sourceBytes)) / total));
+  const mark = `${report.sourceBytes} ${report.storedBytes} ${report.storedObjects}`;
+  const total = Number(report.sourceTotalBytes);
+  // The last 5 percent are those of the check.
+  const progressPct = total === 0 ? 0 : Math.min(95, Math.floor((95 * Number(report.sourceBytes)) / total));
   if (mark === status.mark) return { backup, operation, events: [] };
-  const change = { mark, progressedAt: now, progressPct, sourceBytes: Math.max(total, Number(told.sourceBytes)) };
+  const change = { mark, progressedAt: now, progressPct, sourceBytes: Math.max(total, Number(report.sourceBytes)) };
   const after = withStatus(backup, change, now);
   return { backup: after, operation: withStep(operation, "TakeBackup", progressPct, now, mark), events: [] };
 }
 
-function storedFacts(told: BackupObservation, status: BackupStatus, now: number): Partial<BackupStatus> {
+function storedFacts(report: BackupObservation, now: number): Partial<BackupStatus> {
   return {
     progressPct: 95,
     progressedAt: now,
-    sourceBytes: Number(told.sourceBytes),
-    sizeBytes: Number(told.storedBytes),
-    manifestSha256: told.manifestSha256,
-    ...(told.hasPageMap && { hasPageMap: true }),
-    ...momentsOf(told, status, now),
+    sourceBytes: Number(report.sourceBytes),
+    sizeBytes: Number(report.storedBytes),
+    manifestSha256: report.manifestSha256,
+    ...(report.hasPageMap && { hasPageMap: true }),
+    ...recoveryPointsOf(report, now),
   };
 }
 
-function momentsOf(
-  { dataTime, consistentTime, consistentPosition }: BackupObservation,
-  { startedAt }: BackupStatus,
+function recoveryPointsOf(
+  { dataTime, consistentTime }: BackupObservation,
   now: number,
 ): Pick<BackupStatus, "restoresTo" | "consistentAt"> {
   const restoresTo = dataTime === undefined ? now : timestampMs(dataTime);
-  if (consistentPosition === "") return { restoresTo };
-  if (consistentTime !== undefined) return { restoresTo, consistentAt: timestampMs(consistentTime) };
-  // An older agent says when it had read all: only what was acknowledged before it began is certainly there.
-  return { restoresTo: startedAt ?? restoresTo, consistentAt: restoresTo };
+  return { restoresTo, ...(consistentTime !== undefined && { consistentAt: timestampMs(consistentTime) }) };
 }
 
 function ended(operation: OperationObject | undefined, { status }: BackupObject, now: number) {

@@ -2,15 +2,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { BackupsSummary } from "../service/managed-service-message.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import type { ArchiveObject } from "./archive.ts";
+import type { ArchiveObject, TimeSpan } from "./archive.ts";
 import { nextAutomatedAt } from "./archive-plan.ts";
-import type { BackupIndex } from "./backup-index.ts";
+import { type BackupIndex, isVisible } from "./backup.ts";
 import { type BackupKeyObject, currentVersion } from "./backup-key.ts";
-import { isShown } from "./backup.ts";
-import type { DrillIndex } from "./drill/drill-index.ts";
-import { type DrillObject, isOver } from "./drill/drill.ts";
+import { type DrillIndex, type DrillObject, isOver } from "./drill/drill.ts";
 import { restorableOf } from "./restorable.ts";
-import type { TimeSpan } from "./archive.ts";
 import { hasBackups } from "./service-backups.ts";
 
 export interface BackupSummaryDeps {
@@ -21,16 +18,16 @@ export interface BackupSummaryDeps {
   readonly drillIndex: Pick<DrillIndex, "of">;
 }
 
-const shownGaps = 20;
+const gapsMax = 20;
 
 /**
- * Tells what can be restored of a service, in short; the very same object as long as that is the same. Undefined for an engine
+ * Summarizes what can be restored of a service. Returns the same object while nothing changes; undefined for an engine
  * without backups.
  */
 export function createBackupSummaries(
   deps: BackupSummaryDeps,
 ): (service: ManagedServiceObject) => BackupsSummary | undefined {
-  const known = new WeakMap<ManagedServiceObject, { readonly of: string; readonly summary: BackupsSummary }>();
+  const cached = new WeakMap<ManagedServiceObject, { readonly of: string; readonly summary: BackupsSummary }>();
   return (service) => {
     if (!hasBackups(service)) return undefined;
     const { id } = service.metadata;
@@ -40,10 +37,10 @@ export function createBackupSummaries(
     );
     const drill = lastDrillOf(id, deps);
     const of = `${drill?.metadata.id ?? ""} ${revisions.join(" ")} ${deps.liveArchive(id)?.status.log.at(-1)?.toTime ?? 0}`;
-    const before = known.get(service);
+    const before = cached.get(service);
     if (before?.of === of) return before.summary;
     const summary = summaryOf(service, deps);
-    known.set(service, { of, summary });
+    cached.set(service, { of, summary });
     return summary;
   };
 }
@@ -53,27 +50,27 @@ function summaryOf({ metadata, spec }: ManagedServiceObject, deps: BackupSummary
   const { id } = metadata;
   const archive = liveArchive(id);
   const key = backupKeys.get(id)?.object;
-  const shown = index.of(id).flatMap(({ object }) => (isShown(object) ? [object] : []));
-  const completed = shown.filter(({ status }) => status.state === "completed");
+  const visible = index.of(id).flatMap(({ object }) => (isVisible(object) ? [object] : []));
+  const completed = visible.filter(({ status }) => status.state === "completed");
   const { span, gaps } = restorableOf(spec.databaseType, archive, completed);
   const drill = lastDrillOf(id, deps);
   const last = completed.at(-1)?.status.finishedAt ?? null;
   return {
-    gaps: gaps.slice(-shownGaps).map(rangeMessage),
+    gaps: gaps.slice(-gapsMax).map(rangeMessage),
     ...(span && { restorable: rangeMessage(span) }),
     ...(last === null ? {} : { lastCompletedAt: timestampFromMs(last) }),
-    ...(archive && { nextAt: timestampFromMs(nextAutomatedAt(archive, shown)) }),
+    ...(archive && { nextAt: timestampFromMs(nextAutomatedAt(archive, visible)) }),
     ...(key && { keyVersion: currentVersion(key).version }),
-    ...(drill && { lastDrill: drillInShort(drill) }),
+    ...(drill && { lastDrill: drillSummary(drill) }),
   };
 }
 
-/** The last one that has ended. */
+/** The last drill that ended. */
 function lastDrillOf(serviceId: string, { drillIndex }: BackupSummaryDeps): DrillObject | undefined {
   return drillIndex.of(serviceId).findLast(isOver);
 }
 
-function drillInShort({ metadata, status }: DrillObject) {
+function drillSummary({ metadata, status }: DrillObject) {
   const { state, error, finishedAt } = status;
   return {
     id: metadata.id,

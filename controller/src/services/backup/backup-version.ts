@@ -2,14 +2,16 @@ import { parametersOf } from "@holdfast/common/engine-catalog/engine-catalog.ts"
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { BackupSource } from "./archive.ts";
 
-// A backup is read by the version of the engine that it was taken with; the service may have a newer one by now.
+// A backup is restored by the engine version that it was taken with; the service may have a newer one by now.
 
-/** Pure: the source as it reads a backup of this version, with those of its parameters that this version has. */
+/** Pure: the source with a backup's version, and those of its parameters that this version knows. */
 export function sourceIn(version: string, source: BackupSource): BackupSource {
   return version === source.version ? source : { ...source, version, parameters: parametersIn(version, source) };
 }
 
-/** Pure: the service as it reads a backup of this version, in any image that has it, likewise. */
+/**
+ * Pure: the service with a backup's version, in any image that has it, and those parameters that this version knows.
+ */
 export function serviceIn(version: string, service: ManagedServiceObject): ManagedServiceObject {
   const { spec } = service;
   if (version === spec.version) return service;
@@ -20,6 +22,6 @@ function parametersIn(
   version: string,
   { databaseType, parameters }: Pick<BackupSource, "databaseType" | "parameters">,
 ): Readonly<Record<string, string>> {
-  const known = parametersOf(databaseType, version);
-  return Object.fromEntries(Object.entries(parameters).filter(([name]) => known.has(name)));
+  const supported = parametersOf(databaseType, version);
+  return Object.fromEntries(Object.entries(parameters).filter(([name]) => supported.has(name)));
 }

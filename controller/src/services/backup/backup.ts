@@ -1,17 +1,18 @@
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { RecordedRetry } from "#kernel/runtime/recorded-retry.ts";
-import { newMetadata, type Resource } from "#kernel/store/resource.ts";
+import { newMetadata, type Resource, type Stored } from "#kernel/store/resource.ts";
 import type { BackupState } from "./backup-lifecycle.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 
 export type BackupObject = Resource<BackupSpec, BackupStatus>;
-/** Of one service; they are kept until they are deleted. */
+/** Manual backups of one service; they stay until they are deleted. */
 export const manualBackupQuota: Quota<BackupObject> = {
   name: "manualBackups",
   words: "manual backups",
   limit: 50,
   ownerOf: serviceOfBackup,
-  amountOf: (backup) => (isShown(backup) && backup.spec.backupType === "manual" ? 1 : 0),
+  amountOf: (backup) => (isVisible(backup) && backup.spec.backupType === "manual" ? 1 : 0),
 };
 
 export const backupKind = defineKind<BackupObject>("backup", {
@@ -41,52 +42,55 @@ export interface BackupSpec {
   readonly backupType: BackupType;
   readonly kind: BackupKind;
   readonly trigger: BackupTrigger;
-  /** The backup that it is an increment since; absent for one that needs nothing. */
+  /** The base of an increment; absent for a full backup. */
   readonly baseId?: string;
-  /** The operation that takes it. */
+  /** The operation that takes the backup. */
   readonly operationId: string;
-  /** Version of the service's key that its data key is wrapped under. */
+  /** Version of the service's key that wraps the data key. */
   readonly keyVersion: number;
-  /** Its data key, wrapped (backup-key.ts). */
+  /** The wrapped data key (`backup-key.ts`). */
   readonly wrappedKey: string;
-  /** Somebody asked for its end. */
+  /** A user requested its cancellation. */
   readonly cancelRequested: boolean;
-  /** The operation that reads all of it, while that is not over. */
+  /** Operation of a verification in progress; null if there is none. */
   readonly verification: string | null;
 }
 
 export interface BackupStatus {
   readonly state: BackupState;
-  /** How often it was begun. */
+  /** Number of attempts. */
   readonly attempt: number;
-  /** Attempts, or checks of what was stored, that failed in a row; absent before the first one. */
+  /** Consecutive failures of attempts, or of checks; absent before the first. */
   readonly retry?: RecordedRetry;
-  /** The machine that takes it, since it was begun. */
+  /** The machine that takes it; null before the first attempt. */
   readonly machineId: string | null;
   readonly progressPct: number;
   readonly sourceBytes: number | null;
-  /** Stored. */
+  /** Bytes in the object store. */
   readonly sizeBytes: number | null;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** What progress is measured by, and when that was last new. */
+  /**
+   * Progress marker (`SOURCE_BYTES STORED_BYTES STORED_OBJECTS`, such as `52428800 7340032 4`), and the time of its
+   * last change.
+   */
   readonly mark: string;
   readonly progressedAt: number;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** SHA-256 of its manifest as it is stored, hex; empty until it is. */
+  /** SHA-256 of its stored manifest, hex; empty until it is stored. */
   readonly manifestSha256: string;
-  /** Term of the service when it was begun; absent for those from before it was noted. */
+  /** Term of the service at the last attempt; absent before the first. */
   readonly term?: number;
-  /** An increment can be taken since it. */
+  /** It has a page map: an increment can be based on it. */
   readonly hasPageMap?: boolean;
-  /** No later than the data that it brings back: what was acknowledged before is in them. */
+  /** A moment no later than the restored data: everything acknowledged before it is in the backup. */
   readonly restoresTo: number | null;
-  /** The first moment that it brings back with the log behind it; absent for snapshots, and in what an older version wrote. */
+  /** First moment that can be restored with the log that follows; absent for snapshots. */
   readonly consistentAt?: number;
   readonly verifiedAt: number | null;
-  /** Why the last verification by request failed; absent when it did not. */
+  /** Why the last verification by request failed; absent if it passed. */
   readonly damage?: string;
-  /** It has ended, and nothing is stored of it but what belongs to it. */
+  /** It has ended, and no objects of failed attempts remain. */
   readonly isClear?: boolean;
 }
 
@@ -104,11 +108,11 @@ export type NewBackup = Pick<
   | "wrappedKey"
 >;
 
-/** A backup that waits for its turn. */
-export function newBackup(id: string, organizationId: string, asked: NewBackup, now: number): BackupObject {
+/** A pending backup. */
+export function newBackupObject(id: string, organizationId: string, request: NewBackup, now: number): BackupObject {
   return {
     metadata: newMetadata(id, now, { organizationId }),
-    spec: { ...asked, cancelRequested: false, verification: null },
+    spec: { ...request, cancelRequested: false, verification: null },
     status: {
       state: "pending",
       attempt: 0,
@@ -128,23 +132,40 @@ export function newBackup(id: string, organizationId: string, asked: NewBackup, 
   };
 }
 
-/** The first moment that a completed one brings back with the log behind it. */
-export function logReachesFrom({ status }: BackupObject): number | null {
+/** First moment that a completed backup and the log after it can restore, in milliseconds since 1970. */
+export function firstRecoveryPoint({ status }: BackupObject): number | null {
   return status.consistentAt ?? status.restoresTo;
 }
 
-/** Has it come to its end, well or not? */
+/** True if the backup is completed or failed. */
 export function hasEnded({ status }: BackupObject): boolean {
   return status.state === "completed" || status.state === "failed";
 }
 
-/** Is nothing stored of it, by any attempt, but what belongs to it? */
+/** True if no objects of failed attempts remain. */
 export function isClear({ status }: BackupObject): boolean {
-  // Nothing but the one attempt of a completed one ever stored anything.
+  // A completed backup with one attempt has no failed one.
   return status.isClear === true || (status.state === "completed" && status.attempt === 1);
 }
 
-/** Is it there for users? One that is to be deleted is gone for them at once. */
-export function isShown({ metadata }: BackupObject): boolean {
+/** True if users see the backup. One that is to be deleted is hidden at once. */
+export function isVisible({ metadata }: BackupObject): boolean {
   return metadata.deletionRequestedAt === undefined;
+}
+
+/** Backups by service, and those in progress, without a scan of all backups. */
+export interface BackupIndex {
+  /** Oldest first. */
+  of(serviceId: string): Stored<BackupObject>[];
+  /** Backups of all services that have not ended. */
+  open(): Stored<BackupObject>[];
+  get(backupId: string): Stored<BackupObject> | undefined;
+}
+
+export function createBackupIndex(backups: Pick<Collection<BackupObject>, "by" | "get">): BackupIndex {
+  return {
+    of: (serviceId) => backups.by(serviceOfBackup, serviceId),
+    open: () => backups.by(openBackup, "open"),
+    get: backups.get,
+  };
 }

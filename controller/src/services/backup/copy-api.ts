@@ -29,10 +29,9 @@ import {
 } from "./archive.ts";
 import type { BackupAccess, BackupOwner } from "./backup-access.ts";
 import { chainOf } from "./backup-chain.ts";
-import type { BackupIndex } from "./backup-index.ts";
+import { type BackupIndex, backupKind, type BackupObject, isVisible } from "./backup.ts";
 import { requireCompleted } from "./backup-requests.ts";
 import { serviceIn, sourceIn } from "./backup-version.ts";
-import { backupKind, type BackupObject, isShown } from "./backup.ts";
 import { type CopyChoice, copyOf } from "./copy-request.ts";
 import { choosePoint } from "./restore-point.ts";
 import { undeleted, undeletedOnDisk } from "./revived-service.ts";
@@ -41,10 +40,10 @@ export interface CopyDeps {
   readonly creation: ServiceCreation;
   readonly index: BackupIndex;
   readonly archives: Collection<ArchiveObject>;
-  /** With what the service's machine told last. */
+  /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   readonly users: Pick<Collection<DatabaseUserObject>, "by">;
-  /** Services that are being restored from a backup, by id. */
+  /** Ids of services and drills that are being restored from a backup. */
   readonly readersOf: (backupId: string) => readonly string[];
   readonly machines: Pick<Collection<MachineObject>, "get">;
   readonly sealer: Sealer;
@@ -57,7 +56,7 @@ type CopyHandlers = Pick<
   "restoreToPoint" | "restoreBackup" | "forkManagedService" | "undeleteManagedService"
 >;
 
-/** The RPCs that make services out of backups. The source is only ever read. */
+/** The RPCs that create services from backups. The source is only read. */
 export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAccess }): CopyHandlers {
   const { owners, creation, index, archives, sealer } = deps;
 
@@ -70,25 +69,26 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
   ): Promise<ManagedService> {
     const { message } = await creation.create(call, action, (context, unit) => {
       const { owner, origin } = choose();
-      const { version } = keepBackup(unit, origin.backupId).spec;
-      const made = copyOf(sourceIn(version, requireSource(owner)), choice, origin, context, nameField);
-      return { ...made, users: usersFor(made.service, origin.serviceId, context) };
+      const { version } = pinBackup(unit, origin.backupId).spec;
+      const copied = copyOf(sourceIn(version, requireSource(owner)), choice, origin, context, nameField);
+      return { ...copied, users: usersFor(copied.service, origin.serviceId, context) };
     });
     return message;
   }
 
-  /** A backup that is read from is not deleted in the same moment, and neither is what it goes on from. */
-  function keepBackup(unit: UnitOfWork, backupId: string): BackupObject {
+  /** Makes the transaction fail if the backup, or one that it depends on, is deleted meanwhile. */
+  function pinBackup(unit: UnitOfWork, backupId: string): BackupObject {
     const get = (id: string) => index.get(id)?.object;
     const backup = get(backupId);
     const chain = backup && chainOf(backup, get);
-    if (backup === undefined || chain === undefined) throw new HoldfastError("BACKUP_NOT_FOUND", "The backup is gone.");
+    if (backup === undefined || chain === undefined)
+      throw new HoldfastError("BACKUP_NOT_FOUND", "The backup was deleted.");
     for (const { metadata } of chain)
       unit.onlyWhile({ key: keyOf(backupKind, metadata.id), modRevision: index.get(metadata.id)?.modRevision ?? 0n });
     return backup;
   }
 
-  /** Users with passwords of their own: those of the source open nothing here. */
+  /** New passwords for the copy: those of the source do not work there. */
   function usersFor(service: ManagedServiceObject, sourceId: string, { now }: NewServiceContext): DatabaseUserObject[] {
     const { id: serviceId, organizationId } = service.metadata;
     const engine = service.spec.databaseType;
@@ -99,7 +99,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
     );
   }
 
-  /** Of an engine whose users are not in its data: all of them come with the service. */
+  /** Users of an engine that does not have them in its data: the copy gets all of them. */
   function managedUsers(serviceId: string): Pick<DatabaseUserObject["spec"], "username" | "role">[] {
     const users = deps.users.by(serviceOfUser, serviceId).map(({ object }) => object.spec);
     return users.filter(({ username }) => username !== defaultUser);
@@ -118,7 +118,7 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
         const owner = owners.owner(serviceId, call);
         const point = restorePoint === undefined ? 0 : timestampMs(restorePoint);
         const { databaseType } = requireSource(owner);
-        const backups = shownBackups(serviceId);
+        const backups = visibleBackups(serviceId);
         const { backupId, targetTime } = choosePoint(
           point,
           databaseType,
@@ -145,14 +145,14 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
       const { message } = await creation.create(call, "managed-service.undelete", (context, unit): ServiceDesign => {
         const archive = requireDeleted(owners.owner(serviceId, call));
         const { deleted } = archive.object.status;
-        if (deleted === null || deleted.until <= context.now) throw nothingLeft();
-        const machines = keptMachines(deleted, deps.machines);
+        if (deleted === null || deleted.until <= context.now) throw notRestorable();
+        const machines = retainedMachines(deleted, deps.machines);
         if (machines !== undefined) {
           for (const { object, modRevision } of machines)
             unit.onlyWhile({ key: keyOf(machineKind, object.metadata.id), modRevision });
-          // The data are the same, and so its log goes on.
+          // The data are the same, so the archive's log continues.
           const { status } = archive.object;
-          unit.update(archiveKind, archive, { ...archive.object, status: beginning(status, context.now) });
+          unit.update(archiveKind, archive, { ...archive.object, status: restarted(status, context.now) });
           return undeletedOnDisk(
             deleted,
             name,
@@ -160,11 +160,11 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
             context,
           );
         }
-        if (deleted.backupId === null) throw nothingLeft();
-        const { version } = keepBackup(unit, deleted.backupId).spec;
-        // Its archive begins anew: nothing says that the backups that are there go on.
+        if (deleted.backupId === null) throw notRestorable();
+        const { version } = pinBackup(unit, deleted.backupId).spec;
+        // A new archive begins: the restored data need not continue the log of the old one.
         const spec = { ...archive.object.spec, log: null };
-        const status = beginning(archive.object.status, context.now);
+        const status = restarted(archive.object.status, context.now);
         unit.update(archiveKind, archive, { ...archive.object, spec, status });
         return undeleted({ ...deleted, service: serviceIn(version, deleted.service) }, name, context);
       });
@@ -173,13 +173,13 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
   };
 
   function newestOf(serviceId: string): BackupObject {
-    const newest = shownBackups(serviceId).findLast(({ status }) => status.state === "completed");
+    const newest = visibleBackups(serviceId).findLast(({ status }) => status.state === "completed");
     if (newest === undefined) throw new HoldfastError("WRONG_STATE", "The service has no completed backup yet.");
     return newest;
   }
 
-  function shownBackups(serviceId: string): BackupObject[] {
-    return index.of(serviceId).flatMap(({ object }) => (isShown(object) ? [object] : []));
+  function visibleBackups(serviceId: string): BackupObject[] {
+    return index.of(serviceId).flatMap(({ object }) => (isVisible(object) ? [object] : []));
   }
 
   function requireDeleted({ service, id }: BackupOwner): Stored<ArchiveObject> {
@@ -189,23 +189,23 @@ export function createCopyHandlers(deps: CopyDeps & { readonly owners: BackupAcc
   }
 }
 
-/** A base is due as soon as the service runs, whatever became of the last one. */
-function beginning(status: ArchiveStatus, now: number): ArchiveStatus {
+/** A base backup is due as soon as the service runs. */
+function restarted(status: ArchiveStatus, now: number): ArchiveStatus {
   return { ...status, deleted: null, lastAutomatedAt: null, firstDueAt: now };
 }
 
-function nothingLeft(): HoldfastError {
-  return new HoldfastError("WRONG_STATE", "Nothing is left that the service could come back out of.");
+function notRestorable(): HoldfastError {
+  return new HoldfastError("WRONG_STATE", "No backup and no disk of the service remains to restore it from.");
 }
 
-/** All machines that a deleted service has left; undefined when one of them is gone, or going. */
-function keptMachines(
-  { keptNodes = [] }: DeletedService,
+/** All machines that a deleted service left; undefined if one of them is deleted or being deleted. */
+function retainedMachines(
+  { retainedNodes = [] }: DeletedService,
   machines: Pick<Collection<MachineObject>, "get">,
 ): Stored<MachineObject>[] | undefined {
-  const found = keptNodes.flatMap((id) => machines.get(id) ?? []);
-  const isWhole = found.every(({ object }) => object.metadata.deletionRequestedAt === undefined);
-  return found.length > 0 && found.length === keptNodes.length && isWhole ? found : undefined;
+  const found = retainedNodes.flatMap((id) => machines.get(id) ?? []);
+  const isComplete = found.every(({ object }) => object.metadata.deletionRequestedAt === undefined);
+  return found.length > 0 && found.length === retainedNodes.length && isComplete ? found : undefined;
 }
 
 function requireSource({ service, archive }: BackupOwner): BackupSource {
@@ -214,9 +214,10 @@ function requireSource({ service, archive }: BackupOwner): BackupSource {
   throw new HoldfastError("SERVICE_NOT_FOUND", "There is no such service in the organization.");
 }
 
-/** Throws SERVICE_NOT_FOUND for one that is gone, and WRONG_STATE unless it is Running. */
+/** Throws SERVICE_NOT_FOUND if the service is deleted, and WRONG_STATE unless it is Running. */
 function requireRunning({ service }: BackupOwner): ManagedServiceObject {
-  if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service is gone; restore its backup.");
+  if (service === undefined)
+    throw new HoldfastError("SERVICE_NOT_FOUND", "The service was deleted; restore its backup.");
   const { object } = service;
   if (object.status.state === "Running" && object.metadata.deletionRequestedAt === undefined) return object;
   throw new HoldfastError("WRONG_STATE", `The source must be Running; it is ${object.status.state}.`, {

@@ -12,7 +12,7 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { OperationObject } from "#operation/operation.ts";
 import type { BackupSource } from "./archive.ts";
 
-/** What a restore may choose; all else is as the source has it. */
+/** Choices of a restore; everything else is as the source has it. */
 export interface CopyChoice {
   readonly name: string;
   readonly planName?: string | undefined;
@@ -21,9 +21,10 @@ export interface CopyChoice {
 }
 
 /**
- * Pure: the service that is made out of a backup of the source, and its first operation. It inherits engine, version, plan,
- * storage, zone, allow-list and those parameters that the new plan holds; not time to live, protection, window or tags. Throws INVALID_REQUEST for what the
- * request chose, and NOT_POSSIBLE for what the source has and this installation can give no more. `nameField` is the request's.
+ * Pure: a new service from a backup of the source, and its first operation. It inherits engine, version, plan, storage,
+ * zone, allow-list and those parameters that fit the new plan, but not time to live, protection, window and tags.
+ * `nameField` is the request field with the name. Throws INVALID_REQUEST for the request's choices, and NOT_POSSIBLE
+ * for settings of the source that this installation does not offer.
  */
 export function copyOf(
   source: BackupSource,
@@ -33,7 +34,7 @@ export function copyOf(
   nameField: string,
 ): { service: ManagedServiceObject; operation: OperationObject } {
   const request = requestOf(source, choice, context);
-  const faults = newServiceFaults(request, context).map((fault) => asAsked(fault, nameField));
+  const faults = newServiceFaults(request, context).map((fault) => withNameField(fault, nameField));
   const size = choice.storageSizeGb ?? source.storageSizeGb;
   if (size < source.storageSizeGb)
     faults.push(faultOf("storage_size_gb", "too_small", `must be at least ${source.storageSizeGb}, as the source has`));
@@ -50,14 +51,16 @@ export function copyOf(
   if (inherited !== undefined)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `What the source has cannot be made: ${inherited.field} ${inherited.detail}.`,
+      `This installation cannot create what the source has: ${inherited.field} ${inherited.detail}.`,
     );
   const { service, operation } = newService(request, context);
   const spec = { ...service.spec, origin: { ...origin, restoreId: context.operationId, finishedAt: null } };
   return { service: { ...service, spec }, operation };
 }
 
-/** Parameters that this version and plan hold no more are left at their defaults: the data come back all the same. */
+/**
+ * Parameters that the version or plan does not allow get their defaults, so that the data can be restored all the same.
+ */
 function requestOf(
   source: BackupSource,
   choice: CopyChoice,
@@ -83,7 +86,7 @@ function requestOf(
   });
 }
 
-function asAsked(fault: FieldFault, nameField: string): FieldFault {
+function withNameField(fault: FieldFault, nameField: string): FieldFault {
   return fault.field === "name" ? faultOf(nameField, fault.code, fault.detail) : fault;
 }
 

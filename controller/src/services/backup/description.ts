@@ -1,20 +1,23 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 
-/** How far a service's descriptor in the store is; its id is the service's. Written before the store is, so that nothing there is forgotten. */
-export type DescriptionObject = Resource<Readonly<Record<string, never>>, DescriptionStatus>;
+/**
+ * How far a service's stored descriptor is up to date; its id is the service's. It is written before the object store
+ * is, so that every stored descriptor is known.
+ */
+export type DescriptorSyncObject = Resource<Readonly<Record<string, never>>, DescriptorSyncStatus>;
 
-export const descriptionKind = defineKind<DescriptionObject>("service-description");
+export const descriptionKind = defineKind<DescriptorSyncObject>("service-description");
 
-interface DescriptionStatus {
-  /** Of the newest descriptor that was begun; each has a number of its own. */
+interface DescriptorSyncStatus {
+  /** Number of the newest descriptor whose write began; numbers are unique for a service. */
   readonly number: number;
   readonly term: number;
-  /** Of the newest one that is stored; empty before. */
+  /** Digest of the newest stored descriptor (`digestOf`); empty before the first. */
   readonly digest: string;
 }
 
-export function newDescription(serviceId: string, organizationId: string, now: number): DescriptionObject {
+export function newDescription(serviceId: string, organizationId: string, now: number): DescriptorSyncObject {
   return {
     metadata: newMetadata(serviceId, now, { organizationId }),
     spec: {},

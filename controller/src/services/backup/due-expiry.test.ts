@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
-import { type BackupObject, type BackupType, newBackup } from "./backup.ts";
+import { type BackupObject, type BackupType, newBackupObject } from "./backup.ts";
 import { type DueExpiry, dueExpiry } from "./due-expiry.ts";
 
 const hourMs = 3_600_000;
@@ -10,14 +10,14 @@ const service = runningService();
 const { organizationId } = service.metadata;
 
 function backup(id: string, backupType: BackupType, at: number): BackupObject {
-  const asked = { serviceId: service.metadata.id, databaseType: "postgresql", version: "17", operationId: "op" };
+  const request = { serviceId: service.metadata.id, databaseType: "postgresql", version: "17", operationId: "op" };
   const facts = { kind: "full", trigger: "schedule", keyVersion: 1, wrappedKey: "" } as const;
-  const made = newBackup(id, organizationId, { ...asked, ...facts, backupType }, at);
+  const made = newBackupObject(id, organizationId, { ...request, ...facts, backupType }, at);
   const status = { ...made.status, state: "completed", startedAt: at, finishedAt: at, restoresTo: at } as const;
   return { ...made, status };
 }
 
-/** One archive with a term for each day, which has ten objects. */
+/** An archive with a term for each day, of ten objects. */
 function archiveOf(days: number, deleted: ArchiveObject["status"]["deleted"] = null): ArchiveObject {
   const made = newArchive(service, 0, 0);
   const log = Array.from({ length: days }, (_, day): LogRange => {
@@ -31,44 +31,49 @@ function archiveOf(days: number, deleted: ArchiveObject["status"]["deleted"] = n
 
 const never = () => false;
 const daily = [0, 1, 2].map((day) => backup(`day-${day}`, "automated", day * dayMs));
-const told = (due: readonly DueExpiry[]) =>
+const described = (due: readonly DueExpiry[]) =>
   due.map((each) => {
     if (each.kind === "backup") return `${each.backup.metadata.id}${each.isRead ? " is read" : ""}`;
     return each.kind === "log" ? `term ${each.range.term}: ${each.objects} objects` : "all";
   });
 
-test("nothing ends before its time", () => {
-  const world = { archive: archiveOf(3), isThere: true, backups: daily, isRead: never };
-  expect(told(dueExpiry(world, 7 * dayMs - 1))).toEqual([]);
+test("nothing expires early", () => {
+  const observed = { archive: archiveOf(3), serviceExists: true, backups: daily, isRead: never };
+  expect(described(dueExpiry(observed, 7 * dayMs - 1))).toEqual([]);
 });
 
-test("a backup ends with the log that only it needs, and the newest stays", () => {
-  const world = { archive: archiveOf(3), isThere: true, backups: daily, isRead: never };
-  expect(told(dueExpiry(world, 7 * dayMs))).toEqual(["day-0", "term 1: 10 objects"]);
-  expect(told(dueExpiry(world, 100 * dayMs))).toEqual(["day-0", "day-1", "term 1: 10 objects", "term 2: 10 objects"]);
+test("a backup expires with the log that only it needs, and the newest one stays", () => {
+  const observed = { archive: archiveOf(3), serviceExists: true, backups: daily, isRead: never };
+  expect(described(dueExpiry(observed, 7 * dayMs))).toEqual(["day-0", "term 1: 10 objects"]);
+  expect(described(dueExpiry(observed, 100 * dayMs))).toEqual([
+    "day-0",
+    "day-1",
+    "term 1: 10 objects",
+    "term 2: 10 objects",
+  ]);
 });
 
-test("what is read keeps its log", () => {
-  const world = { archive: archiveOf(3), isThere: true, backups: daily, isRead: () => true };
-  expect(told(dueExpiry(world, 7 * dayMs))).toEqual(["day-0 is read"]);
+test("a backup that is being read retains its log", () => {
+  const observed = { archive: archiveOf(3), serviceExists: true, backups: daily, isRead: () => true };
+  expect(described(dueExpiry(observed, 7 * dayMs))).toEqual(["day-0 is read"]);
 });
 
-test("what stays only since an increment needs it keeps no log", () => {
+test("a backup that stays only for an increment retains no log", () => {
   const since = daily.map((each, day) =>
     day === 0 ? each : { ...each, spec: { ...each.spec, baseId: `day-${day - 1}` } },
   );
-  const world = { archive: archiveOf(3), isThere: true, backups: since, isRead: never };
-  expect(told(dueExpiry(world, 7 * dayMs))).toEqual(["term 1: 10 objects"]);
-  expect(told(dueExpiry(world, 100 * dayMs))).toEqual(["term 1: 10 objects", "term 2: 10 objects"]);
+  const observed = { archive: archiveOf(3), serviceExists: true, backups: since, isRead: never };
+  expect(described(dueExpiry(observed, 7 * dayMs))).toEqual(["term 1: 10 objects"]);
+  expect(described(dueExpiry(observed, 100 * dayMs))).toEqual(["term 1: 10 objects", "term 2: 10 objects"]);
 });
 
-test("of a service that is gone all ends with its return but what was made by hand", () => {
+test("after the time for an undelete everything but manual backups expires", () => {
   const deleted = { at: 0, until: 7 * dayMs, backupId: "day-2", service, users: [] };
-  const gone = { archive: archiveOf(3, deleted), isThere: false, backups: daily, isRead: never };
-  expect(told(dueExpiry(gone, 7 * dayMs - 1))).toEqual([]);
-  expect(told(dueExpiry(gone, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2", "all"]);
+  const gone = { archive: archiveOf(3, deleted), serviceExists: false, backups: daily, isRead: never };
+  expect(described(dueExpiry(gone, 7 * dayMs - 1))).toEqual([]);
+  expect(described(dueExpiry(gone, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2", "all"]);
   const byHand = [...daily, backup("by hand", "manual", 0)];
-  expect(told(dueExpiry({ ...gone, backups: byHand }, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2"]);
+  expect(described(dueExpiry({ ...gone, backups: byHand }, 7 * dayMs))).toEqual(["day-0", "day-1", "day-2"]);
   const forGood = { ...gone, archive: archiveOf(3), backups: byHand };
-  expect(told(dueExpiry(forGood, 0))).toEqual(["day-0", "day-1", "day-2"]);
+  expect(described(dueExpiry(forGood, 0))).toEqual(["day-0", "day-1", "day-2"]);
 });

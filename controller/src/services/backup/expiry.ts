@@ -3,20 +3,20 @@ import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { archiveKind, type ArchiveObject, settingsOf } from "./archive.ts";
 import { backupKeyKind, currentVersion, keyLifeMs, rotated, withoutUnused } from "./backup-key.ts";
 import { expired, expiresAtOf } from "./backup-retention.ts";
-import { backupKind, type BackupObject, isShown } from "./backup.ts";
-import { type ArchiveWorkDeps, heldMs } from "./archive-deps.ts";
+import { backupKind, type BackupObject, isVisible } from "./backup.ts";
+import { type ArchiveWorkDeps, deferredRecheckMs } from "./archive-deps.ts";
 
-/** Ends backups whose time is over, and renews keys. */
+/** Ends backups past their retention and rotates keys. */
 export interface Expiry {
-  /** Ends what retention ends now; answers in how many milliseconds there is more. */
+  /** Ends backups past their retention; returns the milliseconds until the next one, null if there is none. */
   expire(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<number | null>;
-  /** Deletes these unless they are being read: their objects go first, then they do. */
+  /** Deletes these backups unless they are being read. The backup reconciler removes their objects. */
   endAll(archive: Stored<ArchiveObject>, over: readonly BackupObject[], signal: AbortSignal): Promise<Outcome>;
-  /** Renews the key of a service when its time has come; answers in how many milliseconds that is. */
-  renewKey(id: string, signal: AbortSignal): Promise<number | null>;
+  /** Rotates the key of a service when it is due; returns the milliseconds until then, null without a key. */
+  rotateKey(id: string, signal: AbortSignal): Promise<number | null>;
 }
 
-/** Is a service being restored from it? */
+/** True if a service or drill is being restored from the backup. */
 export function isRead({ metadata }: BackupObject, { readersOf }: Pick<ArchiveWorkDeps, "readersOf">): boolean {
   return readersOf(metadata.id).length > 0;
 }
@@ -30,7 +30,7 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
     const settings = settingsOf(id, archive.object);
     const now = clock.now();
     const over = expired(archive.object, all(id), settings, now).filter((each) => !isRead(each, deps));
-    if (over.length > 0 && deps.held()) return heldMs;
+    if (over.length > 0 && deps.expiryDeferred()) return deferredRecheckMs;
     await endAll(archive, over, signal);
     const times = all(id).flatMap((backup) => expiresAtOf(backup, settings) ?? []);
     const future = times.filter((at) => at > now);
@@ -43,8 +43,8 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const now = clock.now();
-    // What others go on from comes behind them.
-    for (const { metadata } of over.toReversed().filter((backup) => isShown(backup) && !isRead(backup, deps))) {
+    // Increments are ended before the backups that they depend on.
+    for (const { metadata } of over.toReversed().filter((backup) => isVisible(backup) && !isRead(backup, deps))) {
       const stored = backups.get(metadata.id);
       if (stored === undefined) continue;
       const { object } = stored;
@@ -57,20 +57,20 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
     return settled;
   }
 
-  async function renewKey(id: string, signal: AbortSignal): Promise<number | null> {
+  async function rotateKey(id: string, signal: AbortSignal): Promise<number | null> {
     const key = backupKeys.get(id);
     if (key === undefined) return null;
     const now = clock.now();
-    const leftMs = currentVersion(key.object).createdAt + keyLifeMs - now;
-    if (leftMs <= 0 && deps.held()) return heldMs;
+    const remainingMs = currentVersion(key.object).createdAt + keyLifeMs - now;
+    if (remainingMs <= 0 && deps.expiryDeferred()) return deferredRecheckMs;
     const needed = new Set(all(id).map(({ spec }) => spec.keyVersion));
     const { log: current } = archives.get(id)?.object.spec ?? { log: null };
     if (current !== null)
       for (const { keyVersion } of [current, ...(current.earlierKeys ?? [])]) needed.add(keyVersion);
     for (const { keys } of archives.get(id)?.object.status.log ?? [])
       for (const { keyVersion } of keys) needed.add(keyVersion);
-    const after = withoutUnused(leftMs <= 0 ? rotated(key.object, deps.sealer, now) : key.object, needed);
-    if (after === key.object) return leftMs;
+    const after = withoutUnused(remainingMs <= 0 ? rotated(key.object, deps.sealer, now) : key.object, needed);
+    if (after === key.object) return remainingMs;
     const unit = deps.begin();
     unit.update(backupKeyKind, key, after);
     await backupKeys.reached(await unit.commit(signal), 1_000);
@@ -78,5 +78,5 @@ export function createExpiry(deps: ArchiveWorkDeps): Expiry {
     return keyLifeMs;
   }
 
-  return { expire, endAll, renewKey };
+  return { expire, endAll, rotateKey };
 }

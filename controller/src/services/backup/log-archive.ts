@@ -3,78 +3,86 @@ import type { ArchiveObservation } from "@holdfast/proto/holdfast/agent/v1/backu
 import type { ArchiveObject, LogArchiving, LogKey, LogRange, TimeSpan } from "./archive.ts";
 
 const hourMs = 3_600_000;
-const logWithinMs = 120_000;
-/** Clocks that are slewed go back by less between two looks. */
+const logStartTimeoutMs = 120_000;
+/** Backward steps of a slewed clock between two reports are smaller than this. */
 const clockStepMs = 1_000;
-/** Of one range: what is older has mostly expired. */
-const mostRepeated = 100;
-/** How often the newest moment of a range is written down; what a machine told last is newer. */
-const notedEveryMs = 30_000;
-/** A range's times are of its machine's clock, those of bases of the controllers': before one is deleted they may be so far apart. */
-const clocksApartMs = 300_000;
-/** Where the log was at, at which time: what is older than a kept base goes by it. */
+/** Limit of one range; older ones have mostly expired. */
+const repeatedMax = 100;
+/** Interval at which the end of a range is stored; between, the machine's report is newer. */
+const recordIntervalMs = 30_000;
+/** Ranges have times of the machine's clock, bases those of the controllers': log is retained for this much longer. */
+const clockSkewMaxMs = 300_000;
+/** Interval of recorded positions, by which old log is deleted. */
 const checkpointEveryMs = 6 * hourMs;
 
-/** Is the log of this archive being brought to the store without a gap? */
-export function isFollowed(log: LogArchiving | null, told: ArchiveObservation | undefined): boolean {
-  return log !== null && told?.archiveId === log.archiveId && (told.state === "following" || told.state === "waiting");
+/** True if the log of this archive is being stored without a gap. */
+export function isFollowed(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
+  return (
+    log !== null && report?.archiveId === log.archiveId && (report.state === "following" || report.state === "waiting")
+  );
 }
 
-/** Is the log that goes on from the next base still to come? A machine that cannot follow it keeps no base waiting for long. */
-export function isLogAwaited(archive: ArchiveObject, told: ArchiveObservation | undefined, now: number): boolean {
+/**
+ * True if a base backup should wait because its log is not followed yet. A machine that cannot follow it delays the
+ * base for 2 minutes at most.
+ */
+export function awaitsLog(archive: ArchiveObject, report: ArchiveObservation | undefined, now: number): boolean {
   const { log } = archive.spec;
-  if (log === null || now - log.since > logWithinMs) return false;
-  const isStored = rangesWith(archive, told).some(({ archiveId }) => archiveId === log.archiveId);
-  return !isStored || !isFollowed(log, told);
+  if (log === null || now - log.since > logStartTimeoutMs) return false;
+  const isStored = rangesWith(archive, report).some(({ archiveId }) => archiveId === log.archiveId);
+  return !isStored || !isFollowed(log, report);
 }
 
-/** Has this archive come to its end, since the log that is next is gone? */
-export function hasGap(log: LogArchiving | null, told: ArchiveObservation | undefined): boolean {
-  return log !== null && told?.archiveId === log.archiveId && told.state === "gap";
+/** True if this archive has ended because log is missing on the machine. */
+export function hasGap(log: LogArchiving | null, report: ArchiveObservation | undefined): boolean {
+  return log !== null && report?.archiveId === log.archiveId && report.state === "gap";
 }
 
-/** Pure: the ranges with what a machine told of its archive; the very same when that is nothing new. */
-export function rangesWith(archive: ArchiveObject, told: ArchiveObservation | undefined): readonly LogRange[] {
+/** Pure: the ranges, extended by the machine's report; the same array if nothing changed. */
+export function rangesWith(archive: ArchiveObject, report: ArchiveObservation | undefined): readonly LogRange[] {
   const { log } = archive.spec;
   const ranges = archive.status.log;
-  if (log === null || told?.archiveId !== log.archiveId || told.durableTime === undefined) return ranges;
+  if (log === null || report?.archiveId !== log.archiveId || report.durableTime === undefined) return ranges;
   const { archiveId, keyId, keyVersion, wrappedKey } = log;
   const key = { keyId, keyVersion, wrappedKey };
-  const term = Number(told.term);
+  const term = Number(report.term);
   const isThis = (range: LogRange) => range.archiveId === archiveId && range.term === term;
-  const known = ranges.find(isThis);
-  const toTime = timestampMs(told.durableTime);
-  const lastSequence = Number(told.lastSequence);
-  if (known !== undefined && toTime <= known.toTime && lastSequence <= known.lastSequence) return ranges;
-  const fromTime = known?.fromTime ?? (told.fromTime === undefined ? toTime : timestampMs(told.fromTime));
-  // Until the machine heard of its newest key it sealed with those before.
-  const keys = known?.keys ?? ranges.findLast((each) => each.archiveId === archiveId)?.keys ?? log.earlierKeys ?? [];
+  const recorded = ranges.find(isThis);
+  const toTime = timestampMs(report.durableTime);
+  const lastSequence = Number(report.lastSequence);
+  if (recorded !== undefined && toTime <= recorded.toTime && lastSequence <= recorded.lastSequence) return ranges;
+  const fromTime = recorded?.fromTime ?? (report.fromTime === undefined ? toTime : timestampMs(report.fromTime));
+  // Until the machine had its newest key it used those before.
+  const keys = recorded?.keys ?? ranges.findLast((each) => each.archiveId === archiveId)?.keys ?? log.earlierKeys ?? [];
   const range: LogRange = {
     archiveId,
     term,
-    firstSequence: known?.firstSequence ?? Number(told.firstSequence),
-    lastSequence: Math.max(known?.lastSequence ?? 0, lastSequence),
+    firstSequence: recorded?.firstSequence ?? Number(report.firstSequence),
+    lastSequence: Math.max(recorded?.lastSequence ?? 0, lastSequence),
     fromTime,
-    toTime: Math.max(known?.toTime ?? 0, toTime),
+    toTime: Math.max(recorded?.toTime ?? 0, toTime),
     keys: keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key],
-    ...repeatedBy(known, { at: toTime, sequence: lastSequence }),
-    ...(told.earlier.length > 0 && { continues: true }),
-    checkpoints: checkpointsOf(known, { at: toTime, sequence: lastSequence }),
+    ...repeatedBy(recorded, { at: toTime, sequence: lastSequence }),
+    ...(report.earlier.length > 0 && { continues: true }),
+    checkpoints: checkpointsOf(recorded, { at: toTime, sequence: lastSequence }),
   };
-  if (known !== undefined) return ranges.map((each) => (isThis(each) ? range : each));
-  return [...endedRanges(ranges, told, fromTime, key), range];
+  if (recorded !== undefined) return ranges.map((each) => (isThis(each) ? range : each));
+  return [...endedRanges(ranges, report, fromTime, key), range];
 }
 
-/** The log goes on with earlier commits where the clock was set back: from the first of them to the newest one before. */
-function repeatedBy(known: LogRange | undefined, now: LogRange["checkpoints"][number]): Pick<LogRange, "repeated"> {
-  const before: readonly TimeSpan[] = known?.repeated ?? [];
-  const isBack = known !== undefined && now.sequence > known.lastSequence && now.at < known.toTime - clockStepMs;
+/** The clock was set back: commit times repeat, from the first new one to the newest one before. */
+function repeatedBy(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): Pick<LogRange, "repeated"> {
+  const before: readonly TimeSpan[] = recorded?.repeated ?? [];
+  const isBack =
+    recorded !== undefined && now.sequence > recorded.lastSequence && now.at < recorded.toTime - clockStepMs;
   const isNew = isBack && !before.some(({ from, to }) => from <= now.at && now.at <= to);
-  const repeated = isNew ? [...before, { from: now.at, to: known.toTime }].slice(-mostRepeated) : before;
+  const repeated = isNew ? [...before, { from: now.at, to: recorded.toTime }].slice(-repeatedMax) : before;
   return repeated.length === 0 ? {} : { repeated };
 }
 
-/** Where each term ended, its machine knows: what was noted last was a moment before, and a short one was never noted. */
+/**
+ * The next primary reports where each earlier term ended: recorded ends are stale, and short terms were never recorded.
+ */
 function endedRanges(
   ranges: readonly LogRange[],
   { archiveId, earlier: runs }: Pick<ArchiveObservation, "archiveId" | "earlier">,
@@ -85,42 +93,45 @@ function endedRanges(
   const ended = ranges.map((range) => {
     if (range.archiveId !== archiveId) return range;
     const run = runs.find(({ term }) => Number(term) === range.term);
-    // It was written to until the next term began, however long ago that was noted.
+    // The term was written to until the next one began.
     const ranUntil = run?.toTime === undefined ? 0 : timestampMs(run.toTime);
     const toTime = Math.max(range.toTime, ranUntil, range.term === lastTerm ? fromTime : 0);
     if (run !== undefined) return { ...range, toTime, lastSequence: Number(run.lastSequence) };
-    // Of a primary whose log nobody went on with: what goes on does so from an earlier one.
+    // A later term continued an earlier one, so that this one's end was abandoned.
     const isPassedBy = runs[0] !== undefined && range.term > Number(runs[0].term);
     return isPassedBy && range.lastSequence >= range.firstSequence ? { ...range, isAbandoned: true as const } : range;
   });
   const last = ended.findLast((range) => range.archiveId === archiveId);
   if (last === undefined) return ended;
   const { toTime, keys } = last;
-  const known = keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key];
+  const allKeys = keys.some(({ keyId }) => keyId === key.keyId) ? keys : [...keys, key];
   const unnoted = runs.filter(({ term }) => Number(term) > last.term);
   const added = unnoted.map((run): LogRange => {
     const [firstSequence, lastSequence] = [Number(run.firstSequence), Number(run.lastSequence)];
-    const of = { archiveId, term: Number(run.term), firstSequence, lastSequence, keys: known, checkpoints: [] };
+    const of = { archiveId, term: Number(run.term), firstSequence, lastSequence, keys: allKeys, checkpoints: [] };
     return { ...of, fromTime: toTime, toTime, continues: true };
   });
   return [...ended, ...added];
 }
 
-/** Pure: the range that the archive of now is at; undefined while nothing of it is stored. */
+/** Pure: the newest range of the current archive; undefined while nothing of it is stored. */
 export function currentRange({ spec, status }: ArchiveObject): LogRange | undefined {
   return status.log.findLast(({ archiveId }) => archiveId === spec.log?.archiveId);
 }
 
-/** Pure: is what was told worth a write? */
+/** Pure: true if the change is worth a write. */
 export function isDue(before: readonly LogRange[], after: readonly LogRange[]): boolean {
   if (before === after) return false;
   const [was, is] = [before.at(-1), after.at(-1)];
   if (before.length !== after.length || was === undefined || is === undefined) return true;
   const isBack = is.repeated?.length !== was.repeated?.length;
-  return isBack || is.keys.length !== was.keys.length || is.toTime - was.toTime >= notedEveryMs;
+  return isBack || is.keys.length !== was.keys.length || is.toTime - was.toTime >= recordIntervalMs;
 }
 
-/** Pure: the ranges without what no kept base needs; `oldest` is when the oldest of them began, undefined without any. */
+/**
+ * Pure: the ranges without those that no retained base needs. `oldest` is the start of the oldest base, undefined
+ * without one.
+ */
 export function rangesSince(
   ranges: readonly LogRange[],
   current: LogArchiving | null,
@@ -130,21 +141,21 @@ export function rangesSince(
   const needed = ranges.filter((range) =>
     oldest === undefined
       ? range.archiveId === current?.archiveId
-      : range === newest || range.toTime + clocksApartMs >= oldest,
+      : range === newest || range.toTime + clockSkewMaxMs >= oldest,
   );
   const shorter = needed.map((range) => shortened(range, oldest));
   const isSame = shorter.length === ranges.length && shorter.every((range, at) => range === ranges[at]);
   return isSame ? ranges : shorter;
 }
 
-/** Pure: of each range that is to be less, where the objects end that go: those from its first one on. */
-export function leaving(
+/** Pure: for each range that is shortened or dropped, the first sequence number that stays. */
+export function rangesToDelete(
   before: readonly LogRange[],
   after: readonly LogRange[],
 ): { readonly range: LogRange; readonly end: number }[] {
   return before.flatMap((range) => {
-    const left = after.find(({ archiveId, term }) => archiveId === range.archiveId && term === range.term);
-    const end = left?.firstSequence ?? range.lastSequence + 1;
+    const remaining = after.find(({ archiveId, term }) => archiveId === range.archiveId && term === range.term);
+    const end = remaining?.firstSequence ?? range.lastSequence + 1;
     return end > range.firstSequence ? [{ range, end }] : [];
   });
 }
@@ -157,8 +168,8 @@ function shortened(range: LogRange, oldest: number | undefined): LogRange {
   return { ...range, firstSequence: from.sequence, fromTime: from.at, checkpoints: checkpoints.slice(last) };
 }
 
-function checkpointsOf(known: LogRange | undefined, now: LogRange["checkpoints"][number]): LogRange["checkpoints"] {
-  const before = known?.checkpoints ?? [];
+function checkpointsOf(recorded: LogRange | undefined, now: LogRange["checkpoints"][number]): LogRange["checkpoints"] {
+  const before = recorded?.checkpoints ?? [];
   const last = before.at(-1);
   return last === undefined || now.at - last.at >= checkpointEveryMs ? [...before, now] : before;
 }

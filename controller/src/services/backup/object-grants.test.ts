@@ -8,11 +8,11 @@ import type { Stored } from "#kernel/store/resource.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { newArchive } from "./archive.ts";
-import { type BackupObject, newBackup } from "./backup.ts";
-import { type DrillObject, newDrill } from "./drill/drill.ts";
-import { excess, grantsOf } from "./object-grants.ts";
+import { type BackupObject, newBackupObject } from "./backup.ts";
+import { type DrillObject, newDrillObject } from "./drill/drill.ts";
+import { firstUncovered, grantsOf } from "./object-grants.ts";
 
-const made = newBackup("b-1", "org", askedBackup, 0);
+const made = newBackupObject("b-1", "org", askedBackup, 0);
 const backup = (status: Partial<BackupObject["status"]>): BackupObject => ({
   ...made,
   status: { ...made.status, state: "running", machineId: "node-1", attempt: 2, ...status },
@@ -53,7 +53,7 @@ function allowed(
   });
   const [method, key] = use;
   const request = create(MintObjectUrlsRequestSchema, { scope, uses: [{ method, key }] });
-  return excess(grants, request.uses) === undefined;
+  return firstUncovered(grants, request.uses) === undefined;
 }
 
 const backs = { case: "backupId", value: "b-1" } as const;
@@ -63,7 +63,7 @@ const part = "services/service-1/backups/b-1/2/base.tar/000001";
 const other = "services/service-2/backups/b-1/2/base.tar/000001";
 const restoring = runningService({}, { origin });
 
-test("an increment reads what it is taken since, and a restore all that the backup goes on from", () => {
+test("an increment may read its base, and a restore the whole chain", () => {
   const base = { ...backup({ state: "completed" }), metadata: { ...made.metadata, id: "b-0" } };
   const increment = { ...backup({}), spec: { ...made.spec, baseId: "b-0" } };
   const index = { get: (id: string) => stored(id === "b-0" ? base : increment) };
@@ -78,22 +78,16 @@ test("an increment reads what it is taken since, and a restore all that the back
 });
 
 test.each([
-  ["writes the attempt that it is at", backs, ["PUT", part], {}, true],
+  ["writes its current attempt", backs, ["PUT", part], {}, true],
   ["writes no other attempt", backs, ["PUT", part.replace("/2/", "/1/")], {}, false],
-  ["looks for what attempts before stored", backs, ["HEAD", part.replace("/2/", "/1/")], {}, true],
-  ["looks for no later attempt", backs, ["HEAD", part.replace("/2/", "/3/")], {}, false],
+  ["reads earlier attempts", backs, ["HEAD", part.replace("/2/", "/1/")], {}, true],
+  ["reads no later attempt", backs, ["HEAD", part.replace("/2/", "/3/")], {}, false],
   ["writes nothing of another service", backs, ["PUT", other], {}, false],
   ["deletes nothing", backs, ["DELETE", part], {}, false],
   ["writes nothing of a backup that has ended", backs, ["PUT", part], { backup: backup({ state: "failed" }) }, false],
+  ["writes nothing of another machine's backup", backs, ["PUT", part], { backup: backup({ machineId: "x" }) }, false],
   [
-    "writes nothing of one that another machine takes",
-    backs,
-    ["PUT", part],
-    { backup: backup({ machineId: "x" }) },
-    false,
-  ],
-  [
-    "writes nothing of an owner that it lost",
+    "writes nothing of a former owner",
     backs,
     ["PUT", part],
     { machine: runningMachine("node-1", { owner: null }) },
@@ -101,7 +95,7 @@ test.each([
   ],
   ["writes the log of its term", archives, ["PUT", "services/service-1/log/0000000001/000000000001"], {}, true],
   ["writes no log of another term", archives, ["PUT", "services/service-1/log/0000000002/000000000001"], {}, false],
-  ["reads the log of terms before", archives, ["GET", "services/service-1/log/0000000000/000000000001"], {}, true],
+  ["reads the log of earlier terms", archives, ["GET", "services/service-1/log/0000000000/000000000001"], {}, true],
   ["reads no log of another service", archives, ["GET", "services/service-2/log/0000000001/000000000001"], {}, false],
   [
     "writes no log of another archive",
@@ -118,29 +112,29 @@ test.each([
     true,
   ],
   [
-    "writes nothing there",
+    "writes nothing of its source",
     restores,
     ["PUT", "services/service-0/backups/b-1/2/manifest"],
     { service: restoring },
     false,
   ],
   [
-    "reads it no longer when it has its data",
+    "reads its source no longer after the restore",
     restores,
     ["GET", "services/service-0/backups/b-1/2/manifest"],
     { service: runningService({}, { origin: { ...origin, finishedAt: 1 } }) },
     false,
   ],
-  ["has nothing without a purpose of its own", { case: undefined }, ["GET", part], {}, false],
+  ["has no grants without a purpose", { case: undefined }, ["GET", part], {}, false],
 ] as const)("a machine %s", (_, scope, use, over, expected) => {
   expect(allowed(scope, use, over)).toBe(expected);
 });
 
-test("a drill's machine reads what the drill is at, and nothing else", () => {
+test("a drill's machine may read the source of its current restore only", () => {
   const machine = runningMachine("node-1", { owner: { kind: "drill", id: "d-1" } });
   const restores = [{ restoreId: "r-1", backupId: "b-1", targetTime: null }];
   const { source } = newArchive(service, 0, 0).spec;
-  const waiting = newDrill(
+  const waiting = newDrillObject(
     "d-1",
     "org",
     { serviceId: "service-1", trigger: "request", operationId: "o", source, restores },

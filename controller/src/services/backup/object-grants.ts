@@ -6,10 +6,8 @@ import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/servi
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ArchiveObject } from "./archive.ts";
 import { chainOf } from "./backup-chain.ts";
-import type { BackupObject } from "./backup.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import type { DrillIndex } from "./drill/drill-index.ts";
-import { originOf } from "./drill/drill.ts";
+import type { BackupIndex, BackupObject } from "./backup.ts";
+import { type DrillIndex, originOf } from "./drill/drill.ts";
 import { logAfter } from "./restorable.ts";
 
 export interface ObjectGrantsDeps {
@@ -21,7 +19,7 @@ export interface ObjectGrantsDeps {
   readonly drillIndex: Pick<DrillIndex, "get">;
 }
 
-/** Objects that a machine may use now, and how. */
+/** A prefix of objects that a machine may use, and the HTTP methods that it may use. */
 interface ObjectGrant {
   readonly prefix: string;
   readonly methods: ReadonlySet<string>;
@@ -34,8 +32,8 @@ const reading: ReadonlySet<string> = new Set(["HEAD", "GET"]);
 const nothing: readonly ObjectGrant[] = [];
 
 /**
- * What a machine may use for its purpose: of a service that it is the primary of, and of the backup that this, or the drill that it
- * is of, is restored from.
+ * Objects that a machine may use for a purpose: the primary writes backups and log of its service, and a restored
+ * service or drill reads its source.
  */
 export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps): readonly ObjectGrant[] {
   const owner = deps.machines.get(machineId)?.object.spec.owner;
@@ -46,10 +44,10 @@ export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps
   switch (scope.case) {
     case "backupId": {
       const backup = deps.index.get(scope.value)?.object;
-      const isIts = backup?.spec.serviceId === id && backup.status.machineId === machineId;
-      if (!isIts || backup.status.state !== "running") return nothing;
+      const isOwn = backup?.spec.serviceId === id && backup.status.machineId === machineId;
+      if (!isOwn || backup.status.state !== "running") return nothing;
       const base = backup.spec.baseId === undefined ? undefined : deps.index.get(backup.spec.baseId)?.object;
-      // What it takes over of attempts before, it looks for.
+      // It reads earlier attempts, to reuse their objects.
       const own = attemptsOf(id, backup).map(({ attempt, prefix }) => ({
         prefix,
         methods: attempt === backup.status.attempt ? writing : reading,
@@ -59,7 +57,7 @@ export function grantsOf(machineId: string, scope: Scope, deps: ObjectGrantsDeps
     case "archiveId": {
       const log = deps.archives.get(id)?.object.spec.log ?? null;
       if (log?.archiveId !== scope.value) return nothing;
-      // Where it goes on, what primaries of before have stored says.
+      // It reads the log of earlier primaries, to find where to continue.
       const earlier = readable({ prefix: logsPrefix(id) });
       return [{ prefix: logPrefix({ service: id, term: service.status.term }), methods: writing }, earlier];
     }
@@ -84,8 +82,8 @@ function grantsOfDrill(
   return sourcesOf(origin, deps);
 }
 
-/** The first use that no grant covers; undefined when they cover all. */
-export function excess(grants: readonly ObjectGrant[], uses: readonly ObjectUse[]): ObjectUse | undefined {
+/** The first use that no grant covers; undefined if all are covered. */
+export function firstUncovered(grants: readonly ObjectGrant[], uses: readonly ObjectUse[]): ObjectUse | undefined {
   return uses.find(
     ({ method, key }) => !grants.some(({ prefix, methods }) => methods.has(method) && key.startsWith(prefix)),
   );
@@ -103,9 +101,9 @@ function sourcesOf(origin: ServiceOrigin, { liveArchive, index }: ObjectGrantsDe
 
 const readable = ({ prefix }: { readonly prefix: string }): ObjectGrant => ({ prefix, methods: reading });
 
-/** All that there were: the last one may have taken over what those before it stored. */
+/** All attempts: the last one may have reused objects of earlier ones. */
 function attemptsOf(service: string, { metadata, status }: BackupObject) {
-  const place = { service, backup: metadata.id };
+  const location = { service, backup: metadata.id };
   const attempts = Array.from({ length: status.attempt }, (_, index) => index + 1);
-  return attempts.map((attempt) => ({ attempt, prefix: attemptPrefix({ ...place, attempt }) }));
+  return attempts.map((attempt) => ({ attempt, prefix: attemptPrefix({ ...location, attempt }) }));
 }

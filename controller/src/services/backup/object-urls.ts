@@ -6,30 +6,30 @@ import { RpcFailure } from "@holdfast/mtls/rpc-status.ts";
 import { type ObjectUse, ObjectUrlsSchema } from "@holdfast/proto/holdfast/agent/v1/backup_pb.ts";
 import type { ObjectUrlGrants } from "#fleet/object-urls.ts";
 import type { UrlSigner } from "#kernel/objects/url-signer.ts";
-import { excess, grantsOf, type ObjectGrantsDeps } from "./object-grants.ts";
+import { firstUncovered, grantsOf, type ObjectGrantsDeps } from "./object-grants.ts";
 
 export interface ObjectUrlsDeps extends ObjectGrantsDeps {
   readonly signer: UrlSigner;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Machines hold an hour's worth at least, and ask again at half. */
-const goodForS = 2 * 3_600;
+/** Lifetime of a URL. Machines hold URLs for an hour at least, and request new ones at half. */
+const urlLifetimeS = 2 * 3_600;
 const usesMax = 1_000;
 
-/** Signs what a machine's purpose covers, and nothing else. */
+/** Signs URLs for objects that a machine's purpose covers, and for no others. */
 export function createObjectUrls(deps: ObjectUrlsDeps): ObjectUrlGrants {
   const { signer, clock } = deps;
   return {
     async mint(machineId, { scope, uses }) {
       if (uses.length > usesMax) throw new RpcFailure(Code.INVALID_ARGUMENT, `at most ${usesMax} uses at once`);
-      const beyond = excess(grantsOf(machineId, scope, deps), uses);
+      const beyond = firstUncovered(grantsOf(machineId, scope, deps), uses);
       if (beyond !== undefined)
         throw new RpcFailure(Code.PERMISSION_DENIED, `${beyond.method} of ${beyond.key} is not the machine's`);
-      const expiresAt = timestampFromMs(clock.now() + goodForS * 1_000);
+      const expiresAt = timestampFromMs(clock.now() + urlLifetimeS * 1_000);
       const { endpoint } = signer;
       const [urls, addresses] = await Promise.all([
-        Promise.all(uses.map((use) => signer.sign({ method: methodOf(use), key: use.key }, goodForS))),
+        Promise.all(uses.map((use) => signer.sign({ method: methodOf(use), key: use.key }, urlLifetimeS))),
         endpoint.addresses(),
       ]);
       return create(ObjectUrlsSchema, {

@@ -1,20 +1,20 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ArchiveObject, LogRange, TimeSpan } from "./archive.ts";
-import { type BackupObject, logReachesFrom } from "./backup.ts";
+import { type BackupObject, firstRecoveryPoint } from "./backup.ts";
 
-/** What can be restored to. Moments in a gap cannot, though they are within the span. */
+/** The span that can be restored, without the gaps in it. */
 export interface Restorable {
   readonly span: TimeSpan | undefined;
   readonly gaps: readonly TimeSpan[];
 }
 
-/** Pure: what these completed backups, oldest first, and the log bring back. */
+/** Pure: the moments that these completed backups, oldest first, and the log can restore. */
 export function restorableOf(
   databaseType: string,
   archive: ArchiveObject | undefined,
   completed: readonly BackupObject[],
 ): Restorable {
-  const moments = completed.flatMap((backup) => logReachesFrom(backup) ?? []);
+  const moments = completed.flatMap((backup) => firstRecoveryPoint(backup) ?? []);
   const first = moments[0];
   const last = moments.at(-1);
   if (first === undefined || last === undefined) return { span: undefined, gaps: [] };
@@ -32,12 +32,13 @@ export function restorableOf(
   return { span: { from, to }, gaps };
 }
 
-/** A primary may have committed for so long before or after what its archive says of it. */
-const unnotedMs = 10_000;
+/** Tolerance: commits may be this much earlier or later than the recorded times. */
+const clockToleranceMs = 10_000;
 
 /**
- * Moments that commits have twice: the clock of a primary was behind that of the one before, or was set back. The log has two places
- * for each, and none of them has all that was acknowledged before and nothing that began later by both clocks.
+ * Spans in which commit times occur twice, because a primary's clock was behind that of the one before, or was set
+ * back. The log has two positions for each such moment, and neither is exact: it would lack acknowledged commits or
+ * have later ones.
  */
 function repeatedMoments(log: readonly LogRange[]): TimeSpan[] {
   const between = chainsOf(log).flatMap((chain) => {
@@ -49,10 +50,10 @@ function repeatedMoments(log: readonly LogRange[]): TimeSpan[] {
     });
   });
   const all = [...between, ...log.flatMap(({ repeated = [] }) => repeated)];
-  return all.map(({ from, to }) => ({ from: from - unnotedMs, to: to + unnotedMs }));
+  return all.map(({ from, to }) => ({ from: from - clockToleranceMs, to: to + clockToleranceMs }));
 }
 
-/** The spans without what is inside of another one. */
+/** The spans minus another one. */
 function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[] {
   return spans.flatMap((span) =>
     span.to <= from || span.from >= to
@@ -64,15 +65,18 @@ function without(spans: readonly TimeSpan[], { from, to }: TimeSpan): TimeSpan[]
   );
 }
 
-/** Log without a gap, through the terms of one archive: each range goes on where the one before it ends. */
+/** Log without a gap through the terms of one archive: each range continues the one before. */
 type LogChain = readonly [LogRange, ...LogRange[]];
 
-/** The log that goes on from this base, from the range on that has its beginning; undefined while none does. */
+/**
+ * The log that follows a base backup, beginning with the range in which the backup began; undefined while there is
+ * none.
+ */
 export function logAfter(base: BackupObject, log: readonly LogRange[]): LogChain | undefined {
   const { startedAt } = base.status;
-  const reachesFrom = logReachesFrom(base);
+  const reachesFrom = firstRecoveryPoint(base);
   if (startedAt === null || reachesFrom === null) return undefined;
-  // What an abandoned range has led to nothing but its own end.
+  // An abandoned range leads to its own end only.
   const own = log.findLast(({ fromTime }) => fromTime <= startedAt);
   const chains = own?.isAbandoned === true ? [[own] as const] : chainsOf(log);
   for (const chain of chains) {
@@ -100,12 +104,12 @@ function endOf(chain: LogChain): number {
   return (chain.at(-1) ?? chain[0]).toTime;
 }
 
-/** What each chain brings back, from its first base on, oldest first. */
+/** The span that each chain can restore, beginning with its first base, oldest first. */
 function spansOf(completed: readonly BackupObject[], log: readonly LogRange[]): readonly TimeSpan[] {
   const spans = new Map<LogRange, TimeSpan>();
   for (const base of completed) {
     const last = logAfter(base, log)?.at(-1);
-    const from = logReachesFrom(base);
+    const from = firstRecoveryPoint(base);
     if (last === undefined || from === null || spans.has(last)) continue;
     spans.set(last, { from, to: last.toTime });
   }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { runningService } from "../../../../test/support/controller/service-object.ts";
 import { type ArchiveObject, type LogRange, newArchive } from "./archive.ts";
-import { type BackupObject, newBackup } from "./backup.ts";
+import { type BackupObject, newBackupObject } from "./backup.ts";
 import { logAfter } from "./restorable.ts";
 import { choosePoint } from "./restore-point.ts";
 
 const now = 1_000_000;
 
 function base(id: string, restoresTo: number): BackupObject {
-  const made = newBackup(
+  const made = newBackupObject(
     id,
     "org",
     {
@@ -36,9 +36,9 @@ function archive(...ranges: readonly (readonly [from: number, to: number])[]): A
   return { ...made, status: { ...made.status, log } };
 }
 
-const chosen = (type: string, point: number, kept: ArchiveObject, backups: readonly BackupObject[]) => {
+const chosen = (type: string, point: number, recorded: ArchiveObject, backups: readonly BackupObject[]) => {
   try {
-    return choosePoint(point, type, kept, backups, now);
+    return choosePoint(point, type, recorded, backups, now);
   } catch (error) {
     const { key, members } = error as { key: string; members: Record<string, unknown> };
     return { key, ...members };
@@ -46,7 +46,7 @@ const chosen = (type: string, point: number, kept: ArchiveObject, backups: reado
 };
 const at = (ms: number) => new Date(ms).toISOString();
 
-describe("through terms", () => {
+describe("a log of several terms", () => {
   const backups = [base("b-1", 1_000), base("b-2", 5_000)];
   const range = (term: number, fromTime: number, toTime: number, over: Partial<LogRange> = {}): LogRange => ({
     archiveId: "a-1",
@@ -69,26 +69,26 @@ describe("through terms", () => {
     range(4, 4_000, 8_000, { continues: true }),
   );
 
-  test.each([1_500, 2_200, 2_800, 3_500, 4_500])("%d goes on from the base of the first term", (point) => {
+  test.each([1_500, 2_200, 2_800, 3_500, 4_500])("%d is restored from the base of the first term", (point) => {
     expect(chosen("postgresql", point, chain, backups)).toEqual({ backupId: "b-1", targetTime: point });
   });
-  test("a base is followed from the range on that it began in", () => {
+  test("the log after a base begins with the range in which the base began", () => {
     const [first, second] = backups;
     const terms = (backup: BackupObject | undefined) =>
       backup && logAfter(backup, chain.status.log)?.map(({ term }) => term);
     expect([terms(first), terms(second)]).toEqual([[1, 2, 4], [4]]);
   });
-  test("a base of an abandoned term is followed to that term's end alone", () => {
-    const kept = of(
+  test("the log after a base of an abandoned term ends with that term", () => {
+    const recorded = of(
       range(1, 500, 2_000),
       range(2, 2_500, 5_500, { continues: true, isAbandoned: true }),
       range(3, 6_000, 8_000, { continues: true }),
     );
-    const terms = backups.map((backup) => logAfter(backup, kept.status.log)?.map(({ term }) => term));
+    const terms = backups.map((backup) => logAfter(backup, recorded.status.log)?.map(({ term }) => term));
     expect(terms).toEqual([[1, 3], [2]]);
   });
   const slowMs = 10_000;
-  test("moments that commits of two terms have, as the clock of the next primary was behind, are a gap", () => {
+  test("moments repeated because the next primary's clock was behind are a gap", () => {
     const behind = of(range(1, 500, 200_000), range(2, 100_000, 300_000, { continues: true }));
     const refused = {
       key: "RESTORE_POINT_UNAVAILABLE",
@@ -99,20 +99,20 @@ describe("through terms", () => {
     expect(chosen("postgresql", 150_000, behind, backups)).toEqual(refused);
     for (const point of [90_000, 210_000])
       expect(chosen("postgresql", point, behind, backups)).toEqual({ backupId: "b-2", targetTime: point });
-    // Also out of a base that the next primary took meanwhile.
+    // Also from a base that the next primary took meanwhile.
     expect(chosen("postgresql", 150_000, behind, [...backups, base("b-3", 120_000)])).toMatchObject(refused);
   });
-  test("the window ends before moments that commits have twice, until the clock has passed them", () => {
+  test("the window ends before repeated moments until the clock has passed them", () => {
     const behind = of(range(1, 500, 200_000), range(2, 100_000, 150_000, { continues: true }));
     expect(chosen("postgresql", 120_000, behind, backups)).toMatchObject({ latest: at(90_000), gaps: [] });
   });
-  test("moments that commits have twice, as the clock of a primary was set back, are a gap", () => {
+  test("moments repeated because a primary's clock was set back are a gap", () => {
     const back = of(range(1, 500, 400_000, { repeated: [{ from: 100_000, to: 200_000 }] }));
     expect(chosen("postgresql", 150_000, back, backups)).toMatchObject({
       gaps: [{ from: at(90_000), to: at(210_000) }],
     });
   });
-  test("log that does not go on from the term before leaves a gap", () => {
+  test("log that does not continue the previous term leaves a gap", () => {
     const apart = of(range(1, 500, 2_000), range(2, 4_000, 8_000, { archiveId: "a-2" }));
     expect(chosen("postgresql", 3_000, apart, backups)).toEqual({
       key: "RESTORE_POINT_UNAVAILABLE",
@@ -123,9 +123,9 @@ describe("through terms", () => {
   });
 });
 
-describe("with a log", () => {
+describe("a restore point with a log", () => {
   const backups = [base("b-1", 1_000), base("b-2", 3_000), base("b-3", 6_000)];
-  const kept = archive([500, 4_000], [5_000, 9_000]);
+  const recorded = archive([500, 4_000], [5_000, 9_000]);
   const refused = {
     key: "RESTORE_POINT_UNAVAILABLE",
     earliest: at(1_000),
@@ -134,30 +134,30 @@ describe("with a log", () => {
   };
   test.each([
     ["the earliest moment is that of the first base", 1_000, { backupId: "b-1", targetTime: 1_000 }],
-    ["a moment is had from the newest base before it", 3_500, { backupId: "b-2", targetTime: 3_500 }],
-    ["the last moment before a gap is had", 4_000, { backupId: "b-2", targetTime: 4_000 }],
-    ["the first base behind a gap is had", 6_000, { backupId: "b-3", targetTime: 6_000 }],
-    ["the newest moment is had", 9_000, { backupId: "b-3", targetTime: 9_000 }],
-    ["a moment before the earliest is not", 999, refused],
-    ["a moment in a gap is not", 5_500, refused],
-    ["a moment behind the newest is not", 9_001, refused],
-    ["the future is not", now + 1, refused],
+    ["a moment is restored from the newest base before it", 3_500, { backupId: "b-2", targetTime: 3_500 }],
+    ["the last moment before a gap is restored", 4_000, { backupId: "b-2", targetTime: 4_000 }],
+    ["the first base behind a gap is restored", 6_000, { backupId: "b-3", targetTime: 6_000 }],
+    ["the newest moment is restored", 9_000, { backupId: "b-3", targetTime: 9_000 }],
+    ["a moment before the earliest is refused", 999, refused],
+    ["a moment in a gap is refused", 5_500, refused],
+    ["a moment behind the newest is refused", 9_001, refused],
+    ["the future is refused", now + 1, refused],
   ])("%s", (_, point, expected) => {
-    expect(chosen("postgresql", point, kept, backups)).toEqual(expected);
+    expect(chosen("postgresql", point, recorded, backups)).toEqual(expected);
   });
 
-  test("a base counts from when its log brings back any moment, though its own data are of one before", () => {
+  test("the window begins with the log of a base, though its own data are older", () => {
     const [first] = backups as [BackupObject];
     const own = { ...first, status: { ...first.status, restoresTo: 900, consistentAt: 1_100 } };
-    expect(chosen("postgresql", 1_100, kept, [own])).toEqual({ backupId: "b-1", targetTime: 1_100 });
-    expect(chosen("postgresql", 1_000, kept, [own])).toMatchObject({ earliest: at(1_100) });
+    expect(chosen("postgresql", 1_100, recorded, [own])).toEqual({ backupId: "b-1", targetTime: 1_100 });
+    expect(chosen("postgresql", 1_000, recorded, [own])).toMatchObject({ earliest: at(1_100) });
   });
-  test("nothing is had before the log goes on from a base", () => {
+  test("nothing can be restored before log follows a base", () => {
     expect(chosen("postgresql", 2_000, archive(), backups)).toMatchObject({ earliest: null, latest: null });
   });
 });
 
-test("without a log a moment is had from the newest backup at or before it", () => {
+test("without a log a moment is restored from the newest backup at or before it", () => {
   const backups = [base("b-1", 1_000), base("b-2", 3_000)];
   expect(chosen("valkey", 2_999, archive(), backups)).toEqual({ backupId: "b-1", targetTime: null });
   expect(chosen("valkey", 3_000, archive(), backups)).toEqual({ backupId: "b-2", targetTime: null });

@@ -1,20 +1,20 @@
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ArchiveObject } from "./archive.ts";
-import { type BackupObject, logReachesFrom } from "./backup.ts";
+import { type BackupObject, firstRecoveryPoint } from "./backup.ts";
 import type { TimeSpan } from "./archive.ts";
 import { restorableOf } from "./restorable.ts";
 
-/** What brings a moment back: a backup, and how far its log is followed. */
+/** How to restore a moment: a backup, and how far the log is replayed. */
 export interface ChosenPoint {
   readonly backupId: string;
-  /** Null: the backup as it is. */
+  /** Null: the end of the backup. */
   readonly targetTime: number | null;
 }
 
 /**
- * Pure: how the data of a moment are had. With a log, the newest base before it and the log up to it; without one, the newest
- * backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with earliest, latest and gaps.
+ * Pure: the restore for a moment. With a log: the newest base before it, and the log up to it; without one: the newest
+ * backup at or before it. Throws RESTORE_POINT_UNAVAILABLE with `earliest`, `latest` and `gaps`.
  */
 export function choosePoint(
   point: number,
@@ -24,7 +24,7 @@ export function choosePoint(
   now: number,
 ): ChosenPoint {
   const completed = backups.filter(({ status }) => status.state === "completed");
-  const before = completed.findLast((backup) => (logReachesFrom(backup) ?? Number.POSITIVE_INFINITY) <= point);
+  const before = completed.findLast((backup) => (firstRecoveryPoint(backup) ?? Number.POSITIVE_INFINITY) <= point);
   const { span, gaps } = restorableOf(databaseType, archive, completed);
   if (engineOf(databaseType)?.backups?.restorePoints !== "any_second") {
     if (before !== undefined && point <= now) return { backupId: before.metadata.id, targetTime: null };

@@ -9,8 +9,8 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { DeletedService } from "./archive.ts";
 
 /**
- * Pure: a deleted service as it comes back, out of its backup: the same id, hostname, users and passwords, under a higher
- * term. Its time to live was over or would be, so it has none.
+ * Pure: a deleted service, restored from its backup, with its id, hostname, users and passwords, under a higher term.
+ * It has no time to live, because the old one has ended.
  */
 export function undeleted(
   { service, users, backupId }: DeletedService,
@@ -22,7 +22,7 @@ export function undeleted(
   return { ...revived(renamed, from, context), users };
 }
 
-/** Pure: the same on the machines that it left, with the data that they have, under the image that is under these. */
+/** Pure: the same on the machines that were retained, with their data and image. */
 export function undeletedOnDisk(
   deleted: DeletedService,
   name: string | undefined,
@@ -31,13 +31,13 @@ export function undeletedOnDisk(
 ): ServiceDesign {
   const { spec, status } = deleted.service;
   const { service, operation, users } = undeleted(deleted, name, context);
-  const { origin: _, guestKernel: __, machineStarts: ___, ...revivedSpec } = service.spec;
+  const { origin: _, guestKernel: __, machineStarts: ___, ...restoredSpec } = service.spec;
   const { image = "", guestKernel } = machines[0]?.spec ?? {};
   const nodes = status.nodes.map((node) => ({ ...node, status: "Stopped" as const }));
   return {
     service: {
       ...service,
-      spec: { ...revivedSpec, nodes: spec.nodes, image, ...(guestKernel !== undefined && { guestKernel }) },
+      spec: { ...restoredSpec, nodes: spec.nodes, image, ...(guestKernel !== undefined && { guestKernel }) },
       status: { ...service.status, primaryNodeId: status.primaryNodeId, nodes },
     },
     operation,
@@ -46,18 +46,18 @@ export function undeletedOnDisk(
   };
 }
 
-/** Pure: a service as it comes back as what it was, on another machine. */
+/** Pure: a service recreated as it was, on a new machine and from a backup. */
 export function revived(
-  was: ManagedServiceObject,
+  before: ManagedServiceObject,
   from: Pick<ServiceOrigin, "kind" | "backupId" | "targetTime" | "toLogEnd">,
   context: Pick<NewServiceContext, "now" | "nodeId" | "operationId">,
 ): Omit<ServiceDesign, "users"> {
   const { now, nodeId, operationId } = context;
-  const { spec, status } = was;
-  const { id: serviceId, organizationId } = was.metadata;
-  const { deletionRequestedAt: _, ...metadata } = was.metadata;
-  // It begins with one node again.
-  const { finalBackup: _f, closed: _c, trial: _t, nextNodeNumber: _n, succession: _s, ...kept } = spec;
+  const { spec, status } = before;
+  const { id: serviceId, organizationId } = before.metadata;
+  const { deletionRequestedAt: _, ...metadata } = before.metadata;
+  // It begins with one node.
+  const { finalBackup: _f, closed: _c, trial: _t, nextNodeNumber: _n, succession: _s, ...inherited } = spec;
   const hostname = nodeHostnameOf(spec.hostname, 1);
   const origin: ServiceOrigin = {
     ...from,
@@ -69,7 +69,7 @@ export function revived(
   const service: ManagedServiceObject = {
     metadata: { ...metadata, generation: metadata.generation + 1, updatedAt: now },
     spec: {
-      ...kept,
+      ...inherited,
       ttlHours: null,
       expiresAt: null,
       power: "on",

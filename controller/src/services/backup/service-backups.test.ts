@@ -5,10 +5,10 @@ import { createSealer } from "#kernel/secrets/sealer.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ArchiveObject, newArchive } from "./archive.ts";
-import { type BackupObject, newBackup } from "./backup.ts";
+import { type BackupObject, newBackupObject } from "./backup.ts";
 import { createServiceBackups } from "./service-backups.ts";
 
-const asked = {
+const request = {
   serviceId: "service-1",
   databaseType: "postgresql",
   version: "17",
@@ -19,7 +19,7 @@ const asked = {
   keyVersion: 1,
   wrappedKey: "",
 } as const;
-const made = newBackup("b-1", "org", asked, 0);
+const made = newBackupObject("b-1", "org", request, 0);
 const final = (state: BackupObject["status"]["state"]) => ({ ...made, status: { ...made.status, state } });
 const unfinished = {
   origin: {
@@ -59,12 +59,12 @@ function keeps(
 }
 
 test.each([
-  ["was not up", {}, [], true, true],
+  ["was not running", {}, [], true, true],
   ["has its final backup", { finalBackup: "wanted" }, [final("completed")], true, false],
   ["could not be backed up", { finalBackup: "wanted" }, [final("failed")], true, true],
-  ["is deleted for good", { finalBackup: "skipped" }, [], true, false],
-  ["never was up", {}, [], false, false],
-  ["has half of its data", unfinished, [], true, false],
-] as const)("the disk of a deleted service that %s is kept or not", (_, spec, backups, hasArchive, expected) => {
+  ["is deleted permanently", { finalBackup: "skipped" }, [], true, false],
+  ["never was running", {}, [], false, false],
+  ["has an unfinished restore", unfinished, [], true, false],
+] as const)("the disk of a deleted service that %s is retained or not", (_, spec, backups, hasArchive, expected) => {
   expect(keeps(spec, backups, hasArchive)).toBe(expected);
 });

@@ -14,40 +14,38 @@ import { readsLog, type ServiceOrigin, unfinishedOrigin } from "../service/servi
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { archiveKind, type ArchiveObject, type LogArchiving, type LogKey, undeleteForMs } from "./archive.ts";
-import { isOutgrown } from "./archive-source.ts";
+import { isOfOlderVersion } from "./archive-source.ts";
 import { chainOf } from "./backup-chain.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import type { BackupKeyObject } from "./backup-key.ts";
-import { dataKeyMessage, sourceBackup } from "./source-backup.ts";
-import { type BackupObject, hasEnded, isShown } from "./backup.ts";
+import { type BackupIndex, type BackupObject, hasEnded, isVisible } from "./backup.ts";
+import { type BackupKeyObject, dataKeyMessage, sourceBackup } from "./backup-key.ts";
 import { currentRange } from "./log-archive.ts";
 import { logAfter, restorableOf } from "./restorable.ts";
 
 export interface ServiceBackupsDeps {
   readonly archives: Pick<Collection<ArchiveObject>, "get">;
-  /** With what the service's machine told last. */
+  /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   readonly backupKeys: Pick<Collection<BackupKeyObject>, "get">;
   readonly index: BackupIndex;
-  /** Log of an idle service is stored at the latest after so long. */
+  /** Milliseconds after which the log of an idle service is stored. */
   readonly idleLogAfterMs: number;
-  /** So long a deletion waits for a final backup that fails, and is repeated. */
+  /** Milliseconds for which a deletion waits for a final backup that fails and is repeated. */
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
 
-/** What the life of services asks of their backups, and what a machine restores from, with its keys. */
+/** Parts of a service's life cycle that depend on its backups, and the source of its restore with its keys. */
 export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups & {
   restoreSource(origin: ServiceOrigin): RestoreSource;
-  /** Newest moment that a restore brings the service's data back to; undefined while there is none. */
+  /** Newest moment that can be restored, in milliseconds since 1970; undefined if there is none. */
   restorePointOf(service: ManagedServiceObject): number | undefined;
 } {
   const { archives, backupKeys, index, sealer, clock } = deps;
 
   function keyOf(serviceId: string): BackupKeyObject {
     const key = backupKeys.get(serviceId);
-    if (key === undefined) throw new Error(`the backup key of ${serviceId} is not there`);
+    if (key === undefined) throw new Error(`the backup key of ${serviceId} does not exist`);
     return key.object;
   }
   const logKeyOf = (serviceId: string, { keyId: id, keyVersion, wrappedKey }: LogKey) =>
@@ -56,9 +54,9 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
   function sourceOf(origin: ServiceOrigin): RestoreSource {
     const { restoreId, serviceId, backupId } = origin;
     const backup = index.get(backupId)?.object;
-    if (backup === undefined) throw new Error(`the backup ${backupId} that is restored is not there`);
+    if (backup === undefined) throw new Error(`the backup ${backupId} of the restore does not exist`);
     const chain = chainOf(backup, (id) => index.get(id)?.object);
-    if (chain === undefined) throw new Error(`what the backup ${backupId} goes on from is not there`);
+    if (chain === undefined) throw new Error(`a base of the backup ${backupId} does not exist`);
     return create(RestoreSourceSchema, {
       restoreId,
       serviceId,
@@ -73,7 +71,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
 
   function logsOf(serviceId: string, backup: BackupObject) {
     const chain = logAfter(backup, deps.liveArchive(serviceId)?.status.log ?? []);
-    if (chain === undefined) throw new Error(`no log goes on from the backup ${backup.metadata.id}`);
+    if (chain === undefined) throw new Error(`no log follows the backup ${backup.metadata.id}`);
     return chain.map(({ term, firstSequence, lastSequence, keys }) => ({
       term: BigInt(term),
       firstSequence: BigInt(firstSequence),
@@ -84,8 +82,8 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
 
   function archiveOf({ metadata, status }: ArchiveObject, log: LogArchiving): LogArchive {
     const { id } = metadata;
-    const noted = status.log.filter(({ archiveId }) => archiveId === log.archiveId).flatMap((range) => range.keys);
-    const earlier = new Map([...(log.earlierKeys ?? []), ...noted].map((key) => [key.keyId, key]));
+    const recorded = status.log.filter(({ archiveId }) => archiveId === log.archiveId).flatMap((range) => range.keys);
+    const earlier = new Map([...(log.earlierKeys ?? []), ...recorded].map((key) => [key.keyId, key]));
     earlier.delete(log.keyId);
     return create(LogArchiveSchema, {
       archiveId: log.archiveId,
@@ -96,13 +94,13 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
   }
 
   function completedOf(serviceId: string): BackupObject[] {
-    const isThere = (backup: BackupObject) => isShown(backup) && backup.status.state === "completed";
-    return index.of(serviceId).flatMap(({ object }) => (isThere(object) ? [object] : []));
+    const isComplete = (backup: BackupObject) => isVisible(backup) && backup.status.state === "completed";
+    return index.of(serviceId).flatMap(({ object }) => (isComplete(object) ? [object] : []));
   }
 
-  function keepsDisk({ metadata, spec }: ManagedServiceObject): boolean {
+  function retainsDisks({ metadata, spec }: ManagedServiceObject): boolean {
     if (metadata.deletionRequestedAt === undefined || spec.finalBackup === "skipped") return false;
-    // Without an archive it never was Running, and half a restore is nobody's data: there is nothing to keep.
+    // Without an archive it was never Running, and an unfinished restore has no data of its own: nothing is retained.
     if (archives.get(metadata.id) === undefined || unfinishedOrigin(spec) !== undefined) return false;
     return !(spec.finalBackup === "wanted" && finalsOf(metadata.id, index).at(-1)?.status.state === "completed");
   }
@@ -119,7 +117,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
         ...(origin && { source: sourceOf(origin) }),
         ...(archive &&
           archive.spec.log !== null &&
-          !isOutgrown(archive, service) && { archive: archiveOf(archive, archive.spec.log) }),
+          !isOfOlderVersion(archive, service) && { archive: archiveOf(archive, archive.spec.log) }),
       };
     },
 
@@ -131,7 +129,7 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       return waitedMs > deps.finalBackupWithinMs && (final === undefined || hasEnded(final));
     },
 
-    keepsDisk,
+    keepsDisk: retainsDisks,
 
     newestPoint({ metadata, spec }) {
       const archive = deps.liveArchive(metadata.id);
@@ -147,12 +145,12 @@ export function createServiceBackups(deps: ServiceBackupsDeps): ServiceBackups &
       if (archive === undefined) return;
       const { object } = archive;
       const newest = completedOf(id).at(-1);
-      const keptNodes = keepsDisk(service) ? service.spec.nodes.map((node) => node.id) : [];
-      const isLeft = newest !== undefined || keptNodes.length > 0;
-      const comesBack = isLeft && service.spec.finalBackup !== "skipped";
+      const retainedNodes = retainsDisks(service) ? service.spec.nodes.map((node) => node.id) : [];
+      const hasRemains = newest !== undefined || retainedNodes.length > 0;
+      const canBeUndeleted = hasRemains && service.spec.finalBackup !== "skipped";
       const at = clock.now();
-      const kept = { at, until: at + undeleteForMs, service, users, backupId: newest?.metadata.id ?? null };
-      const deleted = comesBack ? { ...kept, ...(keptNodes.length > 0 && { keptNodes }) } : null;
+      const record = { at, until: at + undeleteForMs, service, users, backupId: newest?.metadata.id ?? null };
+      const deleted = canBeUndeleted ? { ...record, ...(retainedNodes.length > 0 && { retainedNodes }) } : null;
       unit.update(archiveKind, archive, { ...object, status: { ...object.status, deleted } });
     },
   };
@@ -164,12 +162,12 @@ function targetOf({ targetTime, toLogEnd }: ServiceOrigin): NonNullable<RestoreS
   return { case: "time", value: timestampFromMs(targetTime) };
 }
 
-/** Backups that were taken for the deletion, oldest first. */
+/** Final backups of the service, oldest first. */
 function finalsOf(serviceId: string, index: BackupIndex): BackupObject[] {
   return index.of(serviceId).flatMap(({ object }) => (object.spec.trigger === "final" ? [object] : []));
 }
 
-/** Does an engine have backups? */
+/** True if the engine of the service has backups. */
 export function hasBackups({ spec }: ManagedServiceObject): boolean {
   return engineOf(spec.databaseType)?.backups !== undefined;
 }

@@ -1,27 +1,35 @@
 import { createHash } from "node:crypto";
 import { buffer } from "node:stream/consumers";
 import { openStream, sealStream } from "@holdfast/common/sealed/sealed-stream.ts";
+import { storedFormat, storedNamesUnder } from "@holdfast/common/stored-names.ts";
 import { type Keyring, subkey } from "#kernel/secrets/sealer.ts";
 import type { DatabaseUserObject } from "../contents/user/database-user.ts";
-import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { ArchiveObject } from "./archive.ts";
-import { type BackupObject, isShown } from "./backup.ts";
+import { type ManagedServiceObject, managedServiceStoredNames } from "../service/managed-service.ts";
+import { type ArchiveObject, archiveStoredNames } from "./archive.ts";
+import { type BackupObject, isVisible } from "./backup.ts";
 
-/** All that brings a service back besides its bytes: it lies beside them in the store, sealed under the master key. */
+/**
+ * Everything that a recovery needs besides the backups' bytes. It is stored beside them, encrypted under the master
+ * key.
+ */
 export interface ServiceDescriptor {
-  /** `ownName`: others may have the name too, so the organization is found by its id alone. */
+  /** `ownName`: the name is not unique, so the organization is matched by its id alone. */
   readonly organization: { readonly id: string; readonly name: string; readonly ownName?: true };
-  /** Null for one that is gone and has left backups. */
+  /** Null for a deleted service with backups. */
   readonly service: ManagedServiceObject | null;
   readonly users: readonly DatabaseUserObject[];
   readonly archive: ArchiveObject;
-  /** Completed ones, oldest first. */
+  /** Completed backups, oldest first. */
   readonly backups: readonly BackupObject[];
 }
 
 const format = "holdfast service descriptor 1";
+const json = storedFormat<ServiceDescriptor>({
+  ...storedNamesUnder("service", managedServiceStoredNames),
+  ...storedNamesUnder("archive", archiveStoredNames),
+});
 
-/** Pure: the descriptor without what is known otherwise, or does not matter afterwards. */
+/** Pure: the descriptor of a service, with its completed backups and its users in a stable order. */
 export function descriptorOf(parts: {
   readonly organization: ServiceDescriptor["organization"];
   readonly service: ManagedServiceObject | undefined;
@@ -35,13 +43,13 @@ export function descriptorOf(parts: {
     service: service ?? null,
     users: users.toSorted((a, b) => (a.metadata.id < b.metadata.id ? -1 : 1)),
     archive,
-    backups: backups.filter((backup) => isShown(backup) && backup.status.state === "completed"),
+    backups: backups.filter((backup) => isVisible(backup) && backup.status.state === "completed"),
   };
 }
 
 /**
- * Pure: equal for descriptors that bring back the same. How far the log is, what is observed of the service, and when anything
- * was touched last is not part of it: the store tells the first better, and nobody needs the rest.
+ * Pure: SHA-256 (hex) of what a recovery depends on. The log's end, observed state and timestamps are not part of it:
+ * the object store has newer ones, or a recovery does not need them.
  */
 export function digestOf({ organization, service, users, archive, backups }: ServiceDescriptor): string {
   const { firstDueAt: _, lastAutomatedAt: __, requests: ___, log, ...archived } = archive.status;
@@ -66,32 +74,33 @@ export function digestOf({ organization, service, users, archive, backups }: Ser
   return createHash("sha256").update(JSON.stringify(what)).digest("hex");
 }
 
-/** The descriptor as it is stored as this object. */
+/** The descriptor as encrypted bytes, bound to the name of its object. */
 export function sealDescriptor(
   descriptor: ServiceDescriptor,
   object: string,
   keyring: Keyring,
 ): AsyncGenerator<Buffer> {
   async function* text() {
-    yield Buffer.from(JSON.stringify(descriptor));
+    yield Buffer.from(json.format(descriptor));
   }
   return sealStream(text(), { format, object, keyVersion: keyring.current }, keyOf(keyring));
 }
 
-/** Throws for what is not this very object, or is sealed under another master key. */
+/** Throws if the bytes are those of another object, or are encrypted under an unknown master key. */
 export async function openDescriptor(
   sealed: AsyncIterable<Uint8Array>,
   object: string,
   keyring: Keyring,
 ): Promise<ServiceDescriptor> {
   const text = await buffer(openStream(sealed, { format, object }, keyOf(keyring)));
-  return JSON.parse(text.toString("utf8")) as ServiceDescriptor;
+  return json.parse(text.toString("utf8"));
 }
 
 function keyOf(keyring: Keyring): (version: string) => Uint8Array {
   return (version) => {
     const key = keyring.keys.get(version);
-    if (key === undefined) throw new Error(`it is sealed under master key ${version}, which is not here`);
+    if (key === undefined)
+      throw new Error(`it is encrypted under master key ${version}, which this installation lacks`);
     return subkey(key, "service descriptor");
   };
 }

@@ -14,8 +14,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { archiveKind, type ArchiveObject, newArchive, settingsOf } from "./archive.ts";
-import type { BackupSettings } from "./backup-settings.ts";
+import { archiveKind, type ArchiveObject, type BackupSettings, newArchive, settingsOf } from "./archive.ts";
 
 interface SettingsDeps {
   readonly begin: () => UnitOfWork;
@@ -26,7 +25,7 @@ interface SettingsDeps {
 
 type SettingsHandlers = Pick<Handlers<typeof BackupService>, "getBackupSettings" | "updateBackupSettings">;
 
-/** The RPCs of when backups begin and how long they are kept. */
+/** The RPCs of backup times and retention. */
 export function createSettingsHandlers({ begin, archives, access, clock }: SettingsDeps): SettingsHandlers {
   return {
     getBackupSettings: async ({ serviceId }, call) => {
@@ -55,22 +54,22 @@ export function createSettingsHandlers({ begin, archives, access, clock }: Setti
   };
 }
 
-/** Pure: the settings with the fields that the mask names. Throws INVALID_REQUEST. */
+/** Pure: the settings with the fields of the mask changed. Throws INVALID_REQUEST. */
 function changed(before: BackupSettings, request: UpdateBackupSettingsRequest): BackupSettings {
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
   let after = before;
   for (const path of paths) {
-    if (path === "hour") after = { ...after, hour: given(path, request.hour) };
-    else if (path === "minute") after = { ...after, minute: given(path, request.minute) };
-    else if (path === "retention_days") after = { ...after, retentionDays: given(path, request.retentionDays) };
+    if (path === "hour") after = { ...after, hour: required(path, request.hour) };
+    else if (path === "minute") after = { ...after, minute: required(path, request.minute) };
+    else if (path === "retention_days") after = { ...after, retentionDays: required(path, request.retentionDays) };
     else throw invalid({ field: "update_mask", code: "unknown_field", detail: `${path} cannot be changed` });
   }
   return after;
 }
 
-function given(field: string, value: number | undefined): number {
+function required(field: string, value: number | undefined): number {
   if (value === undefined) throw invalid({ field, code: "not_clearable", detail: "must not be null" });
   return value;
 }

@@ -17,7 +17,7 @@ type Reads = Pick<ObjectStore, "get" | "list">;
 
 export const wrappedKeyObject = (serviceId: string, backupId: string) => `${backupPrefix(serviceId, backupId)}key`;
 
-/** What is stored beside a backup, so that the store and the master key alone open it. */
+/** The object beside a backup with its wrapped data key, so that the store and the master key suffice to decrypt it. */
 export interface StoredDataKey {
   readonly service: string;
   readonly backup: string;
@@ -26,7 +26,7 @@ export interface StoredDataKey {
   readonly wrapped_key: string;
 }
 
-/** A version of the service's key, sealed under the installation's master key. */
+/** The object of one version of a service's key, encrypted under the installation's master key. */
 interface StoredVersion {
   readonly service: string;
   readonly version: number;
@@ -34,7 +34,7 @@ interface StoredVersion {
   readonly created_at: number;
 }
 
-/** A data key of the log, wrapped as those of backups. */
+/** The object of a data key of the log, wrapped like those of backups. */
 interface StoredLogKey {
   readonly service: string;
   readonly log_key: string;
@@ -42,7 +42,7 @@ interface StoredLogKey {
   readonly wrapped_key: string;
 }
 
-/** Stores a backup's wrapped data key, and the sealed key that opens it; the same again changes nothing. */
+/** Stores a backup's wrapped data key, and the version of the service's key that wraps it. Idempotent. */
 export async function storeKeys(objects: Puts, { metadata, spec }: BackupObject, key: BackupKeyObject): Promise<void> {
   const { serviceId, keyVersion, wrappedKey } = spec;
   await storeVersion(objects, key, keyVersion);
@@ -55,7 +55,7 @@ export async function storeKeys(objects: Puts, { metadata, spec }: BackupObject,
   await putOnce(objects, wrappedKeyObject(serviceId, metadata.id), stored);
 }
 
-/** Stores a data key of the log as `storeKeys` does those of backups. */
+/** Stores a data key of the log, as `storeKeys` does for backups. */
 export async function storeLogKey(objects: Puts, log: LogKey, key: BackupKeyObject): Promise<void> {
   const { keyId, keyVersion, wrappedKey } = log;
   const { id: service } = key.metadata;
@@ -64,26 +64,26 @@ export async function storeLogKey(objects: Puts, log: LogKey, key: BackupKeyObje
   await putOnce(objects, logKeyObject(service, keyId), stored);
 }
 
-async function storeVersion(objects: Puts, { metadata, spec }: BackupKeyObject, wanted: number): Promise<void> {
+async function storeVersion(objects: Puts, { metadata, spec }: BackupKeyObject, keyVersion: number): Promise<void> {
   const { id: service } = metadata;
-  const found = spec.versions.find(({ version }) => version === wanted);
-  if (found === undefined) throw new Error(`version ${wanted} of the backup key of ${service} is gone`);
+  const found = spec.versions.find(({ version }) => version === keyVersion);
+  if (found === undefined) throw new Error(`version ${keyVersion} of the backup key of ${service} does not exist`);
   const { version, sealedKey, createdAt } = found;
   const stored: StoredVersion = { service, version, sealed_key: sealedKey, created_at: createdAt };
   await putOnce(objects, keyObject(service, version), stored);
 }
 
-/** The data key as it is in the store; throws when it is not there. */
+/** The stored data key of a backup; throws if it is missing. */
 export async function readStoredKey(
   objects: Pick<ObjectStore, "get">,
   { metadata, spec }: BackupObject,
 ): Promise<StoredDataKey> {
   const found = await read<StoredDataKey>(objects, wrappedKeyObject(spec.serviceId, metadata.id));
-  if (found === undefined) throw new Error("the key of the backup is not in the store");
+  if (found === undefined) throw new Error("the backup's key is not in the store");
   return found;
 }
 
-/** Every version of a service's key that the store has, oldest first. */
+/** All stored versions of a service's key, oldest first. */
 export async function readKeyVersions(objects: Reads, serviceId: string): Promise<KeyVersion[]> {
   const versions: KeyVersion[] = [];
   for await (const { key } of objectsBelow(objects, keysPrefix(serviceId))) {
@@ -95,7 +95,7 @@ export async function readKeyVersions(objects: Reads, serviceId: string): Promis
   return versions.toSorted((a, b) => a.version - b.version);
 }
 
-/** Every data key of a service's log that the store has. */
+/** All stored data keys of a service's log. */
 export async function readLogKeys(objects: Reads, serviceId: string): Promise<LogKey[]> {
   const keys: LogKey[] = [];
   for await (const { key } of objectsBelow(objects, logKeysPrefix(serviceId))) {

@@ -2,7 +2,7 @@ import type { ObjectFacts, ObjectStore } from "@holdfast/common/objects/object-s
 
 const batch = 1_000;
 
-/** Every object below the prefix behind `after`, in key order. */
+/** Every object under a prefix whose key is behind `after`, in key order. */
 export async function* objectsBelow(
   objects: Pick<ObjectStore, "list">,
   prefix: string,
@@ -17,15 +17,15 @@ export async function* objectsBelow(
   }
 }
 
-/** Deletes every object below the prefix that `isKept` does not keep; may be cut off at any point, and begun again. */
+/** Deletes every object under a prefix for which `isRetained` is false. It may be interrupted and repeated. */
 export async function deleteBelow(
   objects: Pick<ObjectStore, "list" | "delete">,
   prefix: string,
   signal: AbortSignal,
-  isKept: (key: string) => boolean = () => false,
+  isRetained: (key: string) => boolean = () => false,
 ): Promise<void> {
   for await (const { key } of objectsBelow(objects, prefix, { signal })) {
     signal.throwIfAborted();
-    if (!isKept(key)) await objects.delete(key);
+    if (!isRetained(key)) await objects.delete(key);
   }
 }

@@ -20,21 +20,21 @@ import { completed, operationKind } from "#operation/operation.ts";
 import { createConfigurationApi } from "./configuration-api.ts";
 import { managedServiceKind } from "../service/managed-service.ts";
 
-// Nobody reconciles here: an operation is over when a test says so, as if its engine took that long.
-let kept: TestStore;
+// No reconciler runs: tests end operations themselves, as if the engine took that long.
+let testStore: TestStore;
 let collections: Collections;
 const clock = systemClock;
-const begin = () => kept.begin();
+const begin = () => testStore.begin();
 const engines = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
 const call = testCall();
 
 beforeAll(async () => {
-  kept = await startTestStore();
-  collections = kept.collections;
+  testStore = await startTestStore();
+  collections = testStore.collections;
 });
-afterAll(() => kept?.close());
+afterAll(() => testStore?.close());
 
-function api(patienceMs: number) {
+function api(waitMs: number) {
   const { services, operations } = collections;
   const access = createServiceAccess({ services, operations });
   const fleet: Partial<Fleet> = { observation: () => undefined };
@@ -48,7 +48,7 @@ function api(patienceMs: number) {
     engines: () => engines,
     clock,
     newId: uuidv7,
-    patienceMs,
+    waitMs,
   });
   return methodsOf(ConfigurationService, served);
 }
@@ -66,7 +66,7 @@ function change(serviceId: string) {
   return create(UpdateConfigurationRequestSchema, { serviceId, parameters });
 }
 
-/** The service's operation ends, as its reconciler ends it. */
+/** Ends the service's operation, as its reconciler does. */
 async function end(serviceId: string): Promise<void> {
   const operation = await waitUntil("the operation is on record", () =>
     [...collections.operations.values()].find(
@@ -82,7 +82,7 @@ async function end(serviceId: string): Promise<void> {
   await unit.commit();
 }
 
-test("settings that an engine is slow to take are told with their operation, kept, and shown so until it is over", async () => {
+test("parameters that an engine applies slowly are returned with their operation until it ends", async () => {
   const id = await aRunningService();
   const { updateConfiguration, getConfiguration } = api(1);
   const answer = await updateConfiguration(change(id), call);
@@ -98,7 +98,7 @@ test("settings that an engine is slow to take are told with their operation, kep
   expect(over.parameters["work_mem"]).toMatchObject({ value: "8MB" });
 });
 
-test("a change that does not end is ended by the next change", async () => {
+test("a change that does not end is superseded by the next change", async () => {
   const id = await aRunningService();
   const { updateConfiguration } = api(1);
   const first = await updateConfiguration(change(id), call);
@@ -113,9 +113,9 @@ test("a change that does not end is ended by the next change", async () => {
   await end(id);
 });
 
-test("settings that an engine takes in time are told without an operation, as soon as it has them", async () => {
+test("parameters that an engine applies in time are returned without an operation", async () => {
   const id = await aRunningService();
-  // Longer than a test may last: the answer comes by the change, not by the time.
+  // Longer than the test's time limit: the response comes by the change, not by the timeout.
   const answer = api(600_000).updateConfiguration(change(id), call);
   await end(id);
   const { operation, parameters } = await answer;

@@ -23,10 +23,10 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import {
-  type ChangeWorld,
+  type ChangeContext,
   changedParameters,
   type ParameterStatusName,
-  shownParameters,
+  parameterViews,
 } from "./configuration-plan.ts";
 
 export interface ConfigurationApiDeps {
@@ -39,8 +39,8 @@ export interface ConfigurationApiDeps {
   readonly engines: () => readonly EngineOffer[];
   readonly clock: Clock;
   readonly newId: () => string;
-  /** How long an answer waits for the engine to take the settings; past that it tells the operation. */
-  readonly patienceMs: number;
+  /** Milliseconds that a call waits until the engine has applied the parameters; past that it returns the operation. */
+  readonly waitMs: number;
 }
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -50,30 +50,33 @@ const statuses: Record<ParameterStatusName, ParameterStatus> = {
   rejected:        ParameterStatus.REJECTED,
 };
 
-/** The RPCs of an engine's parameters. */
+/**
+ * The RPCs of engine parameters. The spec has the parameters that users chose; `configuration-plan.ts` validates
+ * changes and computes each parameter's effective value and status.
+ */
 export function createConfigurationApi(deps: ConfigurationApiDeps): ServedService {
   const { access } = deps;
 
   function engineOf({ spec }: ManagedServiceObject): EngineOffer {
     const engine = deps.engines().find(({ databaseType }) => databaseType === spec.databaseType);
     if (engine === undefined)
-      throw new HoldfastError("NOT_SUPPORTED", `${spec.databaseType} is not offered here any more.`);
+      throw new HoldfastError("NOT_SUPPORTED", `${spec.databaseType} is no longer offered here.`);
     return engine;
   }
 
   const primaryOn = (service: ManagedServiceObject) => deps.fleet.observation(primaryOf(service).id)?.instance;
 
-  function worldOf(service: ManagedServiceObject): ChangeWorld {
+  function contextOf(service: ManagedServiceObject): ChangeContext {
     return { engine: engineOf(service), catalog: deps.catalog, primary: primaryOn(service) };
   }
 
-  /** `operation` is the one that brings a change to the engine, when it is not over. */
+  /** `operation` is the configure operation in progress, if any. */
   function message(service: ManagedServiceObject, operation?: OperationObject): Configuration {
     const instance = primaryOn(service);
-    const shown = shownParameters({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
-    const parameters = Object.entries(shown).map(([name, { value, default: standard, status, reason }]) => [
+    const views = parameterViews({ spec: service.spec, engine: engineOf(service), catalog: deps.catalog, instance });
+    const parameters = Object.entries(views).map(([name, { value, default: defaultValue, status, reason }]) => [
       name,
-      { value, default: standard, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
+      { value, default: defaultValue, status: statuses[status], ...(reason === undefined ? {} : { reason }) },
     ]);
     return create(ConfigurationSchema, {
       parameters: Object.fromEntries(parameters),
@@ -94,10 +97,11 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         if (service.object.metadata.deletionRequestedAt !== undefined)
           throw new HoldfastError("WRONG_STATE", "The service is being deleted.");
         const current = await access.inProgress(service.object, call.signal);
-        // A change that cannot end, as its engine answers nobody under it, is ended by the one that takes it back.
+        // A configuration under which the engine is down cannot complete: the change that reverts it cancels its
+        // operation.
         const superseded = current?.object.spec.type === "configure" ? current : undefined;
         if (superseded === undefined) refuseWhileBusy(service.object, current?.object);
-        const { parameters } = changedParameters(service.object.spec, change, worldOf(service.object));
+        const { parameters } = changedParameters(service.object.spec, change, contextOf(service.object));
         const { after, operation } = beginOperation(
           service.object,
           "configure",
@@ -109,13 +113,13 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         unit.audit(auditOf(call, "configuration.update", "managed-service", serviceId));
         if (superseded !== undefined)
           unit.update(operationKind, superseded, cancelled(superseded.object, deps.clock.now()));
-        // Only a running engine takes settings now; otherwise they are stored and wait for a start.
+        // Only a running engine applies parameters now; otherwise they are stored for its next start.
         if (service.object.status.state === "Running") {
           unit.create(operationKind, operation);
           unit.update(managedServiceKind, service, after);
         } else {
-          const kept = superseded === undefined ? service.object.status.operationId : null;
-          unit.update(managedServiceKind, service, { ...after, status: { ...after.status, operationId: kept } });
+          const busyWith = superseded === undefined ? service.object.status.operationId : null;
+          unit.update(managedServiceKind, service, { ...after, status: { ...after.status, operationId: busyWith } });
         }
         await deps.services.reached(await unit.commit(call.signal), 1_000);
         return service.object.status.state === "Running" ? operation.metadata.id : undefined;
@@ -124,17 +128,17 @@ export function createConfigurationApi(deps: ConfigurationApiDeps): ServedServic
         const current = deps.operations.get(operationId ?? "")?.object;
         return current !== undefined && isOver(current);
       };
-      const taken =
+      const isApplied =
         operationId === undefined ||
-        (await whenChanged(deps.operations, operationId, isDone, deps.patienceMs, call.signal));
-      const operation = taken ? undefined : await findOperation(deps.operations, operationId, call.signal);
+        (await whenChanged(deps.operations, operationId, isDone, deps.waitMs, call.signal));
+      const operation = isApplied ? undefined : await findOperation(deps.operations, operationId, call.signal);
       return message(access.require(serviceId, call).object, operation?.object);
     },
   };
   return serve(ConfigurationService, handlers, {
     updateConfiguration: ({ serviceId, parameters }, call) => {
       const service = access.find(serviceId, call)?.object;
-      return service === undefined ? [] : changedParameters(service.spec, parameters, worldOf(service)).faults;
+      return service === undefined ? [] : changedParameters(service.spec, parameters, contextOf(service)).faults;
     },
   });
 }

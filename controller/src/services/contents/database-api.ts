@@ -20,7 +20,7 @@ import { operationMessage } from "#operation/operation-message.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import { pageByName } from "#kernel/page/page-by-name.ts";
 
-/** As agents name them; one of an older version names none. */
+/** States of a database, as agents name them. */
 // biome-ignore format: a table, aligned so that it reads as one
 const states: Readonly<Record<string, DatabaseState>> = {
   ready:    DatabaseState.READY,
@@ -37,31 +37,31 @@ export interface DatabaseApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of databases inside an engine. The engine is the only truth: nothing of them is kept here. */
+/** The RPCs of databases inside an engine. Nothing is stored: each call asks the engine. */
 export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
   const { access, tasks, changes, cursors } = deps;
 
-  /** As the engine has them, with those that it is to make. */
+  /** The engine's databases, and those being created. */
   async function engineDatabases(service: ManagedServiceObject, call: Call): Promise<EngineDatabase[]> {
     const input = {
       case: "listEngineDatabases",
       value: { $typeName: "holdfast.agent.v1.ListEngineDatabases" },
     } as const;
     const { databases } = await tasks.run(service, input, call.signal);
-    const coming = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineDatabase[] => {
+    const creating = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineDatabase[] => {
       if (spec.change.type !== "create_database") return [];
       const { name, owner } = spec.change;
-      const isThere = databases.some((database) => database.name === name);
+      const exists = databases.some((database) => database.name === name);
       const state = "creating";
-      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n, state }];
+      return exists ? [] : [{ $typeName: "holdfast.agent.v1.EngineDatabase", name, owner, sizeBytes: 0n, state }];
     });
-    return [...databases, ...coming];
+    return [...databases, ...creating];
   }
 
   function message({ metadata }: ManagedServiceObject, { state, ...engine }: EngineDatabase): Database {
     const { name, owner, sizeBytes } = engine;
-    const underWay = changes.find(metadata.id, { kind: "database", name });
-    const operation = underWay && operationMessage(underWay.operation);
+    const inFlight = changes.find(metadata.id, { kind: "database", name });
+    const operation = inFlight && operationMessage(inFlight.operation);
     return create(DatabaseSchema, {
       serviceId: metadata.id,
       name,
@@ -81,18 +81,18 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     },
 
     createDatabase: ({ serviceId, name }, call) =>
-      changes.bring(
+      changes.apply(
         {
           serviceId,
           change: { type: "create_database", name, owner: defaultUser },
           audit: { action: "database.create", objectKind: "managed-service", objectId: serviceId },
-          underWay: (operation) =>
+          inFlight: (operation) =>
             create(DatabaseSchema, { serviceId, name, owner: defaultUser, state: DatabaseState.CREATING, operation }),
-          async done() {
+          async applied() {
             const { object } = access.requireRunning(serviceId, call);
-            const made = (await engineDatabases(object, call)).find((database) => database.name === name);
-            if (made === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
-            return message(object, made);
+            const created = (await engineDatabases(object, call)).find((database) => database.name === name);
+            if (created === undefined) throw new HoldfastError("DATABASE_NOT_FOUND", `${name} was dropped meanwhile.`);
+            return message(object, created);
           },
         },
         call,
@@ -101,13 +101,13 @@ export function createDatabaseApi(deps: DatabaseApiDeps): ServedService {
     deleteDatabase: async ({ serviceId, name }, call) => {
       const service = access.find(serviceId, call)?.object;
       if (service !== undefined) requireUnattached(service, name);
-      return changes.bring(
+      return changes.apply(
         {
           serviceId,
           change: { type: "delete_database", name },
           audit: { action: "database.delete", objectKind: "managed-service", objectId: serviceId },
-          underWay: (operation) => create(DatabaseDeletionSchema, { serviceId, name, operation }),
-          done: () => create(DatabaseDeletionSchema, { serviceId, name }),
+          inFlight: (operation) => create(DatabaseDeletionSchema, { serviceId, name, operation }),
+          applied: () => create(DatabaseDeletionSchema, { serviceId, name }),
         },
         call,
       );

@@ -26,8 +26,13 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import { roleName, shownRole } from "./user/database-user-role.ts";
-import { databaseUserId, databaseUserKind, type DatabaseUserObject } from "./user/database-user.ts";
+import {
+  databaseUserId,
+  databaseUserKind,
+  type DatabaseUserObject,
+  roleMessage,
+  roleName,
+} from "./user/database-user.ts";
 import { newUser } from "./user/new-user.ts";
 
 export interface DatabaseUserApiDeps {
@@ -38,25 +43,25 @@ export interface DatabaseUserApiDeps {
   readonly cursors: Cursors;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Resolves when the entry is in history. */
+  /** Resolves once the entry is in the history. */
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
-/** The RPCs of users inside an engine. The engine is asked each time; only passwords are kept here. */
+/** The RPCs of users inside an engine. Each call asks the engine; only passwords are stored. */
 export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService {
   const { access, tasks, changes } = deps;
 
-  /** As the engine has them, with those that it is to make. */
+  /** The engine's users, and those being created. */
   async function engineUsers(service: ManagedServiceObject, call: Call): Promise<EngineUserState[]> {
     const input = { case: "listEngineUsers", value: { $typeName: "holdfast.agent.v1.ListEngineUsers" } } as const;
     const { users } = await tasks.run(service, input, call.signal);
-    const coming = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineUserState[] => {
+    const creating = changes.of(service.metadata.id).flatMap(({ change: { spec } }): EngineUserState[] => {
       if (spec.change.type !== "create_user") return [];
       const { username, role } = spec.change.user;
-      const isThere = users.some((user) => user.username === username);
-      return isThere ? [] : [{ $typeName: "holdfast.agent.v1.EngineUserState", username, role }];
+      const exists = users.some((user) => user.username === username);
+      return exists ? [] : [{ $typeName: "holdfast.agent.v1.EngineUserState", username, role }];
     });
-    return [...users, ...coming];
+    return [...users, ...creating];
   }
 
   async function requireEngineUser(
@@ -70,18 +75,18 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
   }
 
   function message({ metadata }: ManagedServiceObject, { username, role }: EngineUserState): DatabaseUser {
-    const kept = deps.users.get(databaseUserId(metadata.id, username))?.object;
-    const underWay = changes.find(metadata.id, { kind: "user", name: username });
-    // A user whose creation is under way is shown as it will be.
-    const coming = underWay?.change.spec.change.type === "create_user" ? underWay.change : undefined;
-    const createdAt = (coming ?? kept)?.metadata.createdAt;
+    const managed = deps.users.get(databaseUserId(metadata.id, username))?.object;
+    const inFlight = changes.find(metadata.id, { kind: "user", name: username });
+    // A user being created is returned as it will be.
+    const creating = inFlight?.change.spec.change.type === "create_user" ? inFlight.change : undefined;
+    const createdAt = (creating ?? managed)?.metadata.createdAt;
     return create(DatabaseUserSchema, {
       serviceId: metadata.id,
       username,
-      role: shownRole(role),
+      role: roleMessage(role),
       managed: createdAt !== undefined,
       ...(createdAt === undefined ? {} : { createdAt: timestampFromMs(createdAt) }),
-      ...(underWay === undefined ? {} : { operation: operationMessage(underWay.operation) }),
+      ...(inFlight === undefined ? {} : { operation: operationMessage(inFlight.operation) }),
     });
   }
 
@@ -89,7 +94,7 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     return create(DatabasePasswordSchema, { serviceId, username, password, ...(operation && { operation }) });
   }
 
-  /** A user with a fresh password, as it is to be kept once the engine has it. */
+  /** A user with a new password, to be stored once the engine has it. */
   function userOf(serviceId: string, username: string, role: DatabaseUserObject["spec"]["role"], call: Call) {
     const { metadata, spec } = access.requireRunning(serviceId, call).object;
     const { organizationId } = metadata;
@@ -98,9 +103,9 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     return newUser({ serviceId, organizationId, username, role, engine, sealer, now: clock.now() });
   }
 
-  function auditNameOf(serviceId: string, username: string, deed: string) {
+  function auditNameOf(serviceId: string, username: string, action: string) {
     const objectId = databaseUserId(serviceId, username);
-    return { action: `database-user.${deed}`, objectKind: "database-user", objectId } as const;
+    return { action: `database-user.${action}`, objectKind: "database-user", objectId } as const;
   }
 
   const handlers: Handlers<typeof DatabaseUserService> = {
@@ -114,14 +119,14 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     createDatabaseUser: ({ serviceId, username, role }, call) => {
       const { user } = userOf(serviceId, username, roleName(role), call);
       const createdAt = timestampFromMs(user.metadata.createdAt);
-      const known = { serviceId, username, role, managed: true, createdAt };
-      return changes.bring(
+      const response = { serviceId, username, role, managed: true, createdAt };
+      return changes.apply(
         {
           serviceId,
           change: { type: "create_user", user: user.spec },
           audit: auditNameOf(serviceId, username, "create"),
-          underWay: (operation) => create(DatabaseUserSchema, { ...known, operation }),
-          done: () => create(DatabaseUserSchema, known),
+          inFlight: (operation) => create(DatabaseUserSchema, { ...response, operation }),
+          applied: () => create(DatabaseUserSchema, response),
         },
         call,
       );
@@ -135,14 +140,14 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
     deleteDatabaseUser: async ({ serviceId, username }, call) => {
       access.requireRunning(serviceId, call);
       if (username === defaultUser)
-        throw new HoldfastError("NOT_POSSIBLE", `${defaultUser} is the service's own user and stays.`);
-      return changes.bring(
+        throw new HoldfastError("NOT_POSSIBLE", `${defaultUser} is the service's own user and cannot be deleted.`);
+      return changes.apply(
         {
           serviceId,
           change: { type: "delete_user", username },
           audit: auditNameOf(serviceId, username, "delete"),
-          underWay: (operation) => create(DatabaseUserDeletionSchema, { serviceId, username, operation }),
-          done: () => create(DatabaseUserDeletionSchema, { serviceId, username }),
+          inFlight: (operation) => create(DatabaseUserDeletionSchema, { serviceId, username, operation }),
+          applied: () => create(DatabaseUserDeletionSchema, { serviceId, username }),
         },
         call,
       );
@@ -152,30 +157,30 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
       const { object } = access.require(serviceId, call);
       const running = object.status.state === "Running";
       if (!running && object.status.state !== "Stopped") access.requireRunning(serviceId, call);
-      const kept = deps.users.get(databaseUserId(serviceId, username))?.object;
-      if (kept === undefined) {
+      const managed = deps.users.get(databaseUserId(serviceId, username))?.object;
+      if (managed === undefined) {
         changes.refuseWhileChanging(object, { kind: "user", name: username });
         if (running) await requireEngineUser(object, username, call);
         const key = running ? "PASSWORD_NOT_KNOWN" : "DATABASE_USER_NOT_FOUND";
-        throw new HoldfastError(key, `The platform keeps no password of ${username}.`);
+        throw new HoldfastError(key, `The platform has no password of ${username}.`);
       }
-      if (running) await checkPassword(object, kept, call);
-      await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", kept.metadata.id));
-      const password = deps.sealer.open(kept.spec.sealedPassword, keyOf(databaseUserKind, kept.metadata.id));
+      if (running) await checkPassword(object, managed, call);
+      await deps.auditNow(auditOf(call, "database-user.reveal-password", "database-user", managed.metadata.id));
+      const password = deps.sealer.open(managed.spec.sealedPassword, keyOf(databaseUserKind, managed.metadata.id));
       return passwordMessage(serviceId, username, password);
     },
 
     resetPassword: async ({ serviceId, username }, call): Promise<DatabasePassword> => {
-      // The role is the engine's to say, when it takes the password.
+      // The engine keeps the role and returns it with the result.
       const { user, password } = userOf(serviceId, username, "readonly", call);
-      const { role: _, ...kept } = user.spec;
-      return changes.bring(
+      const { role: _, ...managed } = user.spec;
+      return changes.apply(
         {
           serviceId,
-          change: { type: "reset_password", user: kept },
+          change: { type: "reset_password", user: managed },
           audit: auditNameOf(serviceId, username, "reset-password"),
-          underWay: (operation) => passwordMessage(serviceId, username, password, operation),
-          done: () => passwordMessage(serviceId, username, password),
+          inFlight: (operation) => passwordMessage(serviceId, username, password, operation),
+          applied: () => passwordMessage(serviceId, username, password),
         },
         call,
       );
@@ -183,11 +188,11 @@ export function createDatabaseUserApi(deps: DatabaseUserApiDeps): ServedService 
   };
   return serve(DatabaseUserService, handlers);
 
-  async function checkPassword(service: ManagedServiceObject, kept: DatabaseUserObject, call: Call): Promise<void> {
-    const { username, verifier } = kept.spec;
+  async function checkPassword(service: ManagedServiceObject, managed: DatabaseUserObject, call: Call): Promise<void> {
+    const { username, verifier } = managed.spec;
     const value = { $typeName: "holdfast.agent.v1.CheckEnginePassword", username, verifier } as const;
     const { exists, matches } = await tasks.run(service, { case: "checkEnginePassword", value }, call.signal);
-    // A new one that the engine has already is told once its operation is over.
+    // A new password that the engine already has is returned once its operation has ended.
     if (!matches) changes.refuseWhileChanging(service, { kind: "user", name: username });
     if (!exists) throw new HoldfastError("DATABASE_USER_NOT_FOUND", `The engine has no user ${username}.`);
     if (!matches)

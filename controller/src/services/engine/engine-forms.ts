@@ -1,14 +1,14 @@
 import type { Engine } from "@holdfast/common/engine-catalog/engine-catalog.ts";
-import type { EngineForm } from "./engine-form.ts";
+import type { EngineProfile } from "./engine-profile.ts";
 import { postgresql } from "./postgresql.ts";
 import { valkey } from "./valkey.ts";
 
-/** An engine of the catalog without a form does not compile. */
-const forms: Readonly<Record<Engine, EngineForm>> = { postgresql, valkey };
+/** An engine of the catalog without a profile does not compile. */
+const profiles: Readonly<Record<Engine, EngineProfile>> = { postgresql, valkey };
 
-/** Throws for what is no engine of the catalog: services were checked when they were made. */
-export function engineFormOf(engine: string): EngineForm {
-  const form = Object.hasOwn(forms, engine) ? forms[engine as Engine] : undefined;
-  if (form === undefined) throw new Error(`${engine} is no engine of the catalog`);
-  return form;
+/** Throws for an engine that the catalog lacks; services are validated when they are created. */
+export function engineFormOf(engine: string): EngineProfile {
+  const profile = Object.hasOwn(profiles, engine) ? profiles[engine as Engine] : undefined;
+  if (profile === undefined) throw new Error(`${engine} is not an engine of the catalog`);
+  return profile;
 }

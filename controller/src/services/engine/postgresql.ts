@@ -1,8 +1,8 @@
 import { defaultDatabase, defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { scramSha256Verifier } from "#kernel/secrets/passwords.ts";
-import type { EngineForm } from "./engine-form.ts";
+import type { EngineProfile } from "./engine-profile.ts";
 
-export const postgresql: EngineForm = {
+export const postgresql: EngineProfile = {
   verifierOf: (password) => scramSha256Verifier(password),
   databases: [defaultDatabase],
   connectionDatabase: defaultDatabase,

@@ -1,8 +1,8 @@
 import { defaultUser } from "@holdfast/common/engine-catalog/default-names.ts";
 import { valkeyVerifier } from "#kernel/secrets/passwords.ts";
-import type { EngineForm } from "./engine-form.ts";
+import type { EngineProfile } from "./engine-profile.ts";
 
-export const valkey: EngineForm = {
+export const valkey: EngineProfile = {
   verifierOf: valkeyVerifier,
   databases: [],
   connectionDatabase: "0",

@@ -1,76 +1,82 @@
 import { upgradesData } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { versionNumber } from "#catalog/version-number.ts";
-import { type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
-import { newOperation, type OperationObject } from "#operation/operation.ts";
+import { managedServiceKind, type ManagedServiceObject, serviceSubject } from "../service/managed-service.ts";
+import { newOperation, operationKind, type OperationObject } from "#operation/operation.ts";
 import { withRestart } from "../service/member/restarts.ts";
 import { rollsImages, withDataKept, withImagesKept } from "../service/trial/images-in-turn.ts";
 import { generationsOfChange } from "../service/trial/image-trial.ts";
 import type { ImageChange, MaintenanceWork, VersionChange } from "#operation/maintenance-work.ts";
-import { nextMetadata } from "#kernel/store/resource.ts";
+import { nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import { guestKernelOf, kernelVersions } from "./guest-kernel-update.ts";
 import type { MaintenanceWorld, PendingUpdate, UpdateKind } from "./pending-update.ts";
+import type { Message } from "@bufbuild/protobuf";
+import type { Call } from "@holdfast/common/call.ts";
+import { auditOf, commitAndSee } from "#access/caller.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { startedEvent } from "../service/maintenance-events.ts";
 
-interface Asked {
+interface MaintenanceRequest {
   readonly operationId: string;
   readonly automatic: boolean;
   readonly now: number;
   readonly acceptsTextOrder?: boolean;
 }
 
-/** A service and the operation that it has from now on, as both are to be written. */
-export interface Begun {
+/** A service and its new operation, to be written in one transaction. */
+export interface MaintenanceStart {
   readonly after: ManagedServiceObject;
   readonly operation: OperationObject;
 }
 
-/** What comes under the data, or starts the machines. */
-interface Placed {
+/** Parts that are replaced under the data, and the restart of machines. */
+interface Replacements {
   readonly image: ImageChange | null;
   readonly guestKernel?: ImageChange | undefined;
   readonly startsMachines?: boolean;
   readonly version?: VersionChange;
 }
 
-/** Pure: the service with these updates asked for, and the operation that applies them with one restart. */
+/** Pure: the service with these updates in its spec, and the operation that applies them with one restart. */
 export function beginMaintenance(
   service: ManagedServiceObject,
   updates: readonly PendingUpdate[],
-  world: MaintenanceWorld,
-  asked: Asked,
-): Begun {
+  context: MaintenanceWorld,
+  request: MaintenanceRequest,
+): MaintenanceStart {
   const idOf = (...kinds: UpdateKind[]) => updates.find(({ kind }) => kinds.includes(kind))?.id;
   const [to, kernel] = [idOf("engine_minor", "image"), idOf("guest_kernel")];
-  const image = to === undefined ? null : imageChange(service, to, world);
-  const guestKernel = kernel === undefined ? undefined : kernelChange(service, kernel, world);
-  // Another image, or kernel, starts the machines anyway.
+  const image = to === undefined ? null : imageChange(service, to, context);
+  const guestKernel = kernel === undefined ? undefined : kernelChange(service, kernel, context);
+  // Another image or kernel restarts the machines anyway.
   const startsMachines = image === null && guestKernel === undefined && idOf("keeper") !== undefined;
-  return begun(service, { image, guestKernel, startsMachines }, updates, world, asked);
+  return startOf(service, { image, guestKernel, startsMachines }, updates, context, request);
 }
 
 /** Pure: the same for an upgrade to another version of the engine, which the image has. */
 export function beginUpgrade(
   service: ManagedServiceObject,
   to: { readonly version: string; readonly image: string },
-  world: MaintenanceWorld,
-  asked: Omit<Asked, "automatic">,
-): Begun {
+  context: MaintenanceWorld,
+  request: Omit<MaintenanceRequest, "automatic">,
+): MaintenanceStart {
   const version = { from: service.spec.version, to: to.version };
-  const image = imageChange(service, to.image, world, to.version);
-  return begun(service, { image, version }, [], world, { ...asked, automatic: false });
+  const image = imageChange(service, to.image, context, to.version);
+  return startOf(service, { image, version }, [], context, { ...request, automatic: false });
 }
 
-function begun(
+function startOf(
   service: ManagedServiceObject,
-  { image, guestKernel, startsMachines = false, version }: Placed,
+  { image, guestKernel, startsMachines = false, version }: Replacements,
   updates: readonly PendingUpdate[],
-  world: MaintenanceWorld,
-  { operationId, automatic, now, acceptsTextOrder = false }: Asked,
-): Begun {
+  context: MaintenanceWorld,
+  { operationId, automatic, now, acceptsTextOrder = false }: MaintenanceRequest,
+): MaintenanceStart {
   const { metadata, spec, status } = service;
-  const isTrial = image !== null || guestKernel !== undefined;
+  const isCanary = image !== null || guestKernel !== undefined;
   const changesData = version !== undefined && upgradesData(spec.databaseType);
-  const inTurn = (isTrial || startsMachines) && !changesData && rollsImages(service);
+  const inTurn = (isCanary || startsMachines) && !changesData && rollsImages(service);
   const work: MaintenanceWork = {
     updates: updates.map(({ id }) => id),
     automatic,
@@ -79,27 +85,27 @@ function begun(
     ...(guestKernel && { guestKernel }),
     ...(startsMachines && { startsMachines }),
     ...(inTurn && { inTurn }),
-    ...(isTrial && world.restorePoint !== undefined && { restorePoint: world.restorePoint }),
+    ...(isCanary && context.restorePoint !== undefined && { restorePoint: context.restorePoint }),
   };
   const instanceGeneration =
-    spec.instanceGeneration + ((isTrial || startsMachines) && !inTurn ? generationsOfChange : 1);
+    spec.instanceGeneration + ((isCanary || startsMachines) && !inTurn ? generationsOfChange : 1);
   const { organizationId } = metadata;
   const of = { id: operationId, subject: serviceSubject(metadata.id), organizationId, now };
   const operation =
     version === undefined
       ? newOperation({ ...of, type: "maintenance", work })
       : newOperation({ ...of, type: "upgrade", work: { ...work, version } });
-  // An engine that comes up from another image, or in a machine that was started anew, has been restarted.
-  const placed = {
+  // A new image, and a restart of the machine, restart the engine as well.
+  const replaced = {
     ...(image && { image: image.to }),
     ...(guestKernel && { guestKernel: guestKernel.to }),
     ...(version && { version: version.to }),
     ...(startsMachines && { machineStarts: (spec.machineStarts ?? 0) + 1 }),
     ...(inTurn && { nodes: withImagesKept(service, image, guestKernel) }),
     ...(changesData && { nodes: withDataKept(service, image) }),
-    ...(isTrial && !inTurn && { trial: { operationId, generation: spec.instanceGeneration + 1 } }),
+    ...(isCanary && !inTurn && { trial: { operationId, generation: spec.instanceGeneration + 1 } }),
   };
-  const change = isTrial || startsMachines ? placed : withRestart(service);
+  const change = isCanary || startsMachines ? replaced : withRestart(service);
   const after = {
     ...service,
     metadata: nextMetadata(metadata, now),
@@ -127,8 +133,35 @@ function imageChange(
   return { from, to, fromVersion, toVersion: versionIn(to, toVersion) };
 }
 
-function kernelChange(service: ManagedServiceObject, to: string, world: MaintenanceWorld): ImageChange {
-  const from = guestKernelOf(service, world);
-  const versions = kernelVersions(from, to, world);
+function kernelChange(service: ManagedServiceObject, to: string, context: MaintenanceWorld): ImageChange {
+  const from = guestKernelOf(service, context);
+  const versions = kernelVersions(from, to, context);
   return { from, to, fromVersion: versions.from, toVersion: versions.to };
+}
+
+interface CommitDeps {
+  readonly begin: () => UnitOfWork;
+  readonly services: Collection<ManagedServiceObject>;
+  readonly operations: Collection<OperationObject>;
+}
+
+/**
+ * Commits requested maintenance: service, operation, event, audit entry and the stored response. Resolves once this
+ * controller's memory has them.
+ */
+export async function commitMaintenance<A extends Message>(
+  service: Stored<ManagedServiceObject>,
+  { after, operation }: MaintenanceStart,
+  { action, answer }: { readonly action: string; readonly answer: A },
+  call: Call,
+  { begin, services, operations }: CommitDeps,
+): Promise<A> {
+  const unit = begin();
+  unit.create(operationKind, operation);
+  unit.update(managedServiceKind, service, after);
+  unit.event(startedEvent(after, operation));
+  unit.audit(auditOf(call, action, "managed-service", after.metadata.id));
+  unit.answer(call, answer);
+  await commitAndSee(call, unit, [services, operations]);
+  return answer;
 }

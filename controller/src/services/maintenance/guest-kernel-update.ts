@@ -5,25 +5,27 @@ import { imageTerms } from "./image-terms.ts";
 import { engineVersionIn } from "./node-image.ts";
 import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
 
-/** Pure: what the service's virtual machines are offered in the place of their kernel; undefined where they have none of their own. */
-export function guestKernelOffer(service: ManagedServiceObject, world: MaintenanceWorld): ImageOffer | undefined {
-  const current = guestKernelOf(service, world);
-  return current === "" ? undefined : imageOffer(guestLine, current, world.images, world.hosts);
+/**
+ * Pure: the kernels that the service's virtual machines may change to; undefined if they have no kernel of their own.
+ */
+export function guestKernelOffer(service: ManagedServiceObject, context: MaintenanceWorld): ImageOffer | undefined {
+  const current = guestKernelOf(service, context);
+  return current === "" ? undefined : imageOffer(guestLine, current, context.images, context.hosts);
 }
 
-/** Pure: the newer kernel that waits for the service's virtual machines, if there is one. */
-export function guestKernelUpdate(service: ManagedServiceObject, world: MaintenanceWorld): PendingUpdate | undefined {
-  const { image: target, since = 0 } = guestKernelOffer(service, world) ?? {};
+/** Pure: the pending update of the service's guest kernel, if any. */
+export function guestKernelUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+  const { image: target, since = 0 } = guestKernelOffer(service, context) ?? {};
   if (target === undefined) return undefined;
-  const current = guestKernelOf(service, world);
-  const known = world.images.find(({ metadata }) => metadata.id === current);
-  const { from, to } = kernelVersions(current, target.metadata.id, world);
-  // What starts the guest beside the kernel is part of it.
+  const current = guestKernelOf(service, context);
+  const currentImage = context.images.find(({ metadata }) => metadata.id === current);
+  const { from, to } = kernelVersions(current, target.metadata.id, context);
+  // The kernel's image includes the initial RAM disk, which may change without another kernel.
   const isOtherLinux = from !== "" && to !== "" && from !== to;
-  const { why, ...terms } = imageTerms(service, world, {
+  const { why, ...terms } = imageTerms(service, context, {
     line: guestLine,
     target,
-    known,
+    currentImage,
     since,
     refused: service.status.maintenance.refusedGuestKernel ?? null,
     onlyByRequest: "",
@@ -32,9 +34,9 @@ export function guestKernelUpdate(service: ManagedServiceObject, world: Maintena
     id: target.metadata.id,
     kind: "guest_kernel",
     title: isOtherLinux ? `Linux ${from} to ${to}` : "A newer kernel of the virtual machine",
-    description: `The engine is stopped in order, and its virtual machine is started with ${
+    description: `The engine is shut down cleanly, and its virtual machine is started with ${
       isOtherLinux ? `Linux ${to}` : "the newer kernel"
-    }, from the same image and over the same data. If it does not come up, the kernel before is put back.${why}`,
+    }, from the same image and over the same data. If it does not start, the previous kernel is restored.${why}`,
     from: isOtherLinux ? from : current,
     to: isOtherLinux ? to : target.metadata.id,
     changesTextOrder: false,
@@ -42,12 +44,12 @@ export function guestKernelUpdate(service: ManagedServiceObject, world: Maintena
   };
 }
 
-/** Pure: kernel that the service's virtual machines boot from; empty where they have none of their own. */
+/** Pure: the kernel that the service's virtual machines boot; empty if they have none of their own. */
 export function guestKernelOf({ spec }: ManagedServiceObject, { guestKernel }: MaintenanceWorld): string {
   return spec.guestKernel ?? guestKernel;
 }
 
-/** Pure: full versions of two kernels; empty where one is not known. */
+/** Pure: full versions of two kernels; empty if unknown. */
 export function kernelVersions(from: string, to: string, { images }: Pick<MaintenanceWorld, "images">) {
   const { engine, version } = guestLine;
   const versionIn = (id: string) =>

@@ -4,11 +4,11 @@ import { hasImage } from "#fleet/host/host-images.ts";
 import type { HostObject } from "#fleet/host/host.ts";
 import { engineVersionIn, lineOf, type NodeImageObject } from "./node-image.ts";
 
-/** What machines of one engine and version on these hosts can run from, or virtual ones boot from, by what the hosts told last. */
+/** The images (or guest kernels) that machines of one line on these hosts may change to, by the hosts' last reports. */
 export interface ImageOffer {
-  /** The newest that each of the hosts can give, if it is another than the one that they run from, and not older. */
+  /** The newest image that all of these hosts have; undefined if it is the current one, or older. */
   readonly image: NodeImageObject | undefined;
-  /** Since when that is so; milliseconds since 1970. */
+  /** Time at which the last of the hosts got it, in milliseconds since 1970. */
   readonly since: number;
   /** A newer image that some of the hosts lack. */
   readonly awaited: AwaitedImage | undefined;
@@ -20,13 +20,13 @@ export interface AwaitedImage {
   readonly missingOn: readonly string[];
 }
 
-/** An engine in one of its versions, or the kernel of virtual machines (guestLine). */
+/** An engine in one version, or the kernel of virtual machines (`guestLine`). */
 export interface ImageLine {
   readonly engine: string;
   readonly version: string;
 }
 
-/** Pure: all machines of a service run from one image, so only what every one of their hosts has is offered. */
+/** Pure: the newest image that all hosts of a service have, because all its machines run from one image. */
 export function imageOffer(
   line: ImageLine,
   current: string,
@@ -34,15 +34,16 @@ export function imageOffer(
   hosts: readonly HostObject[],
 ): ImageOffer {
   if (hosts.length === 0) return { image: undefined, since: 0, awaited: undefined };
-  const known = images.find(({ metadata }) => metadata.id === current);
+  const currentImage = images.find(({ metadata }) => metadata.id === current);
   const candidates = newestFirst(line, images);
-  const given = candidates.find(({ metadata }) => hosts.every((host) => hasImage(host, metadata.id)));
-  const isOther = given !== undefined && given.metadata.id !== current;
-  const image = isOther && (known === undefined || !isOlder(given, known, line)) ? given : undefined;
-  return { image, since: sinceOf(image, hosts), awaited: awaitedOf(line, image ?? known, candidates[0], hosts) };
+  const candidate = candidates.find(({ metadata }) => hosts.every((host) => hasImage(host, metadata.id)));
+  const isOther = candidate !== undefined && candidate.metadata.id !== current;
+  const image =
+    isOther && (currentImage === undefined || !isOlder(candidate, currentImage, line)) ? candidate : undefined;
+  return { image, since: sinceOf(image, hosts), awaited: awaitedOf(line, image ?? currentImage, candidates[0], hosts) };
 }
 
-/** Pure: hosts with this engine and version that have not got the image though it is the newest of all; ids. */
+/** Pure: ids of hosts that have images of the same line, but lack this one although it is the newest. */
 export function missingOn(
   image: NodeImageObject,
   images: readonly NodeImageObject[],
@@ -72,20 +73,23 @@ function awaitedOf(
   return missing.length === 0 ? undefined : { image: newest, missingOn: missing };
 }
 
-/** Since when the last of the hosts has it, as far as it was noted. */
+/** Time at which the last of the hosts got the image, as far as that was recorded. */
 function sinceOf(image: NodeImageObject | undefined, hosts: readonly HostObject[]): number {
   if (image === undefined) return 0;
   const { id, createdAt } = image.metadata;
   return Math.max(createdAt, ...hosts.map(({ status }) => lookUp(status.imageSince ?? {}, id) ?? 0));
 }
 
-/** Images that are the newest of some host, as new machines get them. */
+/** Images that are the newest of some host, which new machines there get. */
 function newestFirst(line: ImageLine, images: readonly NodeImageObject[]): NodeImageObject[] {
   const name = lineOf(line.engine, line.version);
   return images.filter(({ status }) => status.newestOf.includes(name)).sort(byAge(line));
 }
 
-/** The newer one first. Of two that do not differ in what is known of them, the one that was seen later is newer. */
+/**
+ * Order of images, newest first. Images that do not differ in version and build time are ordered by when they were
+ * first seen.
+ */
 function byAge(line: ImageLine): (a: NodeImageObject, b: NodeImageObject) => number {
   return (a, b) => {
     if (isOlder(a, b, line)) return 1;
@@ -94,10 +98,10 @@ function byAge(line: ImageLine): (a: NodeImageObject, b: NodeImageObject) => num
   };
 }
 
-/** Is it certain that `a` is older: by its engine's version, or else by when it was made first? */
+/** True if `a` is certainly older: by its engine's version, or else by the time it was built. */
 function isOlder(a: NodeImageObject, b: NodeImageObject, { engine, version }: ImageLine): boolean {
-  const [one, other] = [engineVersionIn(a, engine, version), engineVersionIn(b, engine, version)];
-  const versions = one === "" || other === "" ? 0 : compareVersions(one, other);
+  const [versionOfA, versionOfB] = [engineVersionIn(a, engine, version), engineVersionIn(b, engine, version)];
+  const versions = versionOfA === "" || versionOfB === "" ? 0 : compareVersions(versionOfA, versionOfB);
   if (versions !== 0) return versions < 0;
   return (a.spec.madeAt ?? 0) < (b.spec.madeAt ?? 0) && a.spec.madeAt !== undefined;
 }

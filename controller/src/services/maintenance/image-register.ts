@@ -14,8 +14,8 @@ import { newMetadata } from "#kernel/store/resource.ts";
 import { lineOf, nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 
 const name = "node-images";
-/** For what nobody called back about. */
-const lookEveryMs = 5_000;
+/** Interval of checks beside the notifications of hosts. */
+const checkIntervalMs = 5_000;
 
 export interface ImageRegisterDeps {
   readonly hosts: Collection<HostObject>;
@@ -27,80 +27,80 @@ export interface ImageRegisterDeps {
 }
 
 /**
- * Keeps the node images, and the kernels of virtual machines, that are the newest of some host in the store, so that all controllers see the same ones and since when.
- * What a host that does not answer told last still holds.
+ * The register of node images and guest kernels: stores those that are the newest of some host, so that all controllers
+ * have the same images and dates. A host that does not respond counts with its last report.
  */
 export function createImageRegister(deps: ImageRegisterDeps): ControlLoop {
   const { hosts, nodeImages, machines, clock, log } = deps;
-  const looking = createPeriodic(name, lookEveryMs, async (signal) => {
+  const periodic = createPeriodic(name, checkIntervalMs, async (signal) => {
     const present = [...hosts.values()].filter(({ object }) => object.spec.destroyedAt === null);
     const facts = present.flatMap(({ object }) => object.status.images);
-    const known = [...nodeImages.values()];
+    const registered = [...nodeImages.values()];
     const used = new Set(
       [...machines.values()].flatMap(({ object: { spec } }) => [spec.image, spec.guestKernel ?? ""]),
     );
-    const { added, changed, gone } = registerChanges(
+    const { added, changed, removed } = registerChanges(
       facts,
-      known.map(({ object }) => object),
+      registered.map(({ object }) => object),
       used,
       clock.now(),
     );
-    if (added.length + changed.length + gone.length === 0) return;
-    const stored = new Map(known.map((one) => [one.object.metadata.id, one]));
+    if (added.length + changed.length + removed.length === 0) return;
+    const stored = new Map(registered.map((one) => [one.object.metadata.id, one]));
     const unit = deps.begin();
     for (const image of added) unit.create(nodeImageKind, image);
     for (const image of changed) {
       const before = stored.get(image.metadata.id);
       if (before !== undefined) unit.update(nodeImageKind, before, image);
     }
-    for (const id of gone) {
+    for (const id of removed) {
       const before = stored.get(id);
       if (before !== undefined) unit.remove(nodeImageKind, before);
     }
     await unit.commit(signal);
-    log.info("images changed", { added: added.map(({ metadata }) => metadata.id), gone });
+    log.info("image register changed", { added: added.map(({ metadata }) => metadata.id), removed });
   });
-  // At once: a machine may be made out of an image that is the newest one no longer a moment later.
-  return { ...looking, subscribe: (onChange) => whenHostsChange(hosts, imagesInShort, () => onChange(name)) };
+  // Changes are registered at once: a machine may be created from an image that is not the newest a moment later.
+  return { ...periodic, subscribe: (onChange) => whenHostsChange(hosts, imagesInShort, () => onChange(name)) };
 }
 
-/** Pure: what is to change in the register. An image that no machine gets any more stays while one runs from it. */
+/** Pure: the changes of the register. An image that new machines do not get stays while a machine runs from it. */
 export function registerChanges(
   facts: readonly ImageFacts[],
-  known: readonly NodeImageObject[],
+  registered: readonly NodeImageObject[],
   used: ReadonlySet<string>,
   now: number,
-): { added: NodeImageObject[]; changed: NodeImageObject[]; gone: string[] } {
+): { added: NodeImageObject[]; changed: NodeImageObject[]; removed: string[] } {
   const offered = Map.groupBy(
     facts.filter(({ available, image }) => available && image !== undefined && image !== ""),
     ({ image }) => image ?? "",
   );
   const added: NodeImageObject[] = [];
-  for (const [id, told] of offered) {
-    const its = onceEach(told);
-    if (known.some(({ metadata }) => metadata.id === id)) continue;
+  for (const [id, facts] of offered) {
+    const lines = oncePerLine(facts);
+    if (registered.some(({ metadata }) => metadata.id === id)) continue;
     added.push({
       metadata: newMetadata(id, now),
-      spec: { engines: its.map(engineOf), ...manifestFacts(its), urgent: null },
-      status: { newestOf: its.map(({ engine, version }) => lineOf(engine, version)) },
+      spec: { engines: lines.map(engineOf), ...manifestFacts(lines), urgent: null },
+      status: { newestOf: lines.map(({ engine, version }) => lineOf(engine, version)) },
     });
   }
   const changed: NodeImageObject[] = [];
-  const gone: string[] = [];
-  for (const image of known) {
-    const its = onceEach(offered.get(image.metadata.id) ?? []);
-    const newestOf = its.map(({ engine, version }) => lineOf(engine, version));
-    // Earlier versions of the platform did not note it.
-    const spec = { ...manifestFacts(its), ...image.spec };
-    const isAsKnown =
+  const removed: string[] = [];
+  for (const image of registered) {
+    const lines = oncePerLine(offered.get(image.metadata.id) ?? []);
+    const newestOf = lines.map(({ engine, version }) => lineOf(engine, version));
+    // Adds facts that were unknown when the image was registered.
+    const spec = { ...manifestFacts(lines), ...image.spec };
+    const isUnchanged =
       newestOf.join() === image.status.newestOf.join() &&
       spec.textLibraries === image.spec.textLibraries &&
       spec.madeAt === image.spec.madeAt;
-    if (newestOf.length === 0 && !used.has(image.metadata.id)) gone.push(image.metadata.id);
-    else if (!isAsKnown)
+    if (newestOf.length === 0 && !used.has(image.metadata.id)) removed.push(image.metadata.id);
+    else if (!isUnchanged)
       changed.push({ ...image, metadata: { ...image.metadata, updatedAt: now }, spec, status: { newestOf } });
   }
-  return { added, changed, gone };
+  return { added, changed, removed };
 }
 
 function manifestFacts([first]: readonly ImageFacts[]): Pick<NodeImageSpec, "textLibraries" | "madeAt"> {
@@ -108,9 +108,9 @@ function manifestFacts([first]: readonly ImageFacts[]): Pick<NodeImageSpec, "tex
   return { ...(textLibraries && { textLibraries }), ...(madeAt !== undefined && { madeAt }) };
 }
 
-/** The same for each order of hosts. */
-function onceEach(told: readonly ImageFacts[]): ImageFacts[] {
-  const byLine = new Map(told.map((facts) => [lineOf(facts.engine, facts.version), facts]));
+/** One entry for each line, in the same order whatever the order of hosts. */
+function oncePerLine(facts: readonly ImageFacts[]): ImageFacts[] {
+  const byLine = new Map(facts.map((facts) => [lineOf(facts.engine, facts.version), facts]));
   return [...byLine.keys()].sort().flatMap((line) => byLine.get(line) ?? []);
 }
 

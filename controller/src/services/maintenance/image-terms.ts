@@ -3,55 +3,55 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { ImageLine, ImageOffer } from "./image-offer.ts";
 import type { ImageUrgency, NodeImageObject } from "./node-image.ts";
 import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
-import { applyAt, endOfNotice, obstacleOf, silenceOf } from "./update-terms.ts";
+import { applyAt, endOfNotice, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
-/** An image, or a kernel, that a service is offered in the place of another. */
-export interface Newcomer {
+/** An image or kernel that a service may change to. */
+export interface OfferedImage {
   readonly line: ImageLine;
   readonly target: NodeImageObject;
-  /** The one that it replaces; undefined when nothing is known of it. */
-  readonly known: NodeImageObject | undefined;
+  /** The image that it replaces; undefined if unknown. */
+  readonly currentImage: NodeImageObject | undefined;
   readonly since: ImageOffer["since"];
-  /** What was tried last and rolled back. */
+  /** The image that was tried last and rolled back. */
   readonly refused: RefusedImage | null;
-  /** Why only a request may begin it; empty when it may begin by itself. */
+  /** Why it is applied only on request; empty if it may be applied automatically. */
   readonly onlyByRequest: string;
 }
 
-/** When it comes, and what stands against it. */
+/** Time and conditions of an update. */
 export type ImageTerms = Pick<
   PendingUpdate,
   "urgent" | "availableSince" | "applyAt" | "requiresRestart" | "blocked" | "noSnapshot"
 > & {
-  /** Why it is urgent, to follow a description; empty when it is not. */
+  /** Text to append to a description: why it is urgent; empty if it is not. */
   readonly why: string;
 };
 
-/** Pure: the terms on which it comes. */
+/** Pure: time and conditions of the update. */
 export function imageTerms(
   service: ManagedServiceObject,
-  world: MaintenanceWorld,
-  { line, target, known, since, refused, onlyByRequest }: Newcomer,
+  context: MaintenanceWorld,
+  { line, target, currentImage, since, refused, onlyByRequest }: OfferedImage,
 ): ImageTerms {
-  const urgency = urgencyOf(target, known, line, world.images);
+  const urgency = urgencyOf(target, currentImage, line, context.images);
   const failedBefore =
     refused?.image === target.metadata.id
-      ? `It was tried and rolled back: ${refused.message} It is not tried again by itself; apply it to try once more.`
+      ? `It was rolled back: ${refused.message} It is not applied automatically again; apply it to try once more.`
       : "";
-  const notByItself = [onlyByRequest, failedBefore].filter((why) => why !== "");
-  const blocked = notByItself.length > 0 ? notByItself.join(" ") : (obstacleOf(service, world) ?? silenceOf(world));
+  const reasons = [onlyByRequest, failedBefore].filter((why) => why !== "");
+  const blocked = reasons.length > 0 ? reasons.join(" ") : (obstacleOf(service, context) ?? unreachableHostOf(context));
   return {
     urgent: urgency !== undefined,
     availableSince: since,
-    applyAt: notByItself.length === 0 ? applyAt(service, since, urgency, world.now) : null,
+    applyAt: reasons.length === 0 ? applyAt(service, since, urgency, context.now) : null,
     requiresRestart: true,
     blocked: blocked ?? null,
-    noSnapshot: world.noSnapshots === "" ? null : world.noSnapshots,
+    noSnapshot: context.noSnapshots === "" ? null : context.noSnapshots,
     why: urgency === undefined ? "" : ` Urgent: ${urgency.reason}`,
   };
 }
 
-/** What was marked urgent stays so in every newer image. The shortest notice counts. */
+/** The urgency of an image applies to every newer image, with the shortest notice. */
 function urgencyOf(
   target: NodeImageObject,
   current: NodeImageObject | undefined,

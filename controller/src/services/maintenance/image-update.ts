@@ -2,43 +2,43 @@ import { versionNumber } from "#catalog/version-number.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { type ImageOffer, imageOffer } from "./image-offer.ts";
 import { imageTerms } from "./image-terms.ts";
-import { engineVersionIn } from "./node-image.ts";
+import { engineVersionIn, type NodeImageObject } from "./node-image.ts";
 import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
-import { changedTextOrder, textOrderReason } from "./text-order.ts";
+import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 
-/** Pure: what the service is offered in the place of its image; undefined where engines of the host run. */
-export function imageOfferTo(service: ManagedServiceObject, world: MaintenanceWorld): ImageOffer | undefined {
-  const current = imageOf(service, world);
-  return current === "" ? undefined : imageOffer(lineOfEngine(service), current, world.images, world.hosts);
+/** Pure: the images that the service may change to; undefined if its engines run on the host itself. */
+export function imageOfferTo(service: ManagedServiceObject, context: MaintenanceWorld): ImageOffer | undefined {
+  const current = imageOf(service, context);
+  return current === "" ? undefined : imageOffer(lineOfEngine(service), current, context.images, context.hosts);
 }
 
-/** Pure: the newer image that waits for the service, if there is one. */
-export function imageUpdate(service: ManagedServiceObject, world: MaintenanceWorld): PendingUpdate | undefined {
-  const { image: target, since = 0 } = imageOfferTo(service, world) ?? {};
+/** Pure: the pending update of the service's image, if any. */
+export function imageUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+  const { image: target, since = 0 } = imageOfferTo(service, context) ?? {};
   if (target === undefined) return undefined;
   const { engine, version } = lineOfEngine(service);
-  const current = imageOf(service, world);
+  const current = imageOf(service, context);
   const to = engineVersionIn(target, engine, version);
-  const known = world.images.find(({ metadata }) => metadata.id === current);
-  const from = engineVersionIn(known, engine, version) || versionNumber(world.instance?.engineVersion ?? "");
+  const currentImage = context.images.find(({ metadata }) => metadata.id === current);
+  const from = engineVersionIn(currentImage, engine, version) || versionNumber(context.instance?.engineVersion ?? "");
   const isMinor = from !== "" && to !== "" && from !== to;
-  const reordered = changedTextOrder(known, target, world.instance);
-  const changesTextOrder = reordered.length > 0;
-  const { why, ...terms } = imageTerms(service, world, {
+  const changedLibraries = changedTextOrder(currentImage, target, context.instance);
+  const changesTextOrder = changedLibraries.length > 0;
+  const { why, ...terms } = imageTerms(service, context, {
     line: { engine, version },
     target,
-    known,
+    currentImage,
     since,
     refused: service.status.maintenance.refused,
-    onlyByRequest: changesTextOrder ? textOrderReason(reordered) : "",
+    onlyByRequest: changesTextOrder ? textOrderReason(changedLibraries) : "",
   });
   return {
     id: target.metadata.id,
     kind: isMinor ? "engine_minor" : "image",
     title: isMinor ? `${engine} ${from} to ${to}` : "Newer packages of the operating system",
     description: isMinor
-      ? `The engine is stopped in order and started from an image with ${engine} ${to}, over the same data. If it does not come up, ${from} is put back.${why}`
-      : `The engine is stopped in order and started from an image with newer packages and the same engine, over the same data.${why}`,
+      ? `The engine is shut down cleanly and started from an image with ${engine} ${to}, with the same data. If it does not start, ${from} is restored.${why}`
+      : `The engine is shut down cleanly and started from an image with newer packages and the same engine, with the same data.${why}`,
     from: isMinor ? from : current,
     to: isMinor ? to : target.metadata.id,
     changesTextOrder,
@@ -52,4 +52,28 @@ function lineOfEngine({ spec }: ManagedServiceObject) {
 
 function imageOf({ spec }: ManagedServiceObject, { image }: MaintenanceWorld): string {
   return spec.image === "" ? image : spec.image;
+}
+
+/**
+ * Pure: libraries of the service's data whose sort order of text changes with the image, such as `ICU 72.1 to 76.1`.
+ * Empty if none does or if a version is unknown: then only the agent's check after the change finds it.
+ */
+export function changedTextOrder(
+  from: NodeImageObject | undefined,
+  to: NodeImageObject,
+  instance: InstanceObservation | undefined,
+): string[] {
+  const [before, after] = [from?.spec.textLibraries ?? {}, to.spec.textLibraries ?? {}];
+  return (instance?.textLibraries ?? []).flatMap((library) => {
+    const [was, becomes] = [before[library], after[library]];
+    return was === undefined || becomes === undefined || was === becomes ? [] : [`${library} ${was} to ${becomes}`];
+  });
+}
+
+/** For users: why the update is applied only on request, and what to do. */
+export function textOrderReason(changed: readonly string[]): string {
+  return (
+    `It changes the sort order of text that databases of the service use: ${changed.join(", ")}. It is not applied automatically. Apply it with ` +
+    "accept_text_order_change when it suits you, then REINDEX DATABASE each, and ALTER DATABASE ... REFRESH COLLATION VERSION."
+  );
 }

@@ -9,7 +9,7 @@ import {
   type ServiceMaintenanceSchema,
 } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { nodeImageKind, type NodeImageObject, type NodeImageSpec } from "./node-image.ts";
 import { type AwaitedImage, missingOn } from "./image-offer.ts";
 import { awaitedImages, pendingUpdates } from "./pending-updates.ts";
@@ -24,7 +24,7 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 
-export interface MaintenanceAdminApiDeps extends MaintenanceWorldDeps {
+export interface MaintenanceAdminApiDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
@@ -33,19 +33,19 @@ export interface MaintenanceAdminApiDeps extends MaintenanceWorldDeps {
   readonly clock: Clock;
 }
 
-/** So many hosts are named. */
-const mostNamed = 20;
+/** Number of hosts that a text names. */
+const namedHostsMax = 20;
 
-/** Operators see how far the fleet is behind, and mark images that cannot wait. */
+/** The admin RPCs of maintenance: node images and their urgency, and pending updates of the fleet. */
 export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): ServedService {
   const { nodeImages, hosts, services, cursors, clock } = deps;
 
-  function shownImage({ metadata, spec, status }: NodeImageObject): MessageInitShape<typeof ImageSchema> {
+  function imageMessage({ metadata, spec, status }: NodeImageObject): MessageInitShape<typeof ImageSchema> {
     const { urgent } = spec;
     let from = 0;
     let rolledBack = 0;
     for (const { object } of services.values()) {
-      const { image, guestKernel } = maintenanceWorld(object, deps, 0);
+      const { image, guestKernel } = maintenanceContext(object, deps, 0);
       if (image === metadata.id || guestKernel === metadata.id) from += 1;
       if (refusedOf(object).some((one) => one.image === metadata.id)) rolledBack += 1;
     }
@@ -57,7 +57,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
       services: from,
       rolledBack,
       urgent: urgent !== null,
-      missingOn: missingOn({ metadata, spec, status }, objectsOf(nodeImages), objectsOf(hosts)).slice(0, mostNamed),
+      missingOn: missingOn({ metadata, spec, status }, objectsOf(nodeImages), objectsOf(hosts)).slice(0, namedHostsMax),
       ...(urgent && {
         noticeHours: urgent.noticeHours,
         reason: urgent.reason,
@@ -69,7 +69,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   const mark = (image: string, urgent: NodeImageSpec["urgent"], call: Call) =>
     retryConflict(call.signal, async () => {
       const stored = await nodeImages.fresh(image, call.signal);
-      if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `No image ${image} is known.`);
+      if (stored === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `There is no image ${image}.`);
       const { metadata, spec } = stored.object;
       const after: NodeImageObject = {
         ...stored.object,
@@ -80,22 +80,25 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
       unit.update(nodeImageKind, stored, after);
       unit.audit(auditOf(call, urgent === null ? "image.unmark-urgent" : "image.mark-urgent", "node-image", image));
       await nodeImages.reached(await unit.commit(call.signal), 1_000);
-      return shownImage(after);
+      return imageMessage(after);
     });
 
-  function shownService(service: ManagedServiceObject, now: number): MessageInitShape<typeof ServiceMaintenanceSchema> {
+  function serviceMessage(
+    service: ManagedServiceObject,
+    now: number,
+  ): MessageInitShape<typeof ServiceMaintenanceSchema> {
     const { metadata } = service;
-    const world = maintenanceWorld(service, deps, now);
-    const updates = pendingUpdates(service, world);
+    const context = maintenanceContext(service, deps, now);
+    const updates = pendingUpdates(service, context);
     const times = updates.flatMap(({ applyAt }) => (applyAt === null ? [] : [applyAt]));
     const operation = maintenanceOf(service);
     const refused = refusedOf(service);
-    const awaited = awaitedImages(service, world);
+    const awaited = awaitedImages(service, context);
     return {
       serviceId: metadata.id,
       organizationId: metadata.organizationId,
-      image: world.image,
-      guestKernel: world.guestKernel,
+      image: context.image,
+      guestKernel: context.guestKernel,
       updateIds: updates.map(({ id }) => id),
       urgent: updates.some(({ urgent }) => urgent),
       blockedReason: updates.find(({ blocked }) => blocked !== null)?.blocked ?? "",
@@ -131,7 +134,7 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
   const handlers: Handlers<typeof MaintenanceService> = {
     listImages: async ({ page }, call) => {
       const { items, ...next } = adminPage(nodeImages, () => true, page, call, cursors, "images");
-      return { images: items.map(shownImage), ...next };
+      return { images: items.map(imageMessage), ...next };
     },
 
     markImageUrgent: ({ image, noticeHours, reason }, call) =>
@@ -141,30 +144,30 @@ export function createMaintenanceAdminApi(deps: MaintenanceAdminApiDeps): Served
 
     listMaintenance: async ({ page }, call) => {
       const now = clock.now();
-      const isOfNote = (service: ManagedServiceObject) => {
+      const isListed = (service: ManagedServiceObject) => {
         if (refusedOf(service).length > 0 || maintenanceOf(service) !== undefined || snapshotOf(service) !== "")
           return true;
         if (leftSnapshotOf(service) !== undefined) return true;
-        const world = maintenanceWorld(service, deps, now);
-        return pendingUpdates(service, world).length > 0 || awaitedImages(service, world).length > 0;
+        const context = maintenanceContext(service, deps, now);
+        return pendingUpdates(service, context).length > 0 || awaitedImages(service, context).length > 0;
       };
-      const { items, ...next } = adminPage(services, isOfNote, page, call, cursors, "maintenance");
-      return { services: items.map((service) => shownService(service, now)), ...next };
+      const { items, ...next } = adminPage(services, isListed, page, call, cursors, "maintenance");
+      return { services: items.map((service) => serviceMessage(service, now)), ...next };
     },
   };
   return serve(MaintenanceService, handlers);
 }
 
-/** Image and kernel that were tried on it last and rolled back. */
+/** The image and kernel that were last tried on the service and rolled back. */
 function refusedOf({ status: { maintenance } }: ManagedServiceObject): RefusedImage[] {
   return [maintenance.refused, maintenance.refusedGuestKernel].filter((refused) => refused != null);
 }
 
-/** For operators: why the service does not get it, and what to do. */
+/** For operators: why the service does not get the image, and the command that helps. */
 function awaitedReason({ image, missingOn: hosts }: AwaitedImage): string {
   const { urgent } = image.spec;
   const suite = image.metadata.id.split("-")[0];
-  const [named, more] = [hosts.slice(0, mostNamed).join(", "), hosts.length > mostNamed ? " and others" : ""];
+  const [named, more] = [hosts.slice(0, namedHostsMax).join(", "), hosts.length > namedHostsMax ? " and others" : ""];
   const why = urgent === null ? "" : ` It is urgent: ${urgent.reason}`;
   return `Not on ${named}${more}: run holdfast images update ${suite} there.${why}`;
 }

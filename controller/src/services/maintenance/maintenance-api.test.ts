@@ -11,7 +11,7 @@ import { nodeImageKind } from "./node-image.ts";
 
 const ground = await maintenanceGround();
 
-test("an image is one operation that is answered again while it is under way, also to two at once", async () => {
+test("a repeated request for an image returns the same operation, also for two at once", async () => {
   const [id = ""] = await ground.running();
   const [one, other] = await Promise.all([ground.apply(id), ground.apply(id)]);
   expect(one).toMatchObject({ type: "maintenance", status: OperationStatus.PENDING, serviceId: id });
@@ -19,18 +19,18 @@ test("an image is one operation that is answered again while it is under way, al
   expect((await ground.apply(id, "trixie-2")).id).toBe(one.id);
   expect(ground.objectOf(id).object.spec).toMatchObject({ image: "trixie-2", instanceGeneration: 5, restartCount: 0 });
   expect((await ground.eventsOf(id)).map(({ type }) => type)).toEqual(["service.maintenance_started"]);
-  const shown = await ground.api().getMaintenance({ serviceId: id }, call);
-  expect(shown).toMatchObject({ operation: { id: one.id }, updates: [], windowIsDefault: false });
+  const message = await ground.api().getMaintenance({ serviceId: id }, call);
+  expect(message).toMatchObject({ operation: { id: one.id }, updates: [], windowIsDefault: false });
 });
 
-test("parameters that wait are a restart", async () => {
+test("waiting parameters are a restart", async () => {
   const [id = ""] = await ground.running();
   ground.world.pendingRestart = ["max_connections"];
   await ground.apply(id, "restart");
   expect(ground.objectOf(id).object.spec).toMatchObject({ image: "", instanceGeneration: 4, restartCount: 1 });
 });
 
-test("a newer kernel of virtual machines is listed once their host has it, and applied alone or with an image", async () => {
+test("a newer guest kernel is listed once the host has it, and applied alone or with an image", async () => {
   const isVirtual = { kind: "virtual_machine", guestKernel: "guest-1" } as const;
   const [alone = "", both = ""] = await ground.running(2, {}, isVirtual);
   const update = async (id: string) => (await ground.api().getMaintenance({ serviceId: id }, call)).updates;
@@ -40,12 +40,12 @@ test("a newer kernel of virtual machines is listed once their host has it, and a
   for (const kernel of registerChanges([facts], [], new Set(), ground.world.now - hourMs).added)
     unit.create(nodeImageKind, kernel);
   await ground.collections.reached(await unit.commit(), 60_000);
-  // Known to the platform, and not there yet.
+  // Registered, but not on the host yet.
   expect((await update(alone)).map(({ id }) => id)).toEqual(["trixie-2"]);
   await hasImages("trixie-1", "trixie-2", "guest-1", "guest-2");
-  const shown = await ground.api().getMaintenance({ serviceId: alone }, call);
-  expect(shown).toMatchObject({ guestKernel: "guest-1", updates: [{ id: "trixie-2" }, { id: "guest-2" }] });
-  expect(shown.updates[1]).toMatchObject({ kind: UpdateKind.GUEST_KERNEL, from: "guest-1", to: "guest-2" });
+  const message = await ground.api().getMaintenance({ serviceId: alone }, call);
+  expect(message).toMatchObject({ guestKernel: "guest-1", updates: [{ id: "trixie-2" }, { id: "guest-2" }] });
+  expect(message.updates[1]).toMatchObject({ kind: UpdateKind.GUEST_KERNEL, from: "guest-1", to: "guest-2" });
 
   const { id: operationId } = await ground.apply(alone, "guest-2");
   expect(ground.objectOf(alone).object.spec).toMatchObject({
@@ -75,7 +75,7 @@ async function hasImages(...imageIds: string[]): Promise<void> {
   await ground.collections.reached(await unit.commit(), 60_000);
 }
 
-test("an image that changes the order of texts needs its word, and leaves the rest alone", async () => {
+test("an image that changes the sort order is applied only if accepted, and blocks no other update", async () => {
   const [id = ""] = await ground.running();
   ground.world.textLibraries = ["ICU"];
   const unit = ground.begin();
@@ -106,7 +106,7 @@ test("an image that changes the order of texts needs its word, and leaves the re
   });
 });
 
-test("nothing is refused when nothing is pending, and an update that is not pending by its place", async () => {
+test("without pending updates the request is refused, and an unknown update is refused by its index", async () => {
   const [id = ""] = await ground.running();
   await expect(ground.apply(id, "trixie-2", "trixie-9")).rejects.toMatchObject({
     key: "INVALID_REQUEST",
@@ -126,7 +126,7 @@ test.each([
   await expect(ground.apply(id)).rejects.toMatchObject({ key: "WRONG_STATE", message: expect.stringContaining(words) });
 });
 
-test("an image is refused while a host of its machines does not answer, and a restart is not", async () => {
+test("an image is refused while a host does not respond, and a restart is not", async () => {
   const [id = ""] = await ground.running();
   const host = ground.collections.hosts.get("a");
   if (host === undefined) throw new Error("the host is there");

@@ -8,21 +8,20 @@ import { refuseWhileBusy } from "../service/service-verbs.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import { operationMessage } from "#operation/operation-message.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
-import { beginMaintenance } from "./begin-maintenance.ts";
-import { commitBegun } from "./commit-begun.ts";
+import { beginMaintenance, commitMaintenance } from "./begin-maintenance.ts";
 import { windowMessage } from "../service/window-message.ts";
 import { updateMessage } from "./maintenance-message.ts";
 import { defaultWindow, nextWindow } from "../service/maintenance-window.ts";
-import { maintenanceWorld } from "./maintenance-world.ts";
+import { maintenanceContext } from "./maintenance-context.ts";
 import { engineVersionIn } from "./node-image.ts";
 import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
 import { pendingUpdates } from "./pending-updates.ts";
 import { type UpgradeRequestDeps, upgradeRequest } from "./upgrade-request.ts";
-import { obstacleOf, silenceOf } from "./update-terms.ts";
+import { obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
 export interface MaintenanceApiDeps extends UpgradeRequestDeps {
-  /** Is maintenance held back? */
-  readonly maintenanceHeld: () => boolean;
+  /** True while an operator pauses automatic maintenance. */
+  readonly maintenancePaused: () => boolean;
 }
 
 /** The RPCs of a service's maintenance. */
@@ -33,24 +32,24 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
     getMaintenance: async ({ serviceId }, call) => {
       const { object } = access.require(serviceId, call);
       const now = clock.now();
-      const world = maintenanceWorld(object, deps, now);
+      const context = maintenanceContext(object, deps, now);
       const operation = (await access.inProgress(object, call.signal))?.object;
       const { maintenanceWindow } = object.spec;
       const window = maintenanceWindow ?? defaultWindow(serviceId);
       const { from, until } = nextWindow(window, now);
-      const engineVersion = engineVersionOf(object, world);
+      const engineVersion = engineVersionOf(object, context);
       return {
         serviceId,
         window: windowMessage(window),
         windowIsDefault: maintenanceWindow === null,
         nextWindowFrom: timestampFromMs(from),
         nextWindowUntil: timestampFromMs(until),
-        updates: pendingUpdates(object, world).map(updateMessage),
-        ...(world.image === "" ? {} : { image: world.image }),
-        ...(world.guestKernel === "" ? {} : { guestKernel: world.guestKernel }),
+        updates: pendingUpdates(object, context).map(updateMessage),
+        ...(context.image === "" ? {} : { image: context.image }),
+        ...(context.guestKernel === "" ? {} : { guestKernel: context.guestKernel }),
         ...(engineVersion === "" ? {} : { engineVersion }),
         ...(operation?.spec.type === "maintenance" ? { operation: operationMessage(operation) } : {}),
-        ...(deps.maintenanceHeld() ? { held } : {}),
+        ...(deps.maintenancePaused() ? { held: pausedMessage } : {}),
       };
     },
 
@@ -65,12 +64,12 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
           });
         refuseWhileBusy(service.object, current);
         const now = clock.now();
-        const world = maintenanceWorld(service.object, deps, now);
-        const updates = chosenUpdates(service.object, world, updateIds, acceptsTextOrder);
-        const asked = { operationId: deps.newId(), automatic: false, now, acceptsTextOrder };
-        const begun = beginMaintenance(service.object, updates, world, asked);
-        const answer = operationMessage(begun.operation);
-        return commitBegun(service, begun, { action: "maintenance.apply", answer }, call, deps);
+        const context = maintenanceContext(service.object, deps, now);
+        const updates = chosenUpdates(service.object, context, updateIds, acceptsTextOrder);
+        const request = { operationId: deps.newId(), automatic: false, now, acceptsTextOrder };
+        const start = beginMaintenance(service.object, updates, context, request);
+        const answer = operationMessage(start.operation);
+        return commitMaintenance(service, start, { action: "maintenance.apply", answer }, call, deps);
       }),
 
     upgradeManagedService: upgradeRequest(deps),
@@ -78,21 +77,21 @@ export function createMaintenanceApi(deps: MaintenanceApiDeps): ServedService {
   return serve(MaintenanceService, handlers);
 }
 
-const held = "An operator of the platform holds maintenance back. Updates can still be applied by request.";
+const pausedMessage = "An operator of the platform has paused maintenance. Updates can still be applied by request.";
 
 /**
- * Pure: the updates that a request means, all that can be applied when it names none. What was rolled back once is tried again;
- * what changes the order of texts needs its word.
- * Throws INVALID_REQUEST for one that is not pending, and WRONG_STATE when none is or something stands against it.
+ * Pure: the updates that a request applies; without ids, all that can be applied. An update that was rolled back is
+ * tried again; one that changes the sort order of text needs `accept_text_order_change`. Throws INVALID_REQUEST for an
+ * id that is not pending, NOTHING_PENDING, and WRONG_STATE for an obstacle.
  */
 function chosenUpdates(
   service: ManagedServiceObject,
-  world: MaintenanceWorld,
+  context: MaintenanceWorld,
   ids: readonly string[],
   acceptsTextOrder: boolean,
 ): PendingUpdate[] {
   const members = operationMembers(service, undefined);
-  const pending = pendingUpdates(service, world);
+  const pending = pendingUpdates(service, context);
   const faults = ids.flatMap((id, index) =>
     pending.some((update) => update.id === id)
       ? []
@@ -101,20 +100,20 @@ function chosenUpdates(
   if (pending.length === 0 && ids.length === 0)
     throw new HoldfastError("NOTHING_PENDING", "No update of the service is pending.", { members });
   if (faults.length > 0) throw invalid(...faults);
-  const obstacle = obstacleOf(service, world);
+  const obstacle = obstacleOf(service, context);
   if (obstacle !== undefined) throw new HoldfastError("WRONG_STATE", obstacle, { members });
-  const meant = ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
-  const unaccepted = meant.filter(({ changesTextOrder }) => changesTextOrder && !acceptsTextOrder);
+  const selected = ids.length === 0 ? pending : pending.filter(({ id }) => ids.includes(id));
+  const unaccepted = selected.filter(({ changesTextOrder }) => changesTextOrder && !acceptsTextOrder);
   const [first] = unaccepted;
-  if (first !== undefined && (ids.length > 0 || meant.length === unaccepted.length))
+  if (first !== undefined && (ids.length > 0 || selected.length === unaccepted.length))
     throw new HoldfastError("WRONG_STATE", first.blocked ?? "", { members });
-  const chosen = meant.filter((update) => !unaccepted.includes(update));
-  const silence = chosen.some(({ id }) => id !== restartId) ? silenceOf(world) : undefined;
+  const chosen = selected.filter((update) => !unaccepted.includes(update));
+  const silence = chosen.some(({ id }) => id !== restartId) ? unreachableHostOf(context) : undefined;
   if (silence !== undefined) throw new HoldfastError("WRONG_STATE", silence, { members });
   return chosen;
 }
 
 function engineVersionOf({ spec }: ManagedServiceObject, { images, image, instance }: MaintenanceWorld): string {
-  const known = images.find(({ metadata }) => metadata.id === image);
-  return versionNumber(instance?.engineVersion ?? "") || engineVersionIn(known, spec.databaseType, spec.version);
+  const currentImage = images.find(({ metadata }) => metadata.id === image);
+  return versionNumber(instance?.engineVersion ?? "") || engineVersionIn(currentImage, spec.databaseType, spec.version);
 }

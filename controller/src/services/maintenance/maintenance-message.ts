@@ -3,17 +3,22 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type PendingUpdateSchema,
   type PendingUpdateSummarySchema,
-  UpdateKind as ShownKind,
+  UpdateKind as MessageKind,
 } from "@holdfast/proto/holdfast/v1/maintenance_pb.ts";
 import type { PendingUpdate, UpdateKind } from "./pending-update.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { ManagedServiceObject } from "../service/managed-service.ts";
+import type { PendingSummary } from "../service/managed-service-message.ts";
+import { maintenanceContext, type MaintenanceContextDeps } from "./maintenance-context.ts";
+import { pendingUpdates } from "./pending-updates.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownKinds: Record<UpdateKind, ShownKind> = {
-  engine_minor: ShownKind.ENGINE_MINOR,
-  image:        ShownKind.IMAGE,
-  guest_kernel: ShownKind.GUEST_KERNEL,
-  restart:      ShownKind.RESTART,
-  keeper:       ShownKind.KEEPER,
+const kinds: Record<UpdateKind, MessageKind> = {
+  engine_minor: MessageKind.ENGINE_MINOR,
+  image:        MessageKind.IMAGE,
+  guest_kernel: MessageKind.GUEST_KERNEL,
+  restart:      MessageKind.RESTART,
+  keeper:       MessageKind.KEEPER,
 };
 
 export function updateMessage(update: PendingUpdate): MessageInitShape<typeof PendingUpdateSchema> {
@@ -41,8 +46,16 @@ export function summaryMessage({
 }: PendingUpdate): Omit<MessageInitShape<typeof PendingUpdateSummarySchema>, "$typeName"> {
   return {
     id,
-    kind: shownKinds[kind],
+    kind: kinds[kind],
     urgent,
     ...(applyAt === null ? {} : { applyAt: timestampFromMs(applyAt) }),
   };
+}
+
+/** Pending updates of a service, in the short form that is part of the service. */
+export function pendingSummaries(
+  service: ManagedServiceObject,
+  deps: MaintenanceContextDeps & { readonly clock: Clock },
+): PendingSummary[] {
+  return pendingUpdates(service, maintenanceContext(service, deps, deps.clock.now())).map(summaryMessage);
 }

@@ -1,89 +1,89 @@
 import type { ManagedServiceObject } from "../service/managed-service.ts";
 import type { AnnouncedUpdate, MaintenanceMemory } from "../service/maintenance-memory.ts";
-import { keepersBehind } from "./keeper-update.ts";
+import { keepersBehind, parametersThatWait, pendingUpdates } from "./pending-updates.ts";
 import type { MaintenanceWorld, PendingUpdate } from "./pending-update.ts";
-import { parametersThatWait, pendingUpdates } from "./pending-updates.ts";
 
 const hourMs = 3_600_000;
-/** Updates are announced so long before they are applied; urgent ones as soon as they are known. */
+/** Notice of an announcement before an update is applied; urgent updates are announced at once. */
 const announcedBeforeMs = 24 * hourMs;
-/** While its turn has not come, or something stands against it. */
-const waitingMs = 15_000;
+/** Pause while an update waits for capacity, or has an obstacle. */
+const blockedRecheckMs = 15_000;
 
-/** What is to be done about a service's pending updates now. */
+/** The next action for a service's pending updates. */
 export type MaintenanceAction =
-  | { readonly action: "none"; readonly lookAgainMs: number | null }
-  /** Parameters wait for a restart since now, or machines for a newer keeper; or none does any more. */
+  | { readonly action: "none"; readonly recheckInMs: number | null }
+  /** Record since when parameters wait for a restart, or machines for a newer keeper; null: none does. */
   | ({ readonly action: "note" } & Partial<Pick<MaintenanceMemory, "restartSince" | "keeperSince">>)
   | {
       readonly action: "announce";
       readonly updates: readonly PendingUpdate[];
-      readonly known: readonly AnnouncedUpdate[];
+      readonly announced: readonly AnnouncedUpdate[];
     }
   | { readonly action: "begin"; readonly updates: readonly PendingUpdate[] };
 
 /**
- * Pure: notes, announces and begins one after another, each in a look of its own. `mayBegin` is asked only for what is due: it
- * is the fleet's brake.
+ * Pure: the next action: record, announce or begin, one per check. `mayBegin` is called only for due updates; it is the
+ * fleet's rollout limiter.
  */
 export function planMaintenance(
   service: ManagedServiceObject,
-  world: MaintenanceWorld,
+  context: MaintenanceWorld,
   mayBegin: () => boolean,
 ): MaintenanceAction {
   const { maintenance, operationId } = service.status;
-  if (service.metadata.deletionRequestedAt !== undefined) return { action: "none", lookAgainMs: null };
-  const noted = noteRestart(maintenance.restartSince, world) ?? noteKeeper(service, world);
-  if (noted !== undefined) return noted;
-  const updates = pendingUpdates(service, world);
+  if (service.metadata.deletionRequestedAt !== undefined) return { action: "none", recheckInMs: null };
+  const note = noteRestart(maintenance.restartSince, context) ?? noteKeeper(service, context);
+  if (note !== undefined) return note;
+  const updates = pendingUpdates(service, context);
   const planned = updates.filter(({ applyAt }) => applyAt !== null);
-  if (planned.length === 0 && maintenance.announced.length === 0) return { action: "none", lookAgainMs: null };
-  const { news, known } = announcements(planned, maintenance.announced, world.now);
-  if (news.length > 0 || known.length !== maintenance.announced.length)
-    return { action: "announce", updates: news, known };
-  const due = planned.filter(({ applyAt, blocked }) => (applyAt ?? Infinity) <= world.now && blocked === null);
-  // One restart for all: what is due takes along what could wait.
+  if (planned.length === 0 && maintenance.announced.length === 0) return { action: "none", recheckInMs: null };
+  const { unannounced, announced } = announcements(planned, maintenance.announced, context.now);
+  if (unannounced.length > 0 || announced.length !== maintenance.announced.length)
+    return { action: "announce", updates: unannounced, announced };
+  const due = planned.filter(({ applyAt, blocked }) => (applyAt ?? Infinity) <= context.now && blocked === null);
+  // One restart for all: the due update includes those that could wait.
   if (due.length > 0 && operationId === null && mayBegin())
     return { action: "begin", updates: planned.filter(({ blocked }) => blocked === null) };
-  return { action: "none", lookAgainMs: nextLookMs(planned, world.now) };
+  return { action: "none", recheckInMs: nextCheckMs(planned, context.now) };
 }
 
 function noteRestart(since: number | null, { instance, now }: MaintenanceWorld): MaintenanceAction | undefined {
-  // An engine that says nothing now may still have what waits.
+  // An engine that does not respond may still have pending parameters.
   if (instance?.state !== "running") return undefined;
   const waits = parametersThatWait(instance).length > 0;
   if (waits === (since !== null)) return undefined;
   return { action: "note", restartSince: waits ? now : null };
 }
 
-function noteKeeper({ spec, status }: ManagedServiceObject, world: MaintenanceWorld): MaintenanceAction | undefined {
+function noteKeeper({ spec, status }: ManagedServiceObject, context: MaintenanceWorld): MaintenanceAction | undefined {
   const { keeperSince = null } = status.maintenance;
-  const isBehind = keepersBehind(world).length > 0;
-  if (isBehind) return keeperSince === null ? { action: "note", keeperSince: world.now } : undefined;
-  // A machine that is silent may still run under an older keeper.
-  const allTold = world.keepers.length === spec.nodes.length;
-  return keeperSince !== null && allTold ? { action: "note", keeperSince: null } : undefined;
+  const isBehind = keepersBehind(context).length > 0;
+  if (isBehind) return keeperSince === null ? { action: "note", keeperSince: context.now } : undefined;
+  // A machine that does not respond may still run under an older keeper.
+  const allReported = context.keepers.length === spec.nodes.length;
+  return keeperSince !== null && allReported ? { action: "note", keeperSince: null } : undefined;
 }
 
-/** What users are to hear now, and what they have heard of then. Another time is news again. */
+/** Updates to announce now, and all that are announced then. An update with another time is announced again. */
 function announcements(
   planned: readonly PendingUpdate[],
   announced: readonly AnnouncedUpdate[],
   now: number,
-): { news: PendingUpdate[]; known: AnnouncedUpdate[] } {
-  const isKnown = ({ id, applyAt }: PendingUpdate) => announced.some((one) => one.id === id && one.applyAt === applyAt);
-  const isNear = ({ urgent, applyAt }: PendingUpdate) => urgent || (applyAt ?? Infinity) - now <= announcedBeforeMs;
-  const told = planned.filter((update) => isKnown(update) || isNear(update));
+): { unannounced: PendingUpdate[]; announced: AnnouncedUpdate[] } {
+  const isAnnounced = ({ id, applyAt }: PendingUpdate) =>
+    announced.some((one) => one.id === id && one.applyAt === applyAt);
+  const isDueSoon = ({ urgent, applyAt }: PendingUpdate) => urgent || (applyAt ?? Infinity) - now <= announcedBeforeMs;
+  const announceable = planned.filter((update) => isAnnounced(update) || isDueSoon(update));
   return {
-    news: told.filter((update) => !isKnown(update)),
-    known: told.map(({ id, applyAt }) => ({ id, applyAt: applyAt ?? now })),
+    unannounced: announceable.filter((update) => !isAnnounced(update)),
+    announced: announceable.map(({ id, applyAt }) => ({ id, applyAt: applyAt ?? now })),
   };
 }
 
-function nextLookMs(planned: readonly PendingUpdate[], now: number): number | null {
+function nextCheckMs(planned: readonly PendingUpdate[], now: number): number | null {
   const waits = planned.map(({ applyAt, urgent }) => {
     const at = applyAt ?? now;
-    if (at <= now) return waitingMs;
+    if (at <= now) return blockedRecheckMs;
     const announceAt = at - announcedBeforeMs;
     return (urgent || announceAt <= now ? at : announceAt) - now;
   });

@@ -4,55 +4,60 @@ import type { NodeImageObject } from "./node-image.ts";
 
 export type UpdateKind = "engine_minor" | "image" | "guest_kernel" | "restart" | "keeper";
 
-/** One thing that waits to be done to a service. */
+/** A pending update of a service. Times are milliseconds since 1970. */
 export interface PendingUpdate {
-  /** Of an image or a kernel its id; `restart` for parameters that wait for a restart, `keeper-5` for a keeper of that protocol. */
+  /**
+   * Id of the image or kernel; `restart` for parameters that wait for a restart; `keeper-5` for a keeper of protocol 5.
+   */
   readonly id: string;
   readonly kind: UpdateKind;
   readonly title: string;
   readonly description: string;
-  /** Versions of engine or kernel, or else their ids; null for a restart. */
+  /** Versions of engine or kernel, or their ids; null for a restart. */
   readonly from: string | null;
   readonly to: string | null;
   readonly urgent: boolean;
   readonly availableSince: number;
-  /** When it begins by itself; null while something stands against that. A past time: as soon as its turn comes. */
+  /**
+   * Time at which it is applied automatically; null if only a request applies it. A time in the past: as soon as the
+   * limiter admits it.
+   */
   readonly applyAt: number | null;
   readonly requiresRestart: boolean;
-  /** Indexes over text may have to be made again after it: only who says so gets it. */
+  /** Indexes on text may have to be rebuilt after it: it is applied only if the user accepts that. */
   readonly changesTextOrder: boolean;
-  /** What stands against it now, in words that a user can act on. */
+  /** The obstacle that it has now, in a text that a user can act on. */
   readonly blocked: string | null;
-  /** Why the data cannot be rolled back with it; null when they can, and where nothing would change them. */
+  /** Why the data cannot be rolled back with it; null if they can, and if it does not change them. */
   readonly noSnapshot: string | null;
 }
 
-/** What updates are worked out from, besides the service. */
+/** Facts besides the service from which updates are computed. */
 export interface MaintenanceWorld {
-  /** Node images, and kernels of virtual machines. */
+  /** Node images and guest kernels. */
   readonly images: readonly NodeImageObject[];
-  /** Those that the service's machines are on, each once, as they are or were last heard of. */
+  /** Hosts of the service's machines, each once, by their last report. */
   readonly hosts: readonly HostObject[];
-  /** Image that the service's machines run from; empty where engines of the host run, and before there is one. */
+  /** Image of the service's machines; empty before there is one, and if engines run on the host itself. */
   readonly image: string;
-  /** Kernel that its virtual machines boot from; empty where they have none of their own, and before it is known. */
+  /** Guest kernel of its virtual machines; empty before it is known, and if they have none of their own. */
   readonly guestKernel: string;
-  /** What the primary's agent last told since its machine's start. */
+  /** The last observation of the primary since its machine started. */
   readonly instance: InstanceObservation | undefined;
-  /** Of each of its machines whose agent is connected and whose host tells: the keeper that it runs under, and its next one. */
+  /** Current and next keeper of each machine whose agent is connected and whose host reports the next one. */
   readonly keepers: readonly KeeperOfMachine[];
-  /** Why the tier that its data are in has no snapshots; empty where it has, and where that is not known. */
+  /** Why the storage tier of its data has no snapshots; empty if it has, or if that is unknown. */
   readonly noSnapshots: string;
-  /** Newest moment that a restore brings its data back to; absent where there is none. */
+  /** Newest moment that can be restored, in milliseconds since 1970; absent if there is none. */
   readonly restorePoint?: number | undefined;
   readonly now: number;
 }
 
-/** Versions of a keeper's protocol. */
+/** Keeper protocol versions of a machine. */
 export interface KeeperOfMachine {
-  /** 0 of an agent that tells none. */
+  /** The keeper that it runs under; 0 if its agent does not report one. */
   readonly has: number;
-  /** Of the one that the machine gets when it is started again. */
+  /** The keeper that it gets when it restarts. */
   readonly next: number;
 }
 

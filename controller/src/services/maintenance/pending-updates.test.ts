@@ -23,7 +23,7 @@ const at = (text: string) => Date.parse(text);
 const minute = (time: number | null | undefined) => (time == null ? time : new Date(time).toISOString().slice(0, 16));
 
 describe("pending updates", () => {
-  it("are none for what runs from the newest image", () => {
+  it("are none for the newest image", () => {
     expect(
       pendingUpdates(windowed(), maintenanceWorld([nodeImage("trixie-1", "17.10", 0, { newest: true })], monday)),
     ).toEqual([]);
@@ -32,20 +32,20 @@ describe("pending updates", () => {
     );
   });
 
-  it("are none where engines of the host run, and for what is deleted", () => {
+  it("are none for engines of the host, and for a service that is being deleted", () => {
     expect(pendingUpdates(windowed(), { ...maintenanceWorld([minor], monday), image: "" })).toEqual([]);
     const deleted = { ...windowed(), metadata: { ...windowed().metadata, deletionRequestedAt: 1 } };
     expect(pendingUpdates(deleted, maintenanceWorld([old, minor], monday))).toEqual([]);
   });
 
-  describe("of an image with another library that orders texts", () => {
+  describe("of an image with another text library", () => {
     const withIcu = (one: NodeImageObject, ICU: string) => ({
       ...one,
       spec: { ...one.spec, textLibraries: { libc: "2.41", ICU } },
     });
     const images = [withIcu(old, "72.1"), withIcu(minor, "76.1")];
 
-    it("are not begun by themselves where databases use it, whatever the notice, and say what to do", () => {
+    it("are not applied automatically if databases use it, and name the remedy", () => {
       const urgent = {
         ...images[1]!,
         spec: { ...images[1]!.spec, urgent: { noticeHours: 1, reason: "CVE", markedAt: 0 } },
@@ -60,11 +60,11 @@ describe("pending updates", () => {
     });
 
     it.each([
-      ["nothing that it changes is in use", images, ["libc"]],
+      ["none of the changed libraries is in use", images, ["libc"]],
       ["no library is in use", images, []],
       ["the library is the same", [withIcu(old, "76.1"), withIcu(minor, "76.1")], ["ICU"]],
-      ["what the image before had is not known", [old, withIcu(minor, "76.1")], ["ICU"]],
-    ])("are as others where %s", (_case, there, textLibraries) => {
+      ["the previous image's version is unknown", [old, withIcu(minor, "76.1")], ["ICU"]],
+    ])("are ordinary if %s", (_case, there, textLibraries) => {
       const [update] = pendingUpdates(windowed(), maintenanceWorld(there, monday, { textLibraries }));
       expect(update).toMatchObject({ changesTextOrder: false, blocked: null, applyAt: expect.any(Number) });
     });
@@ -83,7 +83,7 @@ describe("pending updates", () => {
       ...change,
     });
 
-    it("tell both versions, and wait for the window as an image does", () => {
+    it("have both versions, and wait for the window as an image does", () => {
       const [update, ...rest] = pendingUpdates(windowed(), guests(kernels));
       expect(update).toMatchObject({
         id: "guest-2",
@@ -100,21 +100,21 @@ describe("pending updates", () => {
       expect(update?.applyAt).toBe(packages_?.applyAt);
     });
 
-    it("name the kernels themselves where only what starts the guest differs", () => {
+    it("name the kernels if only the loader differs", () => {
       const [update] = pendingUpdates(windowed(), guests([kernels[0]!, kernel("guest-2", "6.12.48", monday)]));
       expect(update).toMatchObject({ from: "guest-1", to: "guest-2" });
     });
 
-    it("come beside an image, and begin with it", () => {
+    it("are listed beside an image, and begin with it", () => {
       const images = [old, minor, ...kernels];
       expect(pendingUpdates(windowed(), guests(images)).map(({ id }) => id)).toEqual(["trixie-2", "guest-2"]);
     });
 
     it.each<[string, ManagedServiceObject, MaintenanceWorld]>([
       ["in containers", windowed(), guests(kernels, { guestKernel: "" })],
-      ["where the newest is under them", windowed({ spec: { guestKernel: "guest-2" } }), guests(kernels)],
+      ["where the newest is the current one", windowed({ spec: { guestKernel: "guest-2" } }), guests(kernels)],
       [
-        "where one of the hosts has not got it",
+        "where one of the hosts lacks it",
         windowed(),
         guests(kernels, {
           hosts: [
@@ -132,14 +132,14 @@ describe("pending updates", () => {
       expect(pendingUpdates(of, there)).toEqual([]);
     });
 
-    it("name the hosts that keep a service from a newer one", () => {
+    it("name the hosts that lack a newer one", () => {
       const b = readyHost("b", {}, { imageIds: ["guest-1"] });
       const hosts = [readyHost("a", {}, { imageIds: ["guest-1", "guest-2"] }), b];
       const awaited = awaitedImages(windowed(), guests(kernels, { hosts }));
       expect(awaited.map((one) => [one.image.metadata.id, one.missingOn])).toEqual([["guest-2", ["b"]]]);
     });
 
-    it("are not begun by themselves again once rolled back, and are urgent when marked so", () => {
+    it("are not applied automatically after a rollback, and are urgent if marked", () => {
       const refusedGuestKernel = { image: "guest-2", message: "It did not start.", at: monday };
       const change = { status: { maintenance: { ...noMaintenance, refusedGuestKernel } } };
       const [refused] = pendingUpdates(windowed(change), guests(kernels));
@@ -152,11 +152,11 @@ describe("pending updates", () => {
     });
   });
 
-  describe("of a keeper, which a machine has until its next start", () => {
+  describe("of a keeper", () => {
     const under = (...keepers: MaintenanceWorld["keepers"]) => ({ ...maintenanceWorld([], monday), keepers });
     const status = { maintenance: { ...noMaintenance, keeperSince: monday - hourMs } };
 
-    it("name what the machine has and gets, since that was seen first", () => {
+    it("name the current and next keeper, since the difference was found", () => {
       const [update, ...rest] = pendingUpdates(windowed({ status }), under({ has: 3, next: 5 }, { has: 4, next: 5 }));
       expect(update).toMatchObject({
         id: "keeper-5",
@@ -173,23 +173,23 @@ describe("pending updates", () => {
 
     // biome-ignore format: a table, aligned so that it reads as one
     it.each<[string, MaintenanceWorld["keepers"], string[]]>([
-      ["an agent that tells none has an older one",        [{ has: 0, next: 5 }],                      ["keeper-5"]],
-      ["one machine of several is enough",                 [{ has: 5, next: 5 }, { has: 4, next: 5 }], ["keeper-5"]],
-      ["the newest of the host is what it has",            [{ has: 5, next: 5 }],                      []],
-      ["a host of an earlier version would not bring it",  [{ has: 5, next: 4 }],                      []],
-      ["nothing is known of a machine that is not heard",  [],                                         []],
-    ])("are told where %s", (_case, keepers, ids) => {
+      ["an agent reports no protocol version",             [{ has: 0, next: 5 }],                      ["keeper-5"]],
+      ["one machine of several has an older one",          [{ has: 5, next: 5 }, { has: 4, next: 5 }], ["keeper-5"]],
+      ["the machine has the host's newest",                [{ has: 5, next: 5 }],                      []],
+      ["the host has an older one",                        [{ has: 5, next: 4 }],                      []],
+      ["a machine does not report",                        [],                                         []],
+    ])("are listed if %s", (_case, keepers, ids) => {
       expect(pendingUpdates(windowed(), under(...keepers)).map(({ id }) => id)).toEqual(ids);
     });
 
-    it("are noted when seen first and when all machines were started again, and begin in the window", () => {
-      const plan = (change: ServiceChange, world: MaintenanceWorld) =>
-        planMaintenance(windowed(change), world, () => true);
+    it("are recorded until all machines were restarted, and begin in the window", () => {
+      const plan = (change: ServiceChange, context: MaintenanceWorld) =>
+        planMaintenance(windowed(change), context, () => true);
       const behind = under({ has: 3, next: 5 });
       expect(plan({}, behind)).toEqual({ action: "note", keeperSince: monday });
       expect(plan({ status }, under({ has: 5, next: 5 }))).toEqual({ action: "note", keeperSince: null });
-      // It does not answer: whether it was started again is not known.
-      expect(plan({ status }, under())).toEqual({ action: "none", lookAgainMs: null });
+      // It does not respond: a restart would be unknown.
+      expect(plan({ status }, under())).toEqual({ action: "none", recheckInMs: null });
       const at = pendingUpdates(windowed({ status }), behind)[0]?.applyAt ?? 0;
       const announced = [{ id: "keeper-5", applyAt: at }];
       const due = { status: { maintenance: { ...status.maintenance, announced } } };
@@ -197,7 +197,7 @@ describe("pending updates", () => {
     });
   });
 
-  it("ask for nothing of another version's image", () => {
+  it("are none for another version's image", () => {
     expect(
       pendingUpdates(
         windowed(),
@@ -206,14 +206,14 @@ describe("pending updates", () => {
     ).toEqual([]);
   });
 
-  it("tell a minor version of the engine from newer packages", () => {
+  it("distinguish a minor version of the engine from newer packages", () => {
     const [engine] = pendingUpdates(windowed(), maintenanceWorld([old, minor], monday));
     expect(engine).toMatchObject({ id: "trixie-2", kind: "engine_minor", from: "17.10", to: "17.11", urgent: false });
     const [system] = pendingUpdates(windowed(), maintenanceWorld([old, packages], monday));
     expect(system).toMatchObject({ id: "trixie-2", kind: "image", from: "trixie-1", to: "trixie-2" });
   });
 
-  it("know the version by what the engine told where the image is from before the register", () => {
+  it("take the version from the engine if the image is not registered", () => {
     const [update] = pendingUpdates(
       windowed(),
       maintenanceWorld([minor], monday, { engineVersion: "17.9 (Debian 17.9-1)" }),
@@ -221,7 +221,7 @@ describe("pending updates", () => {
     expect(update).toMatchObject({ kind: "engine_minor", from: "17.9", to: "17.11" });
   });
 
-  it("have parameters that wait, named, since they were seen first", () => {
+  it("name waiting parameters, since they were found", () => {
     const waits = { pendingRestart: ["max_connections", "shared_buffers"] };
     const status = { maintenance: { ...noMaintenance, restartSince: monday - hourMs } };
     const [update] = pendingUpdates(windowed({ status }), maintenanceWorld([], monday, waits));
@@ -247,18 +247,18 @@ describe("pending updates", () => {
     ["stopped",        { spec: { power: "off" as const }, status: { state: "Stopped" as const } }, {}, /stopped.*Start it/],
     ["in Error",       { status: { state: "Error" as const } }, {}, /must be Running/],
     ["with an invalid database", { status: { health: degraded("databases") } }, {}, undefined],
-    ["not healthy beside it",    { status: { health: degraded("databases", "storage") } }, {}, /It must be healthy/],
+    ["not healthy otherwise",    { status: { health: degraded("databases", "storage") } }, {}, /It must be healthy/],
     ["not healthy",    { status: { health: { status: "degraded" as const, since: 0, reason: "The disk is 90% full.", checks: [] } } }, {}, /90% full/],
     ["out of space",   {}, { freeBytes: 1n << 20n }, /64 MiB/],
-    ["only just up",   {}, { freeBytes: 0n, dataBytes: 0n }, undefined],
-  ])("of a service that is %s say what stands against them", (_name, change, instance, words) => {
+    ["without measured disk space", {}, { freeBytes: 0n, dataBytes: 0n }, undefined],
+  ])("of a service that is %s name the obstacle", (_name, change, instance, words) => {
     const [update] = pendingUpdates(windowed(change), maintenanceWorld([old, minor], monday, instance));
     if (words === undefined) expect(update?.blocked).toBeNull();
     else expect(update?.blocked).toMatch(words);
   });
 });
 
-describe("when an update is applied by itself", () => {
+describe("the time of an automatic update", () => {
   const applied = (images: readonly NodeImageObject[], now: number, change: ServiceChange = {}) =>
     minute(pendingUpdates(windowed(change), maintenanceWorld(images, now))[0]?.applyAt);
   const first = applied([old, minor], monday);
@@ -268,17 +268,17 @@ describe("when an update is applied by itself", () => {
     expect(first).toMatch(/^2026-11-22T03/);
   });
 
-  it("is a week later when it was not there a day before", () => {
+  it("is a week later without a day's notice", () => {
     const late = nodeImage("trixie-2", "17.11", at("2026-11-21T12:00:00Z"), { newest: true });
     expect(applied([old, late], at("2026-11-21T13:00:00Z"))).toMatch(/^2026-11-29T03/);
   });
 
-  it("is now for a window that is open, and next week when it is about to close", () => {
+  it("is now in an open window, and next week if it is about to close", () => {
     expect(applied([old, minor], at("2026-11-22T04:20:00Z"))).toBe(first);
     expect(applied([old, minor], at("2026-11-22T04:40:00Z"))).toMatch(/^2026-11-29T03/);
   });
 
-  it("is at the end of the notice for an urgent one, window or not, and then stays due", () => {
+  it("is the end of an urgent one's notice outside of the window, and stays due", () => {
     const marked = { ...minor, spec: { ...minor.spec, urgent: urgent(48, monday) } };
     for (const now of [monday, monday + 47 * hourMs, monday + 400 * hourMs])
       expect(applied([old, marked], now)).toBe("2026-11-18T12:00");
@@ -289,12 +289,12 @@ describe("when an update is applied by itself", () => {
     expect(applied([old, marked], monday)).toBe(first);
   });
 
-  it("keeps the urgency of an image that a newer one took the place of", () => {
+  it("keeps the urgency of an image that was replaced by a newer one", () => {
     const between = nodeImage("trixie-1b", "17.10", monday - hourMs, { urgent: urgent(24, monday - hourMs) });
     const [update] = pendingUpdates(windowed(), maintenanceWorld([old, between, minor], monday));
     expect(update).toMatchObject({ id: "trixie-2", urgent: true });
     expect(minute(update?.applyAt)).toBe("2026-11-17T11:00");
-    // A service that runs from it already has what made it urgent.
+    // A service that runs from it already has the urgent change.
     const [after] = pendingUpdates(
       windowed({ spec: { image: "trixie-1b" } }),
       maintenanceWorld([old, between, minor], monday),

@@ -3,28 +3,29 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { guestKernelOffer, guestKernelUpdate } from "./guest-kernel-update.ts";
 import type { AwaitedImage } from "./image-offer.ts";
 import { imageOfferTo, imageUpdate } from "./image-update.ts";
-import { keeperUpdate } from "./keeper-update.ts";
-import { type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
-import { applyAt, obstacleOf } from "./update-terms.ts";
+import { type KeeperOfMachine, type MaintenanceWorld, type PendingUpdate, restartId } from "./pending-update.ts";
+import { applyAt, obstacleOf, unreachableHostOf } from "./update-terms.ts";
 
-/** Pure: what waits to be done to the service, an image first. Empty while it is deleted. */
-export function pendingUpdates(service: ManagedServiceObject, world: MaintenanceWorld): PendingUpdate[] {
+/** Pure: pending updates of the service, images first. Empty while it is being deleted. */
+export function pendingUpdates(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
-  const updates = [imageUpdate, guestKernelUpdate, keeperUpdate, restartUpdate].map((update) => update(service, world));
+  const updates = [imageUpdate, guestKernelUpdate, keeperUpdate, restartUpdate].map((update) =>
+    update(service, context),
+  );
   return updates.filter((update) => update !== undefined);
 }
 
-/** Pure: an image, and a kernel, that are newer than what the hosts of the service's machines can give it. */
-export function awaitedImages(service: ManagedServiceObject, world: MaintenanceWorld): AwaitedImage[] {
+/** Pure: newer images and kernels that some hosts of the service lack. */
+export function awaitedImages(service: ManagedServiceObject, context: MaintenanceWorld): AwaitedImage[] {
   if (service.metadata.deletionRequestedAt !== undefined) return [];
-  const offers = [imageOfferTo(service, world), guestKernelOffer(service, world)];
+  const offers = [imageOfferTo(service, context), guestKernelOffer(service, context)];
   return offers.flatMap((offer) => offer?.awaited ?? []);
 }
 
-function restartUpdate(service: ManagedServiceObject, world: MaintenanceWorld): PendingUpdate | undefined {
-  const parameters = parametersThatWait(world.instance);
+function restartUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+  const parameters = parametersThatWait(context.instance);
   if (parameters.length === 0) return undefined;
-  const availableSince = service.status.maintenance.restartSince ?? world.now;
+  const availableSince = service.status.maintenance.restartSince ?? context.now;
   return {
     id: restartId,
     kind: "restart",
@@ -34,15 +35,45 @@ function restartUpdate(service: ManagedServiceObject, world: MaintenanceWorld): 
     to: null,
     urgent: false,
     availableSince,
-    applyAt: applyAt(service, availableSince, undefined, world.now),
+    applyAt: applyAt(service, availableSince, undefined, context.now),
     requiresRestart: true,
     changesTextOrder: false,
-    blocked: obstacleOf(service, world) ?? null,
+    blocked: obstacleOf(service, context) ?? null,
     noSnapshot: null,
   };
 }
 
-/** Parameters that the running engine has been told and takes at its next start. */
+/** Parameters that the running engine applies at its next start. */
 export function parametersThatWait(instance: InstanceObservation | undefined): readonly string[] {
   return instance?.state === "running" ? instance.pendingRestart : [];
+}
+
+/** Pure: a restart of the service's machines, if one of them would then get a newer keeper. */
+export function keeperUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+  const behind = keepersBehind(context);
+  if (behind.length === 0) return undefined;
+  const from = Math.min(...behind.map(({ has }) => has));
+  const to = Math.max(...behind.map(({ next }) => next));
+  const availableSince = service.status.maintenance.keeperSince ?? context.now;
+  return {
+    id: `keeper-${to}`,
+    kind: "keeper",
+    title: "A newer keeper of the machine",
+    description:
+      "The engine is shut down cleanly, and its machine is restarted from the same image with the same data. It then runs under a newer keeper, the program that starts and stops all processes there.",
+    from: String(from),
+    to: String(to),
+    urgent: false,
+    availableSince,
+    applyAt: applyAt(service, availableSince, undefined, context.now),
+    requiresRestart: true,
+    changesTextOrder: false,
+    blocked: obstacleOf(service, context) ?? unreachableHostOf(context) ?? null,
+    noSnapshot: null,
+  };
+}
+
+/** Pure: machines of the service that get a newer keeper when they restart. */
+export function keepersBehind({ keepers }: MaintenanceWorld): KeeperOfMachine[] {
+  return keepers.filter(({ has, next }) => has < next);
 }

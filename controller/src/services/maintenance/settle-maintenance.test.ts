@@ -1,4 +1,4 @@
-import { createMaintenanceBrake } from "./maintenance-brake.ts";
+import { createRolloutLimiter } from "./rollout-limiter.ts";
 import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenance_pb.ts";
 import { uuidv7 } from "uuidv7";
 import { expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { Conflict } from "#kernel/store/unit-of-work.ts";
 
 const ground = await maintenanceGround();
 
-test("updates are announced a day ahead, begun at their time, and never twice", async () => {
+test("updates are announced a day ahead and begin at their time, once", async () => {
   const [id = ""] = await ground.running();
   const waitMs = (await ground.look(id)) ?? 0;
   expect(await ground.eventsOf(id)).toEqual([]);
@@ -31,7 +31,7 @@ test("updates are announced a day ahead, begun at their time, and never twice", 
   expect(more).toEqual([]);
 });
 
-test("one service of a small fleet at a time", async () => {
+test("one service of a small fleet is updated at a time", async () => {
   const ids = await ground.running(3);
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
   const busy = () => ids.filter((id) => ground.objectOf(id).object.status.operationId !== null);
@@ -43,7 +43,7 @@ test("one service of a small fleet at a time", async () => {
   expect(busy()).toHaveLength(1);
 });
 
-test("no more at once than the fleet's share, though two controllers begin them", async () => {
+test("two controllers together begin no more than the fleet's share", async () => {
   const ids = await ground.running(40);
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
   const second = createCollections(ground.store);
@@ -52,7 +52,7 @@ test("no more at once than the fleet's share, though two controllers begin them"
   try {
     const controllers = [ground.controller(), ground.controller(second)];
     for (const round of [1, 2, 3]) {
-      // Each owns half of them.
+      // Each owns half of the services.
       await Promise.all(ids.map((id, at) => ground.look(id, controllers[at % 2])));
       expect({ round, busy: busy().length }).toEqual({ round, busy: 2 });
       for (const id of busy()) await ground.end(id);
@@ -62,7 +62,7 @@ test("no more at once than the fleet's share, though two controllers begin them"
   }
 });
 
-test("none while something is held back; requests go on", async () => {
+test("nothing begins while maintenance is paused, except by request", async () => {
   const [id = ""] = await ground.running();
   ground.world.holds = [{ kind: "clock", reason: "The wall clock jumped.", since: 0, until: null }];
   ground.world.now = Date.parse("2026-11-22T04:20:00Z");
@@ -71,16 +71,16 @@ test("none while something is held back; requests go on", async () => {
   expect((await ground.apply(id)).type).toBe("maintenance");
 });
 
-test("an image that failed on two services holds back the rest", async () => {
-  const { brake } = ground.controller();
-  await brake.failed("trixie-2", "one", "It did not start.", call.signal);
-  await brake.failed("trixie-2", "one", "It did not start.", call.signal);
-  await brake.failed("trixie-1", "another", "It did not start.", call.signal);
+test("an image that failed on two services pauses maintenance", async () => {
+  const { rolloutLimiter } = ground.controller();
+  await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
+  await rolloutLimiter.failed("trixie-2", "one", "It did not start.", call.signal);
+  await rolloutLimiter.failed("trixie-1", "another", "It did not start.", call.signal);
   expect(ground.world.holds).toEqual([]);
-  await brake.failed("trixie-2", "another", "It did not start.", call.signal);
+  await rolloutLimiter.failed("trixie-2", "another", "It did not start.", call.signal);
   expect(ground.world.holds).toMatchObject([{ kind: "maintenance", only: "maintenance", until: null }]);
   expect(ground.world.holds[0]?.reason).toContain("trixie-2 failed on 2 services");
-  // Another controller, which has not heard of the hold yet, begins nothing.
+  // Another controller, which has not seen the pause yet, begins nothing.
   const { key } = ground.unheld();
   await ground.store.commit({
     conditions: [],
@@ -88,14 +88,14 @@ test("an image that failed on two services holds back the rest", async () => {
     deletes: [],
   });
   const unit = ground.begin();
-  expect(await brake.claim(unit, uuidv7(), call.signal)).toBe(true);
+  expect(await rolloutLimiter.claim(unit, uuidv7(), call.signal)).toBe(true);
   await expect(unit.commit()).rejects.toThrow(Conflict);
   await ground.store.commit({ conditions: [], puts: [], deletes: [key] });
 });
 
-test("an image that failed on two services of one owner is kept from that owner's others, and from nobody else", async () => {
+test("an image that failed on two services of one owner is skipped for that owner only", async () => {
   const { operations } = ground.controller();
-  const { brakeRecords, ...others } = createCollections(ground.store);
+  const { brakeRecords: rolloutRecords, ...others } = createCollections(ground.store);
   await others.ready;
   const owners = new Map([
     ["a-1", "a"],
@@ -104,27 +104,27 @@ test("an image that failed on two services of one owner is kept from that owner'
   ]);
   const entry = (id: string) => ({ object: { metadata: { organizationId: owners.get(id) ?? "" } } }) as never;
   const services = { size: 3, get: entry, values: () => [...owners.keys()].map(entry).values() };
-  const held: string[] = [];
+  const pauses: string[] = [];
   const holds = {
     list: () => [],
-    set: async ({ reason }: { readonly reason: string }) => void held.push(reason),
+    set: async ({ reason }: { readonly reason: string }) => void pauses.push(reason),
     unheld: () => ({ key: "/none", modRevision: 0n }),
   };
-  const brake = createMaintenanceBrake({
+  const rolloutLimiter = createRolloutLimiter({
     begin: ground.begin,
     services,
     operations,
-    brakeRecords,
+    rolloutRecords,
     holds,
     now: Date.now,
   });
-  for (const id of ["a-1", "a-2"]) await brake.failed("trixie-9", id, "Its settings were bad.", call.signal);
-  await expect.poll(() => brake.spares("a", "trixie-9")).toBe(true);
-  expect(brake.spares("b", "trixie-9")).toBe(false);
-  expect(brake.spares("a", "trixie-8")).toBe(false);
-  expect(held).toEqual([]);
-  await brake.failed("trixie-9", "b-1", "It did not start.", call.signal);
-  expect(held).toHaveLength(1);
+  for (const id of ["a-1", "a-2"]) await rolloutLimiter.failed("trixie-9", id, "Its settings were bad.", call.signal);
+  await expect.poll(() => rolloutLimiter.blocksOwner("a", "trixie-9")).toBe(true);
+  expect(rolloutLimiter.blocksOwner("b", "trixie-9")).toBe(false);
+  expect(rolloutLimiter.blocksOwner("a", "trixie-8")).toBe(false);
+  expect(pauses).toEqual([]);
+  await rolloutLimiter.failed("trixie-9", "b-1", "It did not start.", call.signal);
+  expect(pauses).toHaveLength(1);
   others.close();
 });
 

@@ -15,66 +15,71 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { beginMaintenance } from "./begin-maintenance.ts";
-import type { MaintenanceBrake } from "./maintenance-brake.ts";
+import type { RolloutLimiter } from "./rollout-limiter.ts";
 import { planMaintenance } from "./maintenance-plan.ts";
-import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import type { PendingUpdate } from "./pending-update.ts";
 
 export interface MaintenanceDeps {
-  readonly nodeImages: MaintenanceWorldDeps["nodeImages"];
+  readonly nodeImages: MaintenanceContextDeps["nodeImages"];
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
-  readonly brake: MaintenanceBrake;
+  readonly rolloutLimiter: RolloutLimiter;
   readonly clock: Clock;
   readonly newId: () => string;
   readonly log: Log;
 }
 
-/** What is due of pending updates, for the reconciler of services. */
-export function createServiceMaintenance(deps: MaintenanceDeps & MaintenanceWorldDeps): ServiceMaintenance {
+/** Maintenance of one service, for the reconciler of services. */
+export function createServiceMaintenance(deps: MaintenanceDeps & MaintenanceContextDeps): ServiceMaintenance {
   return {
     settle: (service, signal) => settleMaintenance(service, deps, signal),
-    failed: deps.brake.failed,
+    failed: deps.rolloutLimiter.failed,
   };
 }
 
-/** As many are at it as may be: one of them ends soon. */
-const brakedLookMs = 5_000;
-/** Until there is another image. */
-const sparedLookMs = 600_000;
+/** Recheck at the limiter's limit; a running operation ends soon. */
+const limitedRecheckMs = 5_000;
+/** Recheck for an image that is skipped; another image changes that. */
+const blockedRecheckMs = 600_000;
 
-/** Notes, announces or begins what is due of the service's pending updates. */
+/**
+ * Records, announces or begins due updates of the service. `maintenance-plan.ts` decides, from the updates that
+ * `pending-updates.ts` computes of the context (`maintenance-context.ts`); `rollout-limiter.ts` limits how many
+ * services begin at once.
+ */
 export async function settleMaintenance(
   service: Stored<ManagedServiceObject>,
-  deps: MaintenanceDeps & MaintenanceWorldDeps,
+  deps: MaintenanceDeps & MaintenanceContextDeps,
   signal: AbortSignal,
 ): Promise<MaintenanceLook> {
   const { object } = service;
   const now = deps.clock.now();
-  const world = maintenanceWorld(object, deps, now);
-  const planned = planMaintenance(object, world, deps.brake.mayBegin);
-  if (planned.action === "none") return { written: undefined, lookAgainMs: planned.lookAgainMs };
+  const context = maintenanceContext(object, deps, now);
+  const planned = planMaintenance(object, context, deps.rolloutLimiter.mayBegin);
+  if (planned.action === "none") return { written: undefined, lookAgainMs: planned.recheckInMs };
   const unit = deps.begin();
   const { maintenance } = object.status;
   if (planned.action === "begin") {
     const { updates } = planned;
     const { organizationId } = object.metadata;
-    if (updates.some(({ id }) => deps.brake.spares(organizationId, id)))
-      return { written: undefined, lookAgainMs: sparedLookMs };
+    if (updates.some(({ id }) => deps.rolloutLimiter.blocksOwner(organizationId, id)))
+      return { written: undefined, lookAgainMs: blockedRecheckMs };
     const operationId = deps.newId();
-    if (!(await deps.brake.claim(unit, operationId, signal))) return { written: undefined, lookAgainMs: brakedLookMs };
-    const asked = { operationId, automatic: true, now };
-    const { after, operation } = beginMaintenance(object, updates, world, asked);
+    if (!(await deps.rolloutLimiter.claim(unit, operationId, signal)))
+      return { written: undefined, lookAgainMs: limitedRecheckMs };
+    const request = { operationId, automatic: true, now };
+    const { after, operation } = beginMaintenance(object, updates, context, request);
     unit.create(operationKind, operation);
     unit.update(managedServiceKind, service, after);
     unit.event(startedEvent(after, operation));
-    deps.log.info("maintenance begins", {
+    deps.log.info("maintenance started", {
       service: object.metadata.id,
       updates: workOf(operation, "maintenance")?.updates,
     });
   } else if (planned.action === "announce") {
-    unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, announced: planned.known }));
+    unit.update(managedServiceKind, service, withMaintenance(object, { ...maintenance, announced: planned.announced }));
     for (const update of planned.updates) unit.event(scheduledEvent(object, update, now));
   } else {
     const { action: _, ...noted } = planned;
@@ -92,7 +97,7 @@ function withMaintenance(
   return { ...service, status: { ...service.status, maintenance } };
 }
 
-/** One update has a time now, or another one than before. */
+/** An update has a time for the first time, or another time than before. */
 function scheduledEvent(service: ManagedServiceObject, update: PendingUpdate, now: number): NewEvent {
   return serviceEvent("service.maintenance_scheduled", service, {
     update_id: update.id,

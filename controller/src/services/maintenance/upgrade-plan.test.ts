@@ -13,7 +13,7 @@ import { planUpgrade, requireNewer } from "./upgrade-plan.ts";
 const valkey = (spec: Partial<ManagedServiceObject["spec"]> = {}) =>
   runningService({}, { databaseType: "valkey", version: "8.1", image: "trixie-1", ...spec });
 
-function world(change: Partial<MaintenanceWorld> = {}, imageIds = ["trixie-1", "sid-1"]): MaintenanceWorld {
+function context(change: Partial<MaintenanceWorld> = {}, imageIds = ["trixie-1", "sid-1"]): MaintenanceWorld {
   const facts = [
     { engine: "valkey", version: "8.1", available: true, image: "trixie-1", engineVersion: "8.1.1" },
     { engine: "valkey", version: "9", available: true, image: "sid-1", engineVersion: "9.1.2" },
@@ -37,66 +37,66 @@ const found = (service: ManagedServiceObject, seen: MaintenanceWorld) =>
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[what: string, ManagedServiceObject, MaintenanceWorld, codes: string[]]>([
-  ["a single node is down meanwhile",                 valkey(),                                           world(),                                              ["downtime"]],
-  ["a host lacks the image",                          valkey(),                                           world({}, ["trixie-1"]),                              ["no_image!", "downtime"]],
-  ["a parameter that the version has not",            valkey({ parameters: { frobnicate: "1" } }),        world(),                                              ["parameter_unknown!", "downtime"]],
-  ["no snapshot, but a backup",                       valkey(),                                           world({ noSnapshots: "ext4" }),                       ["downtime", "no_snapshot"]],
-  ["neither snapshot nor backup",                     valkey(),                                           world({ noSnapshots: "ext4", restorePoint: undefined }), ["no_backup!", "downtime", "no_snapshot"]],
-  ["no backup, where the data go back by a snapshot", valkey(),                                           world({ restorePoint: undefined }),                   ["downtime", "no_backup"]],
-  ["a service that does not run",                     valkey({ power: "off" }),                            world(),                                              ["not_ready!", "downtime"]],
-])("an upgrade tells: %s", (_what, service, seen, codes) => {
+  ["a single node is down",                           valkey(),                                           context(),                                              ["downtime"]],
+  ["a host lacks the image",                          valkey(),                                           context({}, ["trixie-1"]),                              ["no_image!", "downtime"]],
+  ["a parameter that the version lacks",              valkey({ parameters: { frobnicate: "1" } }),        context(),                                              ["parameter_unknown!", "downtime"]],
+  ["no snapshot, but a backup",                       valkey(),                                           context({ noSnapshots: "ext4" }),                       ["downtime", "no_snapshot"]],
+  ["neither snapshot nor backup",                     valkey(),                                           context({ noSnapshots: "ext4", restorePoint: undefined }), ["no_backup!", "downtime", "no_snapshot"]],
+  ["no backup, but a snapshot", valkey(),                                           context({ restorePoint: undefined }),                   ["downtime", "no_backup"]],
+  ["a stopped service",                               valkey({ power: "off" }),                            context(),                                              ["not_ready!", "downtime"]],
+])("the findings of an upgrade: %s", (_what, service, seen, codes) => {
   expect(found(service, seen)).toEqual(codes);
 });
 
 const postgresql = (spec: Partial<ManagedServiceObject["spec"]> = {}) =>
   runningService({}, { image: "trixie-1", ...spec });
 
-function worldOfData(change: Partial<MaintenanceWorld> = {}, libc = "2.41"): MaintenanceWorld {
+function contextOfData(change: Partial<MaintenanceWorld> = {}, libc = "2.41"): MaintenanceWorld {
   const facts = [
     { engine: "postgresql", version: "17", available: true, image: "trixie-1", textLibraries: { libc: "2.41" } },
     { engine: "postgresql", version: "18", available: true, image: "sid-1", textLibraries: { libc } },
   ];
   const images = [...registerChanges(facts, [], new Set(), 0).added];
-  return world({ images, noSnapshots: "ext4", ...change });
+  return context({ images, noSnapshots: "ext4", ...change });
 }
 
 const texts = create(InstanceObservationSchema, { textLibraries: ["libc"] });
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[what: string, ManagedServiceObject, MaintenanceWorld, obstacles: { code: string; message: string }[], codes: string[]]>([
-  ["the data stay beside, whatever the file system", postgresql(),                                    worldOfData(),                             [],                                     ["downtime"]],
-  ["no backup",                                      postgresql(),                                    worldOfData({ restorePoint: undefined }),  [],                                     ["no_backup!", "downtime"]],
-  ["replicas",                                       postgresql({ nodes: [...postgresql().spec.nodes, replicaOf("r2", 2)] }), worldOfData(),     [],                                     ["replicas", "downtime"]],
-  ["a primary that gives way to another",            postgresql({ succession: { from: "a", to: "b", step: "promote", since: 0 } }), worldOfData(),               [],                                     ["not_ready!", "downtime"]],
-  ["a replica without its data",                     postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), joining: true }] }), worldOfData(), [],                     ["replicas!", "downtime"]],
-  ["a replica with data of before",                  postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), pinned: { image: "bookworm-1", version: "16" } }] }), worldOfData(), [], ["replicas!", "downtime"]],
-  ["what is in the data",                            postgresql(),                                    worldOfData(),                             [{ code: "no_room", message: "" }],     ["no_room!", "downtime"]],
-  ["texts in another order",                         postgresql(),                                    worldOfData({ instance: texts }, "2.43"),  [],                                     ["text_order!", "downtime"]],
-  ["another order that no text has",                 postgresql(),                                    worldOfData({}, "2.43"),                   [],                                     ["downtime"]],
-])("an upgrade of data tells: %s", (_what, service, seen, obstacles, codes) => {
+  ["the old data stay on any file system", postgresql(),                                    contextOfData(),                             [],                                     ["downtime"]],
+  ["no backup",                                      postgresql(),                                    contextOfData({ restorePoint: undefined }),  [],                                     ["no_backup!", "downtime"]],
+  ["replicas",                                       postgresql({ nodes: [...postgresql().spec.nodes, replicaOf("r2", 2)] }), contextOfData(),     [],                                     ["replicas", "downtime"]],
+  ["a primary change in progress",                   postgresql({ succession: { from: "a", to: "b", step: "promote", since: 0 } }), contextOfData(),               [],                                     ["not_ready!", "downtime"]],
+  ["a replica without its data",                     postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), joining: true }] }), contextOfData(), [],                     ["replicas!", "downtime"]],
+  ["a replica with outdated data",                   postgresql({ nodes: [...postgresql().spec.nodes, { ...replicaOf("r2", 2), pinned: { image: "bookworm-1", version: "16" } }] }), contextOfData(), [], ["replicas!", "downtime"]],
+  ["obstacles in the data",                          postgresql(),                                    contextOfData(),                             [{ code: "no_room", message: "" }],     ["no_room!", "downtime"]],
+  ["another sort order in use",                      postgresql(),                                    contextOfData({ instance: texts }, "2.43"),  [],                                     ["text_order!", "downtime"]],
+  ["another sort order that is not in use",          postgresql(),                                    contextOfData({}, "2.43"),                   [],                                     ["downtime"]],
+])("the findings of an upgrade of data: %s", (_what, service, seen, obstacles, codes) => {
   const { findings } = planUpgrade(service, "18", seen, obstacles);
   expect(findings.map(({ code, blocking }) => (blocking ? `${code}!` : code))).toEqual(codes);
 });
 
-test("texts in another order block no upgrade that accepts them, and it is not rolled back for them", () => {
-  const seen = worldOfData({ instance: texts }, "2.43");
+test("an accepted change of the sort order neither blocks an upgrade nor rolls it back", () => {
+  const seen = contextOfData({ instance: texts }, "2.43");
   const { findings } = planUpgrade(postgresql(), "18", seen, [], true);
   expect(findings.map(({ code, blocking }) => (blocking ? `${code}!` : code))).toEqual(["text_order", "downtime"]);
-  const asked = { operationId: "o", now: 5, acceptsTextOrder: true };
-  const { operation } = beginUpgrade(postgresql(), { version: "18", image: "sid-1" }, seen, asked);
+  const requested = { operationId: "o", now: 5, acceptsTextOrder: true };
+  const { operation } = beginUpgrade(postgresql(), { version: "18", image: "sid-1" }, seen, requested);
   expect(operation.spec).toMatchObject({ work: { acceptsTextOrder: true } });
 });
 
 test.each([
-  ["none of the catalog", valkey(), "10", "INVALID_REQUEST"],
-  ["the one that it has", valkey(), "8.1", "NOT_POSSIBLE: The service has version 8.1 already."],
+  ["a version that the catalog lacks", valkey(), "10", "INVALID_REQUEST"],
+  ["the current version", valkey(), "8.1", "NOT_POSSIBLE: The service has version 8.1 already."],
   ["an older one", valkey({ version: "9" }), "8.1", "NOT_POSSIBLE: The service has version 9."],
 ])("a version is refused: %s", (_what, service, version, words) => {
   expect(() => requireNewer(service, version)).toThrow(words);
 });
 
-test("a single node has another image and version tried under it, with clients kept out", () => {
-  const { after, operation } = beginUpgrade(valkey(), { version: "9", image: "sid-1" }, world(), {
+test("a single node runs a canary of another image and version, with clients refused", () => {
+  const { after, operation } = beginUpgrade(valkey(), { version: "9", image: "sid-1" }, context(), {
     operationId: "o",
     now: 5,
   });
@@ -110,13 +110,13 @@ test("a single node has another image and version tried under it, with clients k
   });
 });
 
-test("replicas keep image and data while those of their primary are upgraded, with clients kept out", () => {
+test("replicas retain image and data while the primary's are upgraded, with clients refused", () => {
   const [primary] = postgresql().spec.nodes;
   if (primary === undefined) throw new Error("a service has a node");
   const nodes = [primary, replicaOf("r2", 2)];
   const statuses = nodes.map(({ id }) => ({ id, status: "Running", address: "a", publicAddress: "a" }) as const);
   const service = runningService({}, { ...postgresql().spec, nodes, nextNodeNumber: 3 }, { nodes: statuses });
-  const { after } = beginUpgrade(service, { version: "18", image: "sid-1" }, worldOfData(), {
+  const { after } = beginUpgrade(service, { version: "18", image: "sid-1" }, contextOfData(), {
     operationId: "o",
     now: 5,
   });
@@ -124,7 +124,7 @@ test("replicas keep image and data while those of their primary are upgraded, wi
   expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual([undefined, { image: "trixie-1", version: "17" }]);
 });
 
-test("each of several nodes keeps its version until its turn", () => {
+test("each of several nodes retains its version until it is next in the rolling update", () => {
   const [primary] = valkey().spec.nodes;
   if (primary === undefined) throw new Error("a service has a node");
   const statuses = [primary.id, "r2"].map(
@@ -135,7 +135,7 @@ test("each of several nodes keeps its version until its turn", () => {
     { ...valkey().spec, nodes: [primary, replicaOf("r2", 2)], nextNodeNumber: 3 },
     { nodes: statuses },
   );
-  const { after } = beginUpgrade(service, { version: "9", image: "sid-1" }, world(), { operationId: "o", now: 5 });
+  const { after } = beginUpgrade(service, { version: "9", image: "sid-1" }, context(), { operationId: "o", now: 5 });
   expect(after.spec.trial).toBeUndefined();
   expect(after.spec.nodes.map(({ pinned }) => pinned)).toEqual(
     [0, 1].map(() => expect.objectContaining({ version: "8.1", image: "trixie-1" })),

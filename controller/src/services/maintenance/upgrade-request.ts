@@ -15,12 +15,11 @@ import type { ManagedServiceObject } from "../service/managed-service.ts";
 import { operationMembers } from "../service/operation-members.ts";
 import type { ServiceAccess } from "../service/service-access.ts";
 import { refuseWhileBusy } from "../service/service-verbs.ts";
-import { beginUpgrade } from "./begin-maintenance.ts";
-import { commitBegun } from "./commit-begun.ts";
-import { type MaintenanceWorldDeps, maintenanceWorld } from "./maintenance-world.ts";
+import { beginUpgrade, commitMaintenance } from "./begin-maintenance.ts";
+import { type MaintenanceContextDeps, maintenanceContext } from "./maintenance-context.ts";
 import { planUpgrade, requireNewer, type UpgradeFinding, type UpgradeObstacle } from "./upgrade-plan.ts";
 
-export interface UpgradeRequestDeps extends MaintenanceWorldDeps {
+export interface UpgradeRequestDeps extends MaintenanceContextDeps {
   readonly begin: () => UnitOfWork;
   readonly services: Collection<ManagedServiceObject>;
   readonly operations: Collection<OperationObject>;
@@ -34,7 +33,7 @@ export interface UpgradeRequestDeps extends MaintenanceWorldDeps {
 export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof MaintenanceService>["upgradeManagedService"] {
   const { access, clock, tasks } = deps;
 
-  /** In the data of an engine that runs; of one that does not, the plan says that. */
+  /** Obstacles in the data of a running engine; for a stopped one the plan has its own finding. */
   async function obstaclesIn(
     service: ManagedServiceObject,
     version: string,
@@ -51,16 +50,16 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
       const service = access.require(serviceId, call);
       const { object } = service;
       const current = (await access.inProgress(object, call.signal))?.object;
-      const underWay = current && workOf(current, "upgrade")?.version;
-      if (underWay?.to === version) return upgradeMessage(object, underWay.from, version, [], current);
+      const inFlight = current && workOf(current, "upgrade")?.version;
+      if (inFlight?.to === version) return upgradeMessage(object, inFlight.from, version, [], current);
       if (object.metadata.deletionRequestedAt !== undefined)
         throw new HoldfastError("WRONG_STATE", "The service is being deleted.", {
           members: operationMembers(object, current),
         });
       requireNewer(object, version);
-      const world = maintenanceWorld(object, deps, clock.now());
+      const context = maintenanceContext(object, deps, clock.now());
       const obstacles = await obstaclesIn(object, version, call.signal);
-      const { findings, image } = planUpgrade(object, version, world, obstacles, acceptsTextOrder);
+      const { findings, image } = planUpgrade(object, version, context, obstacles, acceptsTextOrder);
       const from = object.spec.version;
       if (checkOnly) return upgradeMessage(object, from, version, findings);
       refuseWhileBusy(object, current);
@@ -73,10 +72,10 @@ export function upgradeRequest(deps: UpgradeRequestDeps): Handlers<typeof Mainte
             members: operationMembers(object, undefined),
           },
         );
-      const asked = { operationId: deps.newId(), now: clock.now(), acceptsTextOrder };
-      const begun = beginUpgrade(object, { version, image }, world, asked);
-      const answer = upgradeMessage(object, from, version, findings, begun.operation);
-      return commitBegun(service, begun, { action: "managed-service.upgrade", answer }, call, deps);
+      const request = { operationId: deps.newId(), now: clock.now(), acceptsTextOrder };
+      const start = beginUpgrade(object, { version, image }, context, request);
+      const answer = upgradeMessage(object, from, version, findings, start.operation);
+      return commitMaintenance(service, start, { action: "managed-service.upgrade", answer }, call, deps);
     });
 }
 

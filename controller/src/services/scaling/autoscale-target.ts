@@ -5,14 +5,14 @@ import { type AutoscaleMemory, autoscaleOf } from "./storage-autoscale.ts";
 
 const gib = 1024 ** 3;
 
-/** Percent of a disk from which on it grows. */
-const growsAt = 85;
-/** Of the storage that it has, but a GB at least. */
+/** Percent of the disk at which storage grows. */
+const growthThresholdPct = 85;
+/** Growth relative to the current storage; 1 GB at least. */
 const growthShare = 0.25;
-/** After one that was refused or rolled back. */
+/** Pause after a growth that was refused or rolled back. */
 const retryAfterMs = 10 * 60_000;
 
-/** Pure: the storage that the service is to have by itself now, in GB; undefined while it is to have what it has. */
+/** Pure: the storage that the service should grow to now, in GB; undefined if it should not grow. */
 export function autoscaleTargetGb(
   { metadata, spec, status }: ManagedServiceObject,
   { nodes }: ObservedService,
@@ -25,28 +25,28 @@ export function autoscaleTargetGb(
   const isBusy =
     status.operationId !== null || resizing !== undefined || trial !== undefined || succession !== undefined;
   if (isBusy || spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return undefined;
-  // What is told of a disk that has not its size yet is of the one before.
+  // Until the file system has grown, its level is that of the smaller disk.
   const isLow = nodes.some(
     ({ instance, connected, isCurrent }) =>
       connected &&
       isCurrent &&
       instance !== undefined &&
-      instance.storageLevel >= growsAt &&
+      instance.storageLevel >= growthThresholdPct &&
       instance.diskBytes > 0n &&
       fillsDisk(Number(instance.diskBytes), storageSizeGb * gib),
   );
-  if (!isLow || (waitsMs(status.autoscale, storageSizeGb, now) ?? 0) > 0) return undefined;
+  if (!isLow || (pauseMs(status.autoscale, storageSizeGb, now) ?? 0) > 0) return undefined;
   return Math.min(maxGb, storageSizeGb + Math.max(1, Math.ceil(storageSizeGb * growthShare)));
 }
 
-/** Pure: when one that came to nothing is tried again; null while there is none. */
+/** Pure: milliseconds until a failed growth is tried again; null if there is none. */
 export function autoscaleDueInMs({ spec, status }: ManagedServiceObject, now: number): number | null {
   if (!autoscaleOf(spec).enabled) return null;
-  const waits = waitsMs(status.autoscale, spec.storageSizeGb, now);
+  const waits = pauseMs(status.autoscale, spec.storageSizeGb, now);
   return waits === null ? null : Math.max(1, waits);
 }
 
-function waitsMs(memory: AutoscaleMemory | undefined, storageSizeGb: number, now: number): number | null {
+function pauseMs(memory: AutoscaleMemory | undefined, storageSizeGb: number, now: number): number | null {
   if (memory === undefined || storageSizeGb >= memory.toGb) return null;
   return memory.at + retryAfterMs - now;
 }

@@ -16,8 +16,8 @@ export interface StorageGrowthDeps extends ResizeDeps {
 }
 
 /**
- * Begins an expansion for a service whose storage is low and may grow by itself, as its user would; undefined when there is
- * nothing to begin. What quota or host refuse is told once, and tried again later.
+ * Begins an expansion of a service with autoscaling whose storage is low, as its user would; undefined if nothing is to
+ * begin. A refusal by quota or host is announced once and retried later.
  */
 export async function growStorage(
   service: Stored<ManagedServiceObject>,
@@ -26,7 +26,7 @@ export async function growStorage(
   signal: AbortSignal,
 ): Promise<Outcome | undefined> {
   const { object } = service;
-  // Most services do not: they are not looked at for it.
+  // Most services have no autoscaling, so they are not observed for it.
   if (!autoscaleOf(object.spec).enabled) return undefined;
   const now = deps.clock.now();
   const toGb = autoscaleTargetGb(object, observe(), now);
@@ -67,8 +67,8 @@ async function refuse(
   unit.update(managedServiceKind, service, withMemory(object, memory));
   if (before?.refused === undefined || before.toGb !== memory.toGb) {
     const { toGb, refused } = memory;
-    const figures = { storage_size_gb: object.spec.storageSizeGb, wanted_size_gb: toGb };
-    unit.event(serviceEvent("service.autoscale_failed", object, { ...figures, reason: refused }));
+    const data = { storage_size_gb: object.spec.storageSizeGb, wanted_size_gb: toGb };
+    unit.event(serviceEvent("service.autoscale_failed", object, { ...data, reason: refused }));
   }
   await deps.services.reached(await unit.commit(signal), 1_000);
   return again(0, "autoscale refused");

@@ -19,34 +19,37 @@ export interface ResizeDeps extends MachineResizeDeps {
   readonly newId: () => string;
 }
 
-/** Another size of a service, in the transaction of whoever asks for it. */
+/** The result of a resize in the caller's transaction. */
 export interface Resized {
   readonly after: ManagedServiceObject;
-  /** Undefined where that very size is being given already. */
+  /** Undefined if the service already changes to that size. */
   readonly operation: OperationObject | undefined;
 }
 
 /**
- * Asks for another size: the share of the quota, the room on the machines' hosts and the operation come with the transaction,
- * the service is for the caller to write. Throws WRONG_STATE, OPERATION_IN_PROGRESS, INVALID_REQUEST, NOT_POSSIBLE and
- * QUOTA_EXCEEDED.
+ * Resizes a service: adds the claim of quota, the capacity of hosts and the operation to the transaction; the caller
+ * writes the service. Throws WRONG_STATE, OPERATION_IN_PROGRESS, INVALID_REQUEST, NOT_POSSIBLE and QUOTA_EXCEEDED.
+ *
+ * A change of size is `spec.resizing` of the service until it has ended. `size-plan.ts` orders the steps: machines grow
+ * before the engine gets its new settings and shrink after it applied them. `resize-outcome.ts` decides when the change
+ * has failed and rolls it back. `grow-storage.ts` requests a change itself when storage with autoscaling is low.
  */
 export async function resizeService(
   service: ManagedServiceObject,
-  asked: AskedSize,
+  requested: AskedSize,
   inProgress: OperationObject | undefined,
   unit: UnitOfWork,
   deps: ResizeDeps,
   signal: AbortSignal,
 ): Promise<Resized> {
   const { catalog, clock } = deps;
-  const isSame = sizeChangeOf(inProgress) !== undefined && hasSize(service, asked);
+  const isSame = sizeChangeOf(inProgress) !== undefined && hasSize(service, requested);
   if (isSame && inProgress?.status.rollback === undefined) return { after: service, operation: undefined };
   requireResizable(service, inProgress);
   refuseWhileBusy(service, inProgress);
-  if (hasSize(service, asked)) throw new HoldfastError("NOT_POSSIBLE", sameSizeWords(service, asked));
+  if (hasSize(service, requested)) throw new HoldfastError("NOT_POSSIBLE", sameSizeMessage(service, requested));
   const observed = service.spec.nodes.map(({ id }) => deps.fleet.observation(id)?.instance);
-  const to = requireSize(service, asked, { catalog, observed });
+  const to = requireSize(service, requested, { catalog, observed });
   const growthGb = to.storageSizeGb - service.spec.storageSizeGb;
   if (growthGb > 0)
     await deps.quotas.claim(unit, service.metadata.organizationId, { storageGb: growthGb * service.spec.nodes.length });
@@ -58,7 +61,7 @@ export async function resizeService(
   return { after, operation };
 }
 
-function sameSizeWords({ spec }: ManagedServiceObject, { planName }: AskedSize): string {
-  if (planName !== undefined) return `The service has plan ${spec.planName} already. Name another one.`;
-  return `The service has ${spec.storageSizeGb} GB already. Ask for more.`;
+function sameSizeMessage({ spec }: ManagedServiceObject, { planName }: AskedSize): string {
+  if (planName !== undefined) return `The service already has plan ${spec.planName}. Name another one.`;
+  return `The service already has ${spec.storageSizeGb} GB. Request more.`;
 }

@@ -5,34 +5,34 @@ import { type OperationObject, workOf } from "#operation/operation.ts";
 
 const gib = 1024 ** 3;
 
-/** A change of size that is under way, as it stands in the service. */
+/** A change of size in progress, as part of the service's spec. */
 export interface Resizing {
   readonly operationId: string;
   readonly from: ServiceSize;
-  /** Of each machine before it, and after it. */
+  /** Size of each machine before and after. */
   readonly fromMachine: MachineSize;
   readonly toMachine: MachineSize;
-  /** A machine could not have the new size, or the engine not run in it: `fromMachine` is the goal. */
+  /** The change failed: the service returns to `fromMachine`. */
   readonly isRolledBack?: true;
 }
 
-/** The change of size that the operation brings; undefined for every other operation. */
+/** The change of size that an operation makes; undefined for other operations. */
 export function sizeChangeOf(operation: OperationObject | undefined): SizeChange | undefined {
   return operation && (workOf(operation, "resize") ?? workOf(operation, "expand"));
 }
 
-/** Pure: what each machine of a service of this size is. */
+/** Pure: size of each machine of a service. */
 export function machineSizeOf({ planName, storageSizeGb }: ServiceSize, catalog: CatalogData): MachineSize {
   const { vcpu, memoryGb, rootGb } = planOf(catalog, planName);
   return { vcpu, memoryBytes: memoryGb * gib, rootBytes: rootGb * gib, diskBytes: storageSizeGb * gib };
 }
 
-/** Pure: what holds either, so that nothing is taken away of an engine before it can do without. */
-export function sizeForBoth(one: MachineSize, other: MachineSize): MachineSize {
-  return eachOf((dimension) => Math.max(one[dimension], other[dimension]));
+/** Pure: the greater of two sizes in each dimension, so that nothing is taken from an engine before it has adapted. */
+export function sizeForBoth(a: MachineSize, b: MachineSize): MachineSize {
+  return eachOf((dimension) => Math.max(a[dimension], b[dimension]));
 }
 
-/** Pure: a size made dimension by dimension. */
+/** Pure: a size, computed dimension by dimension. */
 export function eachOf(valueOf: (dimension: keyof MachineSize) => number): MachineSize {
   return {
     vcpu: valueOf("vcpu"),

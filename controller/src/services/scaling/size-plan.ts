@@ -4,40 +4,43 @@ import { eachOf, type Resizing } from "./service-size.ts";
 
 const mib = 1024 ** 2;
 
-/** What is observed of a node's size. */
+/** Observed state of a node's size. */
 interface SizedNode {
   readonly machine: MachineObject | undefined;
-  /** What its agent told last: 0 by one that knows of no sizes. */
+  /** The agent's last report; 0 if it reports no size. */
   readonly instance: { readonly diskBytes: bigint } | undefined;
 }
 
-/** What a node's machine waits for on the way to another size. */
+/** The next step of a node's machine towards another size. */
 export type SizeStep =
-  /** Its provider has not made the size that it was asked for. */
+  /** The provider has not resized the machine yet. */
   | { readonly kind: "wait" }
-  /** Nothing needs more any more than this. */
+  /** The engine has adapted: the machine gets this size. */
   | { readonly kind: "fit"; readonly size: MachineSize };
 
 /**
- * Pure: what comes before the engine is told, and after it took its settings; undefined when the engine's turn has come, or
- * all is done. A machine is made larger before its engine is told of it, and smaller once the engine can do without.
+ * Pure: the step before the new settings are delivered to the engine, or after it applied them; undefined if the engine
+ * is next, or if all is done. A machine grows before its engine gets the new settings, and shrinks after the engine
+ * applied them.
  */
 export function planSize(
   { resizing }: ManagedServiceObject["spec"],
   { machine }: SizedNode,
-  engineTookIt: boolean,
+  engineApplied: boolean,
 ): SizeStep | undefined {
   if (resizing === undefined || machine === undefined) return undefined;
   const { spec } = machine;
   const goal = goalOf(resizing, machine);
   if (!isMade(machine)) {
-    const unmade = eachOf((each) => Math.max(goal[each], Math.min(spec[each], machine.status.size?.[each] ?? 0)));
-    return resizing.isRolledBack === true && !isSame(unmade, spec) ? { kind: "fit", size: unmade } : { kind: "wait" };
+    const reachable = eachOf((each) => Math.max(goal[each], Math.min(spec[each], machine.status.size?.[each] ?? 0)));
+    return resizing.isRolledBack === true && !isSame(reachable, spec)
+      ? { kind: "fit", size: reachable }
+      : { kind: "wait" };
   }
-  return engineTookIt && !isSame(goal, spec) ? { kind: "fit", size: goal } : undefined;
+  return engineApplied && !isSame(goal, spec) ? { kind: "fit", size: goal } : undefined;
 }
 
-/** Pure: is the node's machine as large as it is to be, and its file system too, as far as its agent tells that? */
+/** Pure: true if the node's machine has its final size, and its file system too, as far as its agent reports that. */
 export function isSized(service: ManagedServiceObject, { machine, instance }: SizedNode): boolean {
   const { resizing } = service.spec;
   if (resizing === undefined) return true;
@@ -49,36 +52,33 @@ export function isSized(service: ManagedServiceObject, { machine, instance }: Si
   );
 }
 
-/** Has the provider told that the machine is as large as was asked for? */
+/** True if the provider reports the size that the machine's spec asks for. */
 export function isMade({ spec, status: { size } }: MachineObject): boolean {
   if (size === undefined || size.diskBytes < spec.diskBytes || size.rootBytes < spec.rootBytes) return false;
   return size.vcpu === spec.vcpu && size.memoryBytes === spec.memoryBytes;
 }
 
-/** A root never shrinks, and neither does a disk that was made. */
+/** A root file system never shrinks, and neither does a disk that was created. */
 function goalOf({ isRolledBack, fromMachine, toMachine }: Resizing, { spec, status }: MachineObject): MachineSize {
   const goal = isRolledBack === true ? fromMachine : toMachine;
-  const madeDisk = Math.min(status.size?.diskBytes ?? 0, spec.diskBytes);
+  const createdBytes = Math.min(status.size?.diskBytes ?? 0, spec.diskBytes);
   return {
     ...goal,
     rootBytes: Math.max(goal.rootBytes, spec.rootBytes),
-    diskBytes: Math.max(goal.diskBytes, madeDisk),
+    diskBytes: Math.max(goal.diskBytes, createdBytes),
   };
 }
 
-function isSame(one: MachineSize, other: MachineSize): boolean {
+function isSame(a: MachineSize, b: MachineSize): boolean {
   return (
-    one.vcpu === other.vcpu &&
-    one.memoryBytes === other.memoryBytes &&
-    one.rootBytes === other.rootBytes &&
-    one.diskBytes === other.diskBytes
+    a.vcpu === b.vcpu && a.memoryBytes === b.memoryBytes && a.rootBytes === b.rootBytes && a.diskBytes === b.diskBytes
   );
 }
 
 /**
- * Pure: is a file system of this size that of a disk of the wanted size? It keeps a log for itself. Agents of before tell no
- * size: then the provider's word does.
+ * Pure: true if a file system of this size fills a disk of `desired` bytes, apart from the file system's own journal.
+ * 0: the agent reports no size, and the provider's report counts.
  */
-export function fillsDisk(diskBytes: number, wanted: number): boolean {
-  return diskBytes === 0 || wanted - diskBytes <= Math.max(160 * mib, wanted / 256);
+export function fillsDisk(diskBytes: number, desired: number): boolean {
+  return diskBytes === 0 || desired - diskBytes <= Math.max(160 * mib, desired / 256);
 }

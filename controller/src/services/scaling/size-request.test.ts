@@ -13,10 +13,10 @@ const cases = [
   ["a smaller plan", { planName: "tier-4" }, { planName: "tier-1" }, 0, undefined],
   ["more storage", {}, { storageSizeGb: 2 }, 0, undefined],
   ["less storage", { storageSizeGb: 2 }, { storageSizeGb: 1 }, 0, "NOT_POSSIBLE"],
-  ["a plan that is not there", {}, { planName: "tier-3" }, 0, "INVALID_REQUEST"],
+  ["an unknown plan", {}, { planName: "tier-3" }, 0, "INVALID_REQUEST"],
   ["another kind of machine", {}, { planName: "tier-2-vm" }, 0, "NOT_POSSIBLE"],
   [
-    "less memory than a parameter takes",
+    "less memory than a parameter needs",
     { planName: "tier-4", parameters: { shared_buffers: "4GB" } },
     { planName: "tier-1" },
     0,
@@ -33,11 +33,11 @@ const cases = [
   ["as much memory as data", { databaseType: "valkey", planName: "tier-2" }, { planName: "tier-1" }, 1, undefined],
 ] as const;
 
-test.each(cases)("%s: %j to %j with %i GiB of data in memory is %s", (_, spec, asked, dataGb, key) => {
+test.each(cases)("%s: %j to %j with %i GiB of data in memory is %s", (_, spec, requested, dataGb, key) => {
   const service = runningService({}, spec);
   const observed = [create(InstanceObservationSchema, { memoryDataBytes: BigInt(dataGb * gib) })];
-  const ask = () => requireSize(service, asked, { catalog, observed });
-  if (key === undefined) expect(ask()).toMatchObject(asked);
+  const ask = () => requireSize(service, requested, { catalog, observed });
+  if (key === undefined) expect(ask()).toMatchObject(requested);
   else expect(ask).toThrow(expect.objectContaining({ key }));
 });
 
@@ -54,7 +54,7 @@ test.each([
   else expect(ask).toThrow(expect.objectContaining({ key }));
 });
 
-test("only another plan asks for a restart, and both sizes are one operation", () => {
+test("only another plan needs a restart, and both sizes are one operation", () => {
   const service = runningService();
   const asOf = { operationId: "o", now: 1 };
   const larger = beginResizing(service, { planName: "tier-1", storageSizeGb: 2 }, catalog, asOf);

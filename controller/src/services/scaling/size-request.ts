@@ -14,15 +14,15 @@ import { machineSizeOf } from "./service-size.ts";
 
 const mib = 1024 ** 2;
 
-/** What a request asks for: the plan, the storage, or both. */
+/** The requested plan, storage, or both. */
 export type AskedSize = Partial<ServiceSize>;
 
-/** Pure: is this the size that the service has, or that it is being given? */
+/** Pure: true if this is the size that the service has or changes to. */
 export function hasSize({ spec }: ManagedServiceObject, { planName, storageSizeGb }: AskedSize): boolean {
   return (planName ?? spec.planName) === spec.planName && (storageSizeGb ?? spec.storageSizeGb) === spec.storageSizeGb;
 }
 
-/** Pure: throws the 409 that says why the service cannot change its size in this state. */
+/** Pure: throws the 409 with the reason why the service cannot change its size in this state. */
 export function requireResizable(service: ManagedServiceObject, inProgress: OperationObject | undefined): void {
   const { metadata, spec, status } = service;
   const members = operationMembers(service, inProgress);
@@ -35,21 +35,21 @@ export function requireResizable(service: ManagedServiceObject, inProgress: Oper
 }
 
 /**
- * Pure: the size that is asked for. Throws INVALID_REQUEST for a plan that the catalog has not, and NOT_POSSIBLE for one that
- * the service cannot change to. `observed`: what its engines told last.
+ * Pure: the requested size. `observed` are the last observations of its engines. Throws INVALID_REQUEST for a plan that
+ * the catalog lacks, and NOT_POSSIBLE for a size that the service cannot change to.
  */
 export function requireSize(
   { spec }: ManagedServiceObject,
-  asked: AskedSize,
-  world: { readonly catalog: CatalogData; readonly observed: readonly (InstanceObservation | undefined)[] },
+  requested: AskedSize,
+  context: { readonly catalog: CatalogData; readonly observed: readonly (InstanceObservation | undefined)[] },
 ): ServiceSize {
-  const { planName = spec.planName, storageSizeGb = spec.storageSizeGb } = asked;
+  const { planName = spec.planName, storageSizeGb = spec.storageSizeGb } = requested;
   if (storageSizeGb < spec.storageSizeGb)
     throw new HoldfastError(
       "NOT_POSSIBLE",
       `storage_size_gb is ${spec.storageSizeGb} and storage can only grow. For less, move the data to a new service.`,
     );
-  if (planName !== spec.planName) requirePlan(spec, planName, world);
+  if (planName !== spec.planName) requirePlan(spec, planName, context);
   return { planName, storageSizeGb };
 }
 
@@ -74,16 +74,16 @@ function requirePlan(
   if (excess !== undefined)
     throw new HoldfastError("NOT_POSSIBLE", `In ${planName}, ${excessWords(excess)}. Change the parameter first.`);
   if (databaseType !== "valkey") return;
-  const room = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
-  const takes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
-  if (takes > room)
+  const availableBytes = valkeyMaxmemoryBytes({ vcpu, memoryBytes, storageBytes });
+  const usedBytes = Math.max(0, ...observed.map((instance) => Number(instance?.memoryDataBytes ?? 0n)));
+  if (usedBytes > availableBytes)
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      `The data takes ${Math.ceil(takes / mib)} MiB of memory, and ${planName} has ${Math.floor(room / mib)} MiB for it. Delete data first.`,
+      `The data takes ${Math.ceil(usedBytes / mib)} MiB of memory, and ${planName} has ${Math.floor(availableBytes / mib)} MiB for it. Delete data first.`,
     );
 }
 
-/** Pure: the service with another size asked for, and the operation that brings it there. */
+/** Pure: the service with the requested size in its spec, and the operation that makes the change. */
 export function beginResizing(
   service: ManagedServiceObject,
   to: ServiceSize,
@@ -100,7 +100,7 @@ export function beginResizing(
     fromMachine: machineSizeOf(from, catalog),
     toMachine: machineSizeOf(to, catalog),
   };
-  // Most of what a plan decides is read by an engine when it starts, and only then.
+  // An engine reads most settings that follow from a plan only when it starts.
   const change = { ...to, ...(isOtherPlan && withRestart(service)), resizing };
   const { after, operation } = beginOperation(service, isOtherPlan ? "resize" : "expand", change, operationId, now);
   return { after, operation: { ...operation, spec: { ...operation.spec, work: { from, to } } } };

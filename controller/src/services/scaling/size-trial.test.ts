@@ -21,13 +21,13 @@ const small = { planName: "tier-1", storageSizeGb: 1 };
 const large = { planName: "tier-4", storageSizeGb: 10 };
 const sizeOf = (size: typeof small) => machineSizeOf(size, defaultCatalog);
 
-/** A service on its way, whose world a test moves. */
+/** A service during a change of size, whose observed state the test changes. */
 function underway(from: typeof small, to: typeof small) {
-  const asked = beginResizing(runningService({}, from), to, defaultCatalog, { operationId: "op", now: 0 });
-  let service: ManagedServiceObject = asked.after;
-  let operation: OperationObject | undefined = asked.operation;
+  const requested = beginResizing(runningService({}, from), to, defaultCatalog, { operationId: "op", now: 0 });
+  let service: ManagedServiceObject = requested.after;
+  let operation: OperationObject | undefined = requested.operation;
   let machine: MachineObject = runningMachine(node.id, sizeForBoth(sizeOf(from), sizeOf(to)));
-  let told = { generation: 1, restartCount: 0, diskBytes: sizeOf(from).diskBytes };
+  let reported = { generation: 1, restartCount: 0, diskBytes: sizeOf(from).diskBytes };
   let now = 0;
   const has = (size: MachineSize, sizeProblem = "") => {
     machine = { ...machine, status: { ...machine.status, size, sizeProblem } };
@@ -35,7 +35,7 @@ function underway(from: typeof small, to: typeof small) {
   has(sizeOf(from));
 
   function observed(): ObservedService {
-    const { restartCount, generation, diskBytes } = told;
+    const { restartCount, generation, diskBytes } = reported;
     const instance = create(InstanceObservationSchema, {
       state: "running",
       generation: BigInt(generation),
@@ -57,7 +57,7 @@ function underway(from: typeof small, to: typeof small) {
 
   return {
     has,
-    /** The steps that come next; machines do as they are told. */
+    /** The next steps; machines perform them. */
     steps() {
       const steps = planManagedService(service, observed());
       for (const step of steps)
@@ -65,15 +65,15 @@ function underway(from: typeof small, to: typeof small) {
       return steps.map(({ kind }) => kind);
     },
     /** The engine runs with the newest settings. */
-    engineTookIt() {
+    applySettings() {
       const { instanceGeneration: generation, restartCount } = service.spec;
-      told = { generation, restartCount, diskBytes: machine.status.size?.diskBytes ?? 0 };
+      reported = { generation, restartCount, diskBytes: machine.status.size?.diskBytes ?? 0 };
     },
-    look() {
+    advance() {
       now += 1_000;
-      const looked = advance(service, observed(), operation, now, silentLog);
-      ({ after: service, operation } = looked);
-      return { ...looked, types: looked.events.map(({ type }) => type) };
+      const advanced = advance(service, observed(), operation, now, silentLog);
+      ({ after: service, operation } = advanced);
+      return { ...advanced, types: advanced.events.map(({ type }) => type) };
     },
     waitFor(ms: number) {
       now += ms;
@@ -84,49 +84,49 @@ function underway(from: typeof small, to: typeof small) {
   };
 }
 
-test("a machine is larger before its engine is told, and all is told once the file system has it", () => {
-  const world = underway(small, large);
-  expect(world.steps()).toEqual([]);
-  expect(world.look().operation?.status).toMatchObject({ step: "ResizeServer", state: "running" });
-  world.has(sizeOf(large));
-  expect(world.steps()).toEqual(["converge"]);
-  expect(world.look().operation?.status.step).toBe("ConfigureEngine");
-  world.engineTookIt();
-  const { after, operation, types } = world.look();
+test("a machine grows before its engine gets the settings, and the file system is last", () => {
+  const scenario = underway(small, large);
+  expect(scenario.steps()).toEqual([]);
+  expect(scenario.advance().operation?.status).toMatchObject({ step: "ResizeServer", state: "running" });
+  scenario.has(sizeOf(large));
+  expect(scenario.steps()).toEqual(["converge"]);
+  expect(scenario.advance().operation?.status.step).toBe("ConfigureEngine");
+  scenario.applySettings();
+  const { after, operation, types } = scenario.advance();
   expect(operation?.status.state).toBe("completed");
   expect(types).toContain("service.resized");
   expect(after.spec).toMatchObject(large);
   expect(after.spec.resizing).toBeUndefined();
 });
 
-test("a machine is made smaller once its engine does with less", () => {
-  const world = underway({ ...large, storageSizeGb: 1 }, small);
-  expect(world.machine.spec.memoryBytes).toBe(8 * gib);
-  expect(world.steps()).toEqual(["converge"]);
-  world.engineTookIt();
-  expect(world.look().operation?.status.state).toBe("running");
-  expect(world.steps()).toEqual(["fitMachine"]);
-  expect(world.look().operation?.status.state).toBe("running");
-  world.has(world.machine.spec);
-  expect(world.machine.spec.memoryBytes).toBe(2 * gib);
-  expect(world.look().operation?.status.state).toBe("completed");
+test("a machine shrinks after its engine applied the settings", () => {
+  const scenario = underway({ ...large, storageSizeGb: 1 }, small);
+  expect(scenario.machine.spec.memoryBytes).toBe(8 * gib);
+  expect(scenario.steps()).toEqual(["converge"]);
+  scenario.applySettings();
+  expect(scenario.advance().operation?.status.state).toBe("running");
+  expect(scenario.steps()).toEqual(["fitMachine"]);
+  expect(scenario.advance().operation?.status.state).toBe("running");
+  scenario.has(scenario.machine.spec);
+  expect(scenario.machine.spec.memoryBytes).toBe(2 * gib);
+  expect(scenario.advance().operation?.status.state).toBe("completed");
 });
 
 test.each<[string, number, object]>([
   ["that cannot grow leaves the service as it was, without a restart", 1, { ...small, restartCount: 0 }],
   ["whose disk grew keeps that", 10, { planName: "tier-1", storageSizeGb: 10, restartCount: 0 }],
 ])("a machine %s", (_, madeGb, expected) => {
-  const world = underway(small, large);
-  world.look();
-  world.has({ ...sizeOf(small), diskBytes: madeGb * gib }, "The host is full.");
-  const back = world.look();
+  const scenario = underway(small, large);
+  scenario.advance();
+  scenario.has({ ...sizeOf(small), diskBytes: madeGb * gib }, "The host is full.");
+  const back = scenario.advance();
   expect(back.after.spec).toMatchObject(expected);
   expect(back.operation?.status).toMatchObject({ rollback: { code: "machine_failed" }, finishedAt: null });
-  expect(world.steps()).toEqual(["fitMachine"]);
-  world.has(world.machine.spec);
-  expect(world.steps()).toEqual(["converge"]);
-  world.engineTookIt();
-  const { after, operation, types } = world.look();
+  expect(scenario.steps()).toEqual(["fitMachine"]);
+  scenario.has(scenario.machine.spec);
+  expect(scenario.steps()).toEqual(["converge"]);
+  scenario.applySettings();
+  const { after, operation, types } = scenario.advance();
   expect(operation?.status).toMatchObject({ state: "failed", error: { code: "rolled_back_machine_failed" } });
   expect(operation?.status.error?.message).toContain("The host is full.");
   expect(types).not.toContain("service.resized");
@@ -134,14 +134,14 @@ test.each<[string, number, object]>([
   expect(after.spec.resizing).toBeUndefined();
 });
 
-test("a service without a change of size is the very same object", () => {
+test("a service without a change of size stays the same object", () => {
   const service = runningService();
   expect(withoutResizing(service)).toBe(service);
 });
 
-test("what does not move for five minutes is rolled back", () => {
-  const world = underway(small, large);
-  world.look();
-  world.waitFor(301_000);
-  expect(world.look().operation?.status).toMatchObject({ rollback: { code: "not_healthy" }, finishedAt: null });
+test("a change of size without progress for five minutes is rolled back", () => {
+  const scenario = underway(small, large);
+  scenario.advance();
+  scenario.waitFor(301_000);
+  expect(scenario.advance().operation?.status).toMatchObject({ rollback: { code: "not_healthy" }, finishedAt: null });
 });

@@ -7,14 +7,17 @@ import type { Fault } from "../service/procedure/procedure.ts";
 import { isBehind, restartsOf } from "../service/member/restarts.ts";
 import { turnFault } from "../service/member/turn-fault.ts";
 import { isMade, isSized } from "./size-plan.ts";
+import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import { sizeChangeOf } from "./service-size.ts";
+import { serviceEvent } from "../service/service-events.ts";
 
 const minuteMs = 60_000;
-/** An engine that does not come up in its new size is given this long: clients wait. */
-const engineMayFailForMs = 10_000;
-/** A step without progress for so long is given up. */
-const stepMs = 5 * minuteMs;
+/** Time that an engine has to start in its new size, while clients wait. */
+const engineFailureGraceMs = 10_000;
+/** A step without progress for this long fails. */
+const stalledAfterMs = 5 * minuteMs;
 
-/** Pure: why the service cannot have the new size; undefined while it may, and when that is being rolled back already. */
+/** Pure: why the change of size fails; undefined while it may succeed, and if it is already being rolled back. */
 export function sizeFault(
   observed: ObservedService,
   operation: OperationObject,
@@ -30,18 +33,19 @@ export function sizeFault(
   }
   const unfit = turnFault(observed, operation, now, service);
   if (unfit !== undefined) return unfit;
-  // A service that was in Error before may recover with the new size, and is no worse off otherwise: its fault rolls
-  // nothing back.
-  const fault = service.status.state === "Running" ? faultOf(observed, undefined, now, engineMayFailForMs) : undefined;
+  // A service that was in Error may recover with the new size, and is no worse off otherwise: its fault rolls nothing
+  // back.
+  const fault =
+    service.status.state === "Running" ? faultOf(observed, undefined, now, engineFailureGraceMs) : undefined;
   if (fault !== undefined) return fault;
   const { deadline, step } = operation.status;
-  if (deadline === null || now - (deadline - stuckAfterMs) <= stepMs) return undefined;
-  return { code: "not_healthy", message: `Nothing moved for 5 minutes; it was at ${step}.` };
+  if (deadline === null || now - (deadline - stuckAfterMs) <= stalledAfterMs) return undefined;
+  return { code: "not_healthy", message: `No progress for 5 minutes in step ${step}.` };
 }
 
 /**
- * Pure: the service is to have its old plan again, and its old storage unless a disk has grown already. An engine that was
- * never told of the new plan is not restarted for it.
+ * Pure: the service with its old plan, and its old storage unless a disk has already grown. An engine that never got
+ * the new plan is not restarted.
  */
 export function rollBackSize(
   service: ManagedServiceObject,
@@ -54,7 +58,7 @@ export function rollBackSize(
   if (resizing === undefined) return { after: service, operation };
   const { planName, storageSizeGb } = resizing.from;
   const hasGrown = nodes.some(({ machine }) => (machine?.status.size?.diskBytes ?? 0) > resizing.fromMachine.diskBytes);
-  const wasTold = nodes.some(({ machine }) => machine !== undefined && isMade(machine));
+  const wasDelivered = nodes.some(({ machine }) => machine !== undefined && isMade(machine));
   const { diskBytes } = hasGrown ? resizing.toMachine : resizing.fromMachine;
   const after = {
     ...service,
@@ -64,7 +68,7 @@ export function rollBackSize(
       planName,
       ...(!hasGrown && { storageSizeGb }),
       instanceGeneration: spec.instanceGeneration + 1,
-      ...(planName !== spec.planName && withRestartsBack(service, nodes, wasTold)),
+      ...(planName !== spec.planName && withRestartsBack(service, nodes, wasDelivered)),
       resizing: { ...resizing, fromMachine: { ...resizing.fromMachine, diskBytes }, isRolledBack: true as const },
     },
   };
@@ -72,37 +76,50 @@ export function rollBackSize(
 }
 
 /**
- * Nodes that run with the new plan's settings restart with the old ones, one after another where the service has
+ * Nodes that run with the new plan's settings restart with the old ones, in a rolling update if the service has
  * several.
  */
-function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly ObservedNode[], wasTold: boolean) {
+function withRestartsBack({ spec }: ManagedServiceObject, nodes: readonly ObservedNode[], wasDelivered: boolean) {
   const isRolling = spec.nodes.some(({ restarts }) => restarts !== undefined);
-  if (!isRolling) return { restartCount: spec.restartCount + (wasTold ? 1 : -1) };
+  if (!isRolling) return { restartCount: spec.restartCount + (wasDelivered ? 1 : -1) };
   const wanted = spec.restartCount + 1;
-  const turns = spec.nodes.map((node) => {
+  const members = spec.nodes.map((node) => {
     const { told } = restartsOf(spec, node);
     if (isBehind(spec, node)) return { ...node, restarts: { told, wanted: told } };
     const seen = nodes.find((each) => each.node.id === node.id);
     const serves = seen?.connected === true && seen.isCurrent && seen.instance?.state === "running";
     return { ...node, restarts: { told: serves ? told : wanted, wanted } };
   });
-  return { restartCount: wanted, nodes: turns };
+  return { restartCount: wanted, nodes: members };
 }
 
-/** Pure: what the operation tells of a size that was rolled back. */
+/** Pure: error of the operation of a size that was rolled back. */
 export function sizeRollbackError(operation: OperationObject, service: ManagedServiceObject): Fault | undefined {
   const { planName, storageSizeGb } = service.spec;
   return rolledBackError(operation, `The service has ${planName} and ${storageSizeGb} GB.`);
 }
 
-/** Pure: has a service that is off, or was not well before, the size that was asked for? */
+/** Pure: true if a service that is stopped, or was unhealthy before, has the requested size. */
 export function isSizedAtRest(service: ManagedServiceObject, { nodes }: ObservedService): boolean {
   return service.status.state !== "Running" && nodes.every((node) => isSized(service, node));
 }
 
-/** Pure: the service once its change of size is over; the very same object when there is none. */
+/** Pure: the service after its change of size; the same object if there is none. */
 export function withoutResizing(service: ManagedServiceObject): ManagedServiceObject {
   const { resizing, ...spec } = service.spec;
   if (resizing === undefined) return service;
   return { ...service, spec };
+}
+
+/** Pure: the event of a completed resize; undefined for a rolled back one, and for other operations. */
+export function resizedEvent(service: ManagedServiceObject, operation: OperationObject): NewEvent | undefined {
+  const size = sizeChangeOf(operation);
+  if (size === undefined || operation.status.state !== "completed") return undefined;
+  return serviceEvent("service.resized", service, {
+    operation_id: operation.metadata.id,
+    plan_name: size.to.planName,
+    storage_size_gb: size.to.storageSizeGb,
+    from_plan_name: size.from.planName,
+    from_storage_size_gb: size.from.storageSizeGb,
+  });
 }

@@ -13,8 +13,8 @@ function target(
   storageLevel: number,
   { diskGb = service.spec.storageSizeGb, connected = true } = {},
 ) {
-  const told = { storageLevel, diskBytes: BigInt(diskGb * gib) };
-  return autoscaleTargetGb(service, observedService([observedNode(node, told, { connected })]), now);
+  const instance = { storageLevel, diskBytes: BigInt(diskGb * gib) };
+  return autoscaleTargetGb(service, observedService([observedNode(node, instance, { connected })]), now);
 }
 
 const growing = (
@@ -23,33 +23,33 @@ const growing = (
   metadata: Partial<ManagedServiceObject["metadata"]> = {},
 ) => runningService(metadata, { storageSizeGb: 10, storageAutoscale: { enabled: true, maxGb: 100 }, ...spec }, status);
 
-describe("storage that may grow by itself", () => {
+describe("storage with autoscaling", () => {
   test.each([
     [10, 100, 13],
     [1, 100, 2],
     [90, 100, 100],
     [100, 100, undefined],
     [200, 100, undefined],
-  ])("of %i GB, up to %i, is to have %s when it is low", (storageSizeGb, maxGb, expected) => {
+  ])("of %i GB, up to %i, grows to %s when it is low", (storageSizeGb, maxGb, expected) => {
     expect(target(growing({ storageSizeGb, storageAutoscale: { enabled: true, maxGb } }), 85)).toBe(expected);
   });
 
   test.each<[string, ManagedServiceObject, number, object]>([
     ["not low", growing(), 80, {}],
-    ["not its own to let grow", growing({ storageAutoscale: { enabled: false, maxGb: 100 } }), 99, {}],
-    ["one that nobody asked about", runningService(), 99, {}],
-    ["told of by nobody", growing(), 99, { connected: false }],
-    ["told of before it had its size", growing(), 99, { diskGb: 8 }],
-    ["told of without its size", growing(), 99, { diskGb: 0 }],
-    ["that of a service that is busy", growing({}, { operationId: "o" }), 99, {}],
-    ["that of a service that is stopped", growing({ power: "off" }, { state: "Stopped" }), 99, {}],
-    ["that of a service that is being deleted", growing({}, {}, { deletionRequestedAt: 1 }), 99, {}],
-    ["a parent's to change", growing({}, {}, { managedBy: { kind: "stack", id: "s" } }), 99, {}],
-  ])("stays as it is while it is %s", (_, service, level, options) => {
+    ["disabled", growing({ storageAutoscale: { enabled: false, maxGb: 100 } }), 99, {}],
+    ["not configured", runningService(), 99, {}],
+    ["reported by no agent", growing(), 99, { connected: false }],
+    ["reported before the file system has grown", growing(), 99, { diskGb: 8 }],
+    ["reported without a size", growing(), 99, { diskGb: 0 }],
+    ["of a service with an operation", growing({}, { operationId: "o" }), 99, {}],
+    ["of a service that is stopped", growing({ power: "off" }, { state: "Stopped" }), 99, {}],
+    ["of a service that is being deleted", growing({}, {}, { deletionRequestedAt: 1 }), 99, {}],
+    ["managed by a parent", growing({}, {}, { managedBy: { kind: "stack", id: "s" } }), 99, {}],
+  ])("does not grow while it is %s", (_, service, level, options) => {
     expect(target(service, level, options)).toBeUndefined();
   });
 
-  test("grows for an engine that does not start for want of it", () => {
+  test("grows for an engine that cannot start because of a full disk", () => {
     expect(target(growing({}, { state: "Error" }), 99)).toBe(13);
   });
 
@@ -61,7 +61,7 @@ describe("storage that may grow by itself", () => {
     expect(target(growing({}, { autoscale }), 99)).toBeUndefined();
     expect(autoscaleDueInMs(growing({}, { autoscale }), now)).toBe(600_000);
     expect(target(growing({}, { autoscale: { ...autoscale, at: now - 600_000 } }), 99)).toBe(13);
-    // Whoever made it larger meanwhile is not waited for.
+    // A larger size that a user chose meanwhile needs no pause.
     expect(target(growing({ storageSizeGb: 13 }, { autoscale }), 99)).toBe(17);
   });
 });
@@ -73,13 +73,13 @@ test.each([
   [{ enabled: false }, undefined],
   [{ maxGb: 5 }, undefined],
   [undefined, undefined],
-])("asked for with 10 GB, %j is %s", (choice, code) => {
+])("for 10 GB, the choice %j is %s", (choice, code) => {
   const storageAutoscale = chosenAutoscale({}, choice);
   const chosen = autoscaleOf({ ...(storageAutoscale && { storageAutoscale }) });
   expect(autoscaleFault(chosen, 10)?.code).toBe(code);
 });
 
-test("what is left out of a choice stays", () => {
+test("fields that a choice omits stay", () => {
   const before = { storageAutoscale: { enabled: true, maxGb: 50 } };
   expect(chosenAutoscale(before, { enabled: false })).toEqual({ enabled: false, maxGb: 50 });
   expect(chosenAutoscale(before, { maxGb: 60 })).toEqual({ enabled: true, maxGb: 60 });

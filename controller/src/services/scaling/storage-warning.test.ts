@@ -4,16 +4,16 @@ import { node, runningService } from "../../../../test/support/controller/servic
 import type { StorageMemory } from "../service/managed-service.ts";
 import { rememberStorage } from "./storage-warning.ts";
 
-interface Told {
+interface NodeReport {
   readonly id?: string;
   readonly level: number;
   readonly blocked?: boolean;
   readonly connected?: boolean;
 }
 
-function look(before: StorageMemory | undefined, ...told: readonly Told[]) {
+function observe(before: StorageMemory | undefined, ...reports: readonly NodeReport[]) {
   const service = runningService({}, {}, before && { storage: before });
-  const nodes = told.map(({ id = node.id, level: storageLevel, blocked: writesBlocked = false, connected = true }) =>
+  const nodes = reports.map(({ id = node.id, level: storageLevel, blocked: writesBlocked = false, connected = true }) =>
     observedNode({ ...node, id }, { storageLevel, writesBlocked }, { connected }),
   );
   const { memory, events } = rememberStorage(service, observedService(nodes));
@@ -22,9 +22,9 @@ function look(before: StorageMemory | undefined, ...told: readonly Told[]) {
 const at = (level: number, writesBlocked = false): StorageMemory => ({ level, writesBlocked });
 
 test.each<[string, StorageMemory | undefined, number, boolean, unknown[]]>([
-  ["has room", undefined, 0, false, []],
+  ["has free space", undefined, 0, false, []],
   ["gets fuller", undefined, 80, false, [["service.storage_low", 80, node.id]]],
-  ["gets fuller still", at(80), 90, false, [["service.storage_low", 90, node.id]]],
+  ["gets even fuller", at(80), 90, false, [["service.storage_low", 90, node.id]]],
   ["is as full as before", at(90), 90, false, []],
   ["is so full that writes are blocked", at(90), 95, true, [["service.writes_blocked", 95, node.id]]],
   [
@@ -39,30 +39,30 @@ test.each<[string, StorageMemory | undefined, number, boolean, unknown[]]>([
   ],
   ["is blocked again after writes were enabled", at(95), 95, true, [["service.writes_blocked", 95, node.id]]],
   ["gets emptier", at(95, true), 80, false, []],
-])("a disk that %s: %j to %i %s tells %j", (_, before, level, blocked, events) => {
-  const looked = look(before, { level, blocked });
-  expect(looked.events).toEqual(events);
-  expect(looked.memory ?? at(0)).toEqual(at(level, blocked));
+])("a disk that %s: %j to %i %s emits %j", (_, before, level, blocked, events) => {
+  const observed = observe(before, { level, blocked });
+  expect(observed.events).toEqual(events);
+  expect(observed.memory ?? at(0)).toEqual(at(level, blocked));
 });
 
-test("a silent agent says nothing of the disk", () => {
-  expect(look(at(90), { level: 0, connected: false })).toEqual({ memory: at(90), events: [] });
+test("a disconnected agent does not count", () => {
+  expect(observe(at(90), { level: 0, connected: false })).toEqual({ memory: at(90), events: [] });
 });
 
-test("a replica's disk is told, and leaves the service's writes alone", () => {
-  const { memory, events } = look(undefined, { level: 0 }, { id: "two", level: 99 });
+test("a replica's disk emits a warning, and does not block the service's writes", () => {
+  const { memory, events } = observe(undefined, { level: 0 }, { id: "two", level: 99 });
   expect(events).toEqual([["service.storage_low", 90, "two"]]);
   expect(memory).toEqual(at(99));
 });
 
-test("a silent member hides no other's disk, and keeps what it told", () => {
+test("a disconnected member hides no other member's disk, and its level is retained", () => {
   const silent = { id: "two", level: 0, connected: false };
-  expect(look(at(80), { level: 95, blocked: true }, silent)).toEqual({
+  expect(observe(at(80), { level: 95, blocked: true }, silent)).toEqual({
     memory: at(95, true),
     events: [
       ["service.storage_low", 90, node.id],
       ["service.writes_blocked", 95, node.id],
     ],
   });
-  expect(look(at(95, true), { level: 0 }, silent)).toEqual({ memory: at(95, true), events: [] });
+  expect(observe(at(95, true), { level: 0 }, silent)).toEqual({ memory: at(95, true), events: [] });
 });

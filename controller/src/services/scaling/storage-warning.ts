@@ -2,43 +2,61 @@ import type { NewEvent } from "#kernel/store/outbox-entry.ts";
 import type { ManagedServiceObject, StorageMemory } from "../service/managed-service.ts";
 import type { ObservedService } from "../service/observed-service.ts";
 import { serviceEvent } from "../service/service-events.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Fleet } from "#fleet/fleet.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
 
-/** From here on writes are blocked, which is an event of its own. */
-const warnedUpTo = 90;
+/** Highest level of a warning; above it writes are blocked, which is another event. */
+const maxWarnedPct = 90;
 
 /**
- * Pure: what is remembered of the fullest disk, and the events where it got fuller; `memory` is undefined as long as there is
- * nothing to remember.
+ * Pure: the recorded level of the fullest disk, and events for a higher one; `memory` is undefined if there is nothing
+ * to record.
  */
 export function rememberStorage(
   service: ManagedServiceObject,
   { nodes }: ObservedService,
 ): { readonly memory: StorageMemory | undefined; readonly events: readonly NewEvent[] } {
   const before = service.status.storage;
-  const told = nodes.flatMap(({ node, instance, connected, isCurrent }) =>
+  const reports = nodes.flatMap(({ node, instance, connected, isCurrent }) =>
     connected && isCurrent && instance ? { ...instance, nodeId: node.id } : [],
   );
-  const known = before ?? { level: 0, writesBlocked: false };
-  // A node that is silent or off counts with what was last known.
-  const silent = told.length < nodes.length ? known : { level: 0, writesBlocked: false };
-  if (told.length === 0 || service.metadata.deletionRequestedAt !== undefined) return { memory: before, events: [] };
-  const fullest = told.reduce((one, other) => (other.storageLevel > one.storageLevel ? other : one));
-  const blocked = told.find((instance) => instance.writesBlocked);
+  const previous = before ?? { level: 0, writesBlocked: false };
+  // A node that is disconnected or off counts with the last known level.
+  const silent = reports.length < nodes.length ? previous : { level: 0, writesBlocked: false };
+  if (reports.length === 0 || service.metadata.deletionRequestedAt !== undefined) return { memory: before, events: [] };
+  const fullest = reports.reduce((a, b) => (b.storageLevel > a.storageLevel ? b : a));
+  const blocked = reports.find((instance) => instance.writesBlocked);
   const level = Math.max(silent.level, fullest.storageLevel);
   const writesBlocked = silent.writesBlocked || blocked !== undefined;
-  if (level === known.level && writesBlocked === known.writesBlocked) return { memory: before, events: [] };
+  if (level === previous.level && writesBlocked === previous.writesBlocked) return { memory: before, events: [] };
   const events: NewEvent[] = [];
-  const warned = Math.min(level, warnedUpTo);
-  const figures = { storage_size_gb: service.spec.storageSizeGb };
-  if (warned > known.level)
-    events.push(
-      serviceEvent("service.storage_low", service, { used_pct: warned, ...figures, node_id: fullest.nodeId }),
-    );
-  if (blocked !== undefined && !known.writesBlocked) {
+  const warned = Math.min(level, maxWarnedPct);
+  const data = { storage_size_gb: service.spec.storageSizeGb };
+  if (warned > previous.level)
+    events.push(serviceEvent("service.storage_low", service, { used_pct: warned, ...data, node_id: fullest.nodeId }));
+  if (blocked !== undefined && !previous.writesBlocked) {
     const { nodeId, storageLevel } = blocked;
-    events.push(
-      serviceEvent("service.writes_blocked", service, { used_pct: storageLevel, ...figures, node_id: nodeId }),
-    );
+    events.push(serviceEvent("service.writes_blocked", service, { used_pct: storageLevel, ...data, node_id: nodeId }));
   }
   return { memory: { level, writesBlocked }, events };
+}
+
+const allowedForMs = 15 * 60_000;
+
+/** The service with writes allowed for 15 minutes; throws WRONG_STATE if no agent reports blocked writes. */
+export function withWritesAllowed(
+  service: ManagedServiceObject,
+  fleet: Pick<Fleet, "observation">,
+  now: number,
+): ManagedServiceObject {
+  const { metadata, spec } = service;
+  const isBlocked = spec.nodes.some(({ id }) => fleet.observation(id)?.instance.writesBlocked === true);
+  if (!isBlocked) throw new HoldfastError("WRONG_STATE", "Writes are not blocked.");
+  const { instanceGeneration } = spec;
+  return {
+    ...service,
+    metadata: nextMetadata(metadata, now),
+    spec: { ...spec, writesAllowedUntil: now + allowedForMs, instanceGeneration: instanceGeneration + 1 },
+  };
 }

@@ -42,7 +42,7 @@ import { requirePooler } from "./pooler.ts";
 import { requestVerb, type Verb } from "./service-verbs.ts";
 import { updateService, updateServiceFaults } from "./update-service.ts";
 import { type ResizeDeps, resizeService } from "../scaling/resize-service.ts";
-import { withWritesAllowed } from "../scaling/enable-writes.ts";
+import { withWritesAllowed } from "../scaling/storage-warning.ts";
 import { type AskedSize, hasSize } from "../scaling/size-request.ts";
 
 export interface ManagedServiceApiDeps extends ResizeDeps {

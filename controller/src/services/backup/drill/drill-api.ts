@@ -1,5 +1,11 @@
 import type { Handlers } from "@holdfast/common/call.ts";
-import type { BackupService } from "@holdfast/proto/holdfast/v1/backup_pb.ts";
+import {
+  type BackupService,
+  type Drill,
+  DrillSchema,
+  DrillStatus,
+  DrillTrigger,
+} from "@holdfast/proto/holdfast/v1/backup_pb.ts";
 import { auditOf, commitAndSee } from "#access/caller.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -9,11 +15,13 @@ import type { ServiceAccess } from "../../service/service-access.ts";
 import type { ArchiveObject } from "../archive.ts";
 import type { BackupAccess } from "../backup-access.ts";
 import { refuseBackup } from "../backup-requests.ts";
-import { createDrillDesk, type DrillDeskDeps } from "./drill-desk.ts";
-import { drillMessage } from "./drill-message.ts";
-import type { DrillObject } from "./drill.ts";
+import { type DrillCreation, newDrill } from "./drill-creation.ts";
+import type { DrillObject, DrillSpec } from "./drill.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { DrillState } from "./drill-lifecycle.ts";
 
-export interface DrillApiDeps extends DrillDeskDeps {
+export interface DrillApiDeps extends DrillCreation {
   readonly begin: () => UnitOfWork;
   readonly access: ServiceAccess;
   readonly archives: Collection<ArchiveObject>;
@@ -27,16 +35,15 @@ type DrillHandlers = Pick<Handlers<typeof BackupService>, "drillBackups" | "list
 /** The RPCs of drills. */
 export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: BackupAccess }): DrillHandlers {
   const { drills, drillIndex, archives, operations, begin } = deps;
-  const desk = createDrillDesk(deps);
   return {
     drillBackups: ({ serviceId }, call) =>
       retryConflict(call.signal, async () => {
         const { object: service } = deps.access.require(serviceId, call);
         refuseBackup(service);
-        // A drill that another controller just added changed the archive: drills up to that revision are seen.
+        // A concurrent drill changed the archive: wait until this controller has seen it.
         await drills.reached(archives.get(serviceId)?.modRevision ?? 0n, 1_000);
         const unit = begin();
-        const drill = desk.add(unit, service, "request");
+        const drill = newDrill(unit, service, "request", deps);
         unit.audit(auditOf(call, "backup.drill", "drill", drill.metadata.id));
         const answer = drillMessage(drill);
         unit.answer(call, answer);
@@ -57,4 +64,37 @@ export function createDrillHandlers(deps: DrillApiDeps & { readonly owners: Back
       return { drills: items.map(drillMessage), ...page.next(next) };
     },
   };
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const statuses: Record<DrillState, DrillStatus> = {
+  pending:   DrillStatus.PENDING,
+  running:   DrillStatus.RUNNING,
+  completed: DrillStatus.COMPLETED,
+  failed:    DrillStatus.FAILED,
+};
+
+const triggers: Record<DrillSpec["trigger"], DrillTrigger> = {
+  schedule: DrillTrigger.SCHEDULE,
+  request: DrillTrigger.REQUEST,
+};
+
+/** The drill as the API returns it. */
+export function drillMessage({ metadata, spec, status }: DrillObject): Drill {
+  const target = spec.restores.find(({ targetTime }) => targetTime !== null)?.targetTime ?? null;
+  const { startedAt, finishedAt, error, checks } = status;
+  return create(DrillSchema, {
+    id: metadata.id,
+    serviceId: spec.serviceId,
+    status: statuses[status.state],
+    trigger: triggers[spec.trigger],
+    backupId: spec.restores[0]?.backupId ?? "",
+    ...(target !== null && { target: timestampFromMs(target) }),
+    checks: checks.map((check) => ({ ...check })),
+    ...(error && { error: error.message }),
+    createdAt: timestampFromMs(metadata.createdAt),
+    ...(startedAt !== null && { startedAt: timestampFromMs(startedAt) }),
+    ...(finishedAt !== null && { finishedAt: timestampFromMs(finishedAt) }),
+    operationId: spec.operationId,
+  });
 }

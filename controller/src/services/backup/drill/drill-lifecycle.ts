@@ -1,6 +1,6 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
-/** The life of a drill. Its machine is made when it begins, and goes after its end, whichever that is. */
+/** States of a drill. Its machine is created when it begins and deleted after its end. */
 // biome-ignore format: a table, aligned so that it reads as one
 export const drillLifecycle = defineMachine("drill", [
   // from       event     to           effect

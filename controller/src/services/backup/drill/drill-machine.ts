@@ -11,8 +11,8 @@ import { generationOf } from "./drill-plan.ts";
 const gib = 1024 ** 3;
 
 /**
- * Pure: the machine of a drill, as large as the service's. Nobody finds it by name and no rule lets anybody reach it: it is no
- * service's. Its engine's certificate names what no name server answers.
+ * Pure: the machine of a drill, as large as the service's. It has no DNS name and no policy rule admits anyone. The
+ * engine's certificate has a name under `.invalid` (RFC 6761).
  */
 export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, now: number): MachineObject {
   const { source } = drill.spec;
@@ -25,7 +25,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
       ...(plan.kind === "virtual_machine" && { kind: plan.kind }),
       engine: source.databaseType,
       version: source.version,
-      // As a restore: the newest one that there is.
+      // As with a restore: the newest image.
       image: "",
       vcpu: plan.vcpu,
       memoryBytes: plan.memoryGb * gib,
@@ -42,7 +42,7 @@ export function machineOf(drill: DrillObject, id: string, catalog: CatalogData, 
   };
 }
 
-/** Pure: what its agent is to run: the data of the restore that the drill is at, examined, with nobody admitted. */
+/** Pure: the spec for its agent: restore the current backup, examine the data, admit no clients. */
 export function instanceOf(
   drill: DrillObject,
   machine: MachineObject,

@@ -8,11 +8,11 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import { newOperation } from "#operation/operation.ts";
 import { serviceSubject } from "../../service/managed-service.ts";
 import { sourceOf } from "../archive.ts";
-import { pointWithin } from "./drill-desk.ts";
+import { pointWithin } from "./drill-creation.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";
 import { nextDrillAt } from "./drill-schedule.ts";
 import { advanceDrill } from "./drill-steps.ts";
-import { type DrillObject, newDrill } from "./drill.ts";
+import { type DrillObject, newDrillObject } from "./drill.ts";
 
 const minuteMs = 60_000;
 const restores = [
@@ -20,7 +20,7 @@ const restores = [
   { restoreId: "r-2", backupId: "b-0", targetTime: 5_000 },
 ];
 const spec = { serviceId: "service-1", trigger: "request", operationId: "op-1", restores } as const;
-const fresh = newDrill("d-1", "org", { ...spec, source: sourceOf(runningService()) }, 0);
+const fresh = newDrillObject("d-1", "org", { ...spec, source: sourceOf(runningService()) }, 0);
 const operation = newOperation({
   id: "op-1",
   subject: serviceSubject("service-1"),
@@ -29,10 +29,16 @@ const operation = newOperation({
   now: 0,
 });
 const machine = runningMachine("m-1", { owner: { kind: "drill", id: "d-1" } });
-const wellSeen: ObservedDrill = { machine, connected: true, instance: undefined, isWanted: true, hasRoom: true };
+const wellSeen: ObservedDrill = {
+  machine,
+  connected: true,
+  instance: undefined,
+  serviceExists: true,
+  hasCapacity: true,
+};
 
-/** What an agent tells of a restore that is finished, with what its examination found. */
-function told(restoreId: string, generation: bigint, state = "running", findings: readonly boolean[] = [true]) {
+/** An agent's report of a finished restore, with the findings of its examination. */
+function report(restoreId: string, generation: bigint, state = "running", findings: readonly boolean[] = [true]) {
   return create(InstanceObservationSchema, {
     state,
     generation,
@@ -44,7 +50,7 @@ function told(restoreId: string, generation: bigint, state = "running", findings
   });
 }
 
-/** The drill after these looks, one a second. */
+/** The drill after these observations, one a second. */
 function looks(...observed: readonly Partial<ObservedDrill>[]) {
   let drill: DrillObject = fresh;
   let current = operation;
@@ -62,26 +68,26 @@ function looks(...observed: readonly Partial<ObservedDrill>[]) {
   return { drill, operation: current, steps, events };
 }
 
-test("both restores are made and examined one after the other, then the machine goes", () => {
+test("both restores are examined one after the other, then the machine is deleted", () => {
   const done = looks(
     { machine: undefined },
     {},
-    { instance: told("r-1", 1n) },
-    { instance: told("r-1", 1n) },
-    { instance: told("r-2", 2n) },
+    { instance: report("r-1", 1n) },
+    { instance: report("r-1", 1n) },
+    { instance: report("r-2", 2n) },
     {},
     { machine: undefined },
   );
-  expect(done.steps).toEqual(["begin", "deliver", "examined", "deliver", "examined", "deleteMachine", "rest"]);
+  expect(done.steps).toEqual(["begin", "deliver", "examined", "deliver", "examined", "deleteMachine", "settled"]);
   expect(done.drill.status).toMatchObject({ state: "completed", machineId: "m-1", error: null });
   expect(done.drill.status.checks.map(({ of }) => of)).toEqual(["backup", "backup", "target", "target"]);
   expect([done.operation.status.state, done.events]).toEqual(["completed", []]);
 });
 
-test("a database that is invalid passes, and the operation warns of it once", () => {
+test("an invalid database passes, and the operation has one warning", () => {
   const finding = { name: "databases", passed: true, detail: "Database a is invalid." };
   const found = (restoreId: string, generation: bigint) => {
-    const instance = told(restoreId, generation);
+    const instance = report(restoreId, generation);
     instance.restore?.findings.push(create(RestoreFindingSchema, finding));
     return { instance };
   };
@@ -92,11 +98,11 @@ test("a database that is invalid passes, and the operation warns of it once", ()
 
 // biome-ignore format: a table, aligned so that it reads as one
 test.each<[string, Partial<ObservedDrill>, string]>([
-  ["a finding that is bad",            { instance: told("r-1", 1n, "running", [true, false]) },                               "check_failed"],
-  ["a machine that cannot be made",    { machine: { ...machine, status: { ...machine.status, state: "failed" } } as MachineObject }, "machine_failed"],
-  ["a machine that is gone",           { machine: undefined },                                                              "machine_lost"],
-  ["a service that is gone",           { isWanted: false },                                                                 "service_deleted"],
-])("%s ends it, is told, and its machine goes", (_what, observed, code) => {
+  ["a failed finding",                 { instance: report("r-1", 1n, "running", [true, false]) },                               "check_failed"],
+  ["a machine that cannot be created", { machine: { ...machine, status: { ...machine.status, state: "failed" } } as MachineObject }, "machine_failed"],
+  ["a machine that was lost",          { machine: undefined },                                                              "machine_lost"],
+  ["a service that was deleted",       { serviceExists: false },                                                                 "service_deleted"],
+])("a drill fails, emits an event and deletes its machine after %s", (_what, observed, code) => {
   const { drill, operation: ended, events } = looks({ machine: undefined }, observed);
   expect(drill.status).toMatchObject({ state: "failed", error: { code } });
   expect(ended.status).toMatchObject({ state: "failed", error: { code } });
@@ -104,14 +110,14 @@ test.each<[string, Partial<ObservedDrill>, string]>([
   expect(planDrill(drill, wellSeen, 3_000).kind).toBe("deleteMachine");
 });
 
-test("a drill that does not move ends, whatever it waits for", () => {
+test("a drill without progress fails, whatever it waits for", () => {
   for (const status of [fresh.status, { ...fresh.status, state: "running", machineId: "m-1" } as const]) {
-    const late = planDrill({ ...fresh, status }, { ...wellSeen, hasRoom: false, connected: false }, 31 * minuteMs);
+    const late = planDrill({ ...fresh, status }, { ...wellSeen, hasCapacity: false, connected: false }, 31 * minuteMs);
     expect(late).toMatchObject({ kind: "fail", code: "timed_out" });
   }
 });
 
-test("the moment is one at which the engine ran, behind the last gap", () => {
+test("the chosen moment is after the last gap and after the engine's start", () => {
   const span = { from: 0, to: 100_000 };
   expect(pointWithin(span, [], 20_000, 0)).toBe(30_000);
   expect(pointWithin(span, [{ from: 40_000, to: 60_000 }], 20_000, 0.5)).toBe(80_000);
@@ -119,7 +125,7 @@ test("the moment is one at which the engine ran, behind the last gap", () => {
   expect(pointWithin(span, [], 95_000, 0.5)).toBe(100_000);
 });
 
-test("the next one is a week after the last one", () => {
+test("the next drill begins a week after the last one", () => {
   expect(nextDrillAt("service-1", [fresh], [])).toBe(7 * 24 * 60 * minuteMs);
   expect(nextDrillAt("service-1", [], [])).toBeUndefined();
 });

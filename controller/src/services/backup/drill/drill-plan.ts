@@ -2,57 +2,57 @@ import type { InstanceObservation } from "@holdfast/proto/holdfast/agent/v1/sess
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import { type DrillCheck, type DrillObject, isOver, originOf } from "./drill.ts";
 
-/** What the world is like for one drill, read fresh at each reconcile. */
+/** Observed state of one drill, read at each reconcile. */
 export interface ObservedDrill {
   readonly machine: MachineObject | undefined;
-  /** Its agent is there. */
+  /** Its agent is connected. */
   readonly connected: boolean;
-  /** What the agent told since the machine's start. */
+  /** The agent's last observation since the machine started. */
   readonly instance: InstanceObservation | undefined;
-  /** The service is there, and is to stay. */
-  readonly isWanted: boolean;
-  /** Another one may run. */
-  readonly hasRoom: boolean;
+  /** The service exists and is not being deleted. */
+  readonly serviceExists: boolean;
+  /** Fewer drills run than the limit. */
+  readonly hasCapacity: boolean;
 }
 
 export type DrillStep =
   | { readonly kind: "wait"; readonly step: string }
-  /** The machine is written down with the drill that it is of. */
+  /** The machine is created in the transaction that changes the drill. */
   | { readonly kind: "begin" }
   | { readonly kind: "deliver" }
   | { readonly kind: "follow"; readonly step: string; readonly mark: string }
   | { readonly kind: "examined"; readonly checks: readonly DrillCheck[] }
   | { readonly kind: "fail"; readonly code: string; readonly message: string; readonly checks?: readonly DrillCheck[] }
   | { readonly kind: "deleteMachine" }
-  /** It has ended and nothing is left of it. */
-  | { readonly kind: "rest" };
+  /** It has ended and its machine is deleted. */
+  | { readonly kind: "settled" };
 
 const minuteMs = 60_000;
-/** Without progress for so long it is given up. */
-const silentForMs = 30 * minuteMs;
-/** An engine that cannot start over restored data is given so long. */
-const engineFailedForMs = minuteMs;
+/** A drill without progress for this long fails. */
+const stalledAfterMs = 30 * minuteMs;
+/** An engine that fails to start on restored data has this long to recover. */
+const engineFailureGraceMs = minuteMs;
 
-/** Pure: what to do next. */
+/** Pure: the next step of a drill. */
 export function planDrill(drill: DrillObject, observed: ObservedDrill, now: number): DrillStep {
   const { machine } = observed;
   if (isOver(drill)) {
-    if (machine === undefined) return { kind: "rest" };
-    return machine.metadata.deletionRequestedAt === undefined ? { kind: "deleteMachine" } : { kind: "rest" };
+    if (machine === undefined) return { kind: "settled" };
+    return machine.metadata.deletionRequestedAt === undefined ? { kind: "deleteMachine" } : { kind: "settled" };
   }
-  if (!observed.isWanted) return fail("service_deleted", "The service was deleted.");
-  if (now - drill.status.progressedAt > silentForMs) {
+  if (!observed.serviceExists) return fail("service_deleted", "The service was deleted.");
+  if (now - drill.status.progressedAt > stalledAfterMs) {
     const why = machine?.status.reason ?? "";
-    return fail("timed_out", `Nothing moved for ${silentForMs / minuteMs} minutes${why === "" ? "." : `: ${why}`}`);
+    return fail("timed_out", `No progress for ${stalledAfterMs / minuteMs} minutes${why === "" ? "." : `: ${why}`}`);
   }
   if (drill.status.state === "pending")
-    return observed.hasRoom ? { kind: "begin" } : { kind: "wait", step: "WaitForTurn" };
+    return observed.hasCapacity ? { kind: "begin" } : { kind: "wait", step: "WaitForTurn" };
   return planRunning(drill, observed, now);
 }
 
 function planRunning(drill: DrillObject, { machine, connected, instance }: ObservedDrill, now: number): DrillStep {
   const origin = originOf(drill);
-  if (machine === undefined) return fail("machine_lost", "The drill's machine is gone.");
+  if (machine === undefined) return fail("machine_lost", "The drill's machine was lost.");
   if (machine.status.state === "failed") return fail("machine_failed", machine.status.reason);
   if (origin === undefined || !connected) return { kind: "wait", step: "WaitForMachine" };
   if (Number(instance?.generation ?? 0n) < generationOf(drill)) return { kind: "deliver" };
@@ -65,7 +65,7 @@ function planRunning(drill: DrillObject, { machine, connected, instance }: Obser
     const mark = `${restore.state} ${restore.restoredBytes} ${restore.restoredObjects} ${restore.position}`;
     return { kind: "follow", step: restore.state === "examining" ? "Examine" : "Restore", mark };
   }
-  if (instance.state === "failed" && now - drill.status.progressedAt > engineFailedForMs)
+  if (instance.state === "failed" && now - drill.status.progressedAt > engineFailureGraceMs)
     return fail("engine_failed", instance.reason, [{ name: "restored", of, passed: false, detail: instance.reason }]);
   if (instance.state !== "running") return { kind: "follow", step: "StartEngine", mark: "finished" };
   const checks: readonly DrillCheck[] = [
@@ -77,7 +77,7 @@ function planRunning(drill: DrillObject, { machine, connected, instance }: Obser
   return { kind: "examined", checks };
 }
 
-/** Of the settings of its machine: another one with each restore. */
+/** Generation of the machine's spec: another one for each restore. */
 export function generationOf({ status }: DrillObject): number {
   return status.examined + 1;
 }

@@ -14,11 +14,10 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { InstanceDelivery } from "../../service/instance-delivery.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
-import type { DrillIndex } from "./drill-index.ts";
+import { type DrillIndex, drillKind, type DrillObject, isOver, originOf } from "./drill.ts";
 import { instanceOf, machineOf } from "./drill-machine.ts";
 import { type ObservedDrill, planDrill } from "./drill-plan.ts";
 import { advanceDrill } from "./drill-steps.ts";
-import { drillKind, type DrillObject, isOver, originOf } from "./drill.ts";
 
 export interface DrillWorkDeps {
   readonly drills: Collection<DrillObject>;
@@ -28,7 +27,7 @@ export interface DrillWorkDeps {
   readonly operations: Collection<OperationObject>;
   readonly fleet: Pick<Fleet, "session" | "observation" | "subscribe">;
   readonly delivery: InstanceDelivery;
-  /** With its keys, what a machine restores from. */
+  /** The backup, log and keys that a machine restores from. */
   readonly restoreSource: (origin: ServiceOrigin) => RestoreSource;
   readonly catalog: CatalogData;
   readonly begin: () => UnitOfWork;
@@ -37,14 +36,20 @@ export interface DrillWorkDeps {
   readonly log: Log;
 }
 
-/** In the whole installation: each takes as much of a host as its service does. */
-const atOnce = 2;
-/** Of one service, with those that go on. */
-const keptOfService = 20;
-const lookAgainMs = 15_000;
+/** Limit of the whole installation: each drill takes as much of a host as its service does. */
+const runningMax = 2;
+/** Drills retained for each service, including those in progress. */
+const retainedPerService = 20;
+const recheckMs = 15_000;
 const soonMs = 1_000;
 
-/** Brings one drill to its end, and takes its machine away again. Key: drill id. */
+/**
+ * Drills: restores a service's backups on a machine of its own, examines the data, and deletes the machine. Key: drill
+ * id.
+ *
+ * `drill-schedule.ts` and the API create drills (`drill-creation.ts`); `drill-plan.ts` decides the next step,
+ * `drill-steps.ts` computes the objects that it writes.
+ */
 export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
   const { drills, drillIndex, services, machines, operations, fleet, clock, log } = deps;
 
@@ -56,7 +61,7 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     await machines.reached(stored.modRevision, 1_000);
     const step = planDrill(drill, await observe(drill, signal), now);
     if (step.kind === "deleteMachine") return deleteMachine(drill, now, signal);
-    if (step.kind === "rest") return isOver(drill) ? forgetOld(stored, signal) : settled;
+    if (step.kind === "settled") return isOver(drill) ? forgetOld(stored, signal) : settled;
     const operation = await findOperation(operations, drill.spec.operationId, signal);
     const machineId = deps.newId();
     const after = advanceDrill(drill, operation?.object, step, now, machineId);
@@ -68,11 +73,11 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
       if (step.kind === "begin") unit.create(machineKind, machineOf(after.drill, machineId, deps.catalog, now));
       for (const event of after.events) unit.event(event);
       await drills.reached(await unit.commit(signal), 1_000);
-      logMove(drill, after.drill);
+      logTransition(drill, after.drill);
       if (after.drill.status.state !== drill.status.state || step.kind === "examined") return again(0, step.kind);
     }
     if (step.kind === "deliver") deliver(drill);
-    return again(step.kind === "deliver" ? soonMs : lookAgainMs, step.kind);
+    return again(step.kind === "deliver" ? soonMs : recheckMs, step.kind);
   }
 
   async function observe(drill: DrillObject, signal: AbortSignal): Promise<ObservedDrill> {
@@ -81,14 +86,14 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
     const { machineId } = drill.status;
     const machine = machineId === null ? undefined : machines.get(machineId)?.object;
     const session = machineId === null ? undefined : fleet.session(machineId);
-    const told = machineId === null ? undefined : fleet.observation(machineId);
-    const isCurrent = session !== undefined && told?.bootId === session.bootId;
+    const observation = machineId === null ? undefined : fleet.observation(machineId);
+    const isCurrent = session !== undefined && observation?.bootId === session.bootId;
     return {
       machine,
       connected: machine !== undefined && isUp(machine) && session !== undefined,
-      instance: isCurrent ? told.instance : undefined,
-      isWanted: service !== undefined && service.metadata.deletionRequestedAt === undefined,
-      hasRoom: drillIndex.running() < atOnce,
+      instance: isCurrent ? observation.instance : undefined,
+      serviceExists: service !== undefined && service.metadata.deletionRequestedAt === undefined,
+      hasCapacity: drillIndex.running() < runningMax,
     };
   }
 
@@ -102,36 +107,44 @@ export function createDrillWork(deps: DrillWorkDeps): ControlLoop {
 
   async function deleteMachine(drill: DrillObject, now: number, signal: AbortSignal): Promise<Outcome> {
     const machine = machines.get(drill.status.machineId ?? "");
-    if (machine === undefined) return again(soonMs, "memory is behind");
+    if (machine === undefined) return again(soonMs, "memory is stale");
     const unit = deps.begin();
     const metadata = { ...machine.object.metadata, deletionRequestedAt: now, updatedAt: now };
     unit.update(machineKind, machine, { ...machine.object, metadata });
     await machines.reached(await unit.commit(signal), 1_000);
-    return again(lookAgainMs, "its machine goes");
+    return again(recheckMs, "its machine is being deleted");
   }
 
-  /** Without its machine it is history, of which the newest are kept, and none of a service that is gone. */
+  /**
+   * Deletes drills beyond the newest 20 of a service, and all of a deleted service, once their machines are deleted.
+   */
   async function forgetOld({ object: drill }: Stored<DrillObject>, signal: AbortSignal): Promise<Outcome> {
     const { machineId } = drill.status;
     if (machineId !== null && (await machines.fresh(machineId, signal)) !== undefined)
-      return again(lookAgainMs, "its machine goes");
+      return again(recheckMs, "its machine is being deleted");
     const { serviceId } = drill.spec;
     const all = drillIndex.of(serviceId);
-    const isGone = services.get(serviceId) === undefined && (await services.fresh(serviceId, signal)) === undefined;
-    const isOld = all.length - all.findIndex(({ metadata }) => metadata.id === drill.metadata.id) > keptOfService;
+    const isDeleted = services.get(serviceId) === undefined && (await services.fresh(serviceId, signal)) === undefined;
+    const isOld = all.length - all.findIndex(({ metadata }) => metadata.id === drill.metadata.id) > retainedPerService;
     const stored = drills.get(drill.metadata.id);
-    if (stored === undefined || (!isGone && !isOld)) return settled;
+    if (stored === undefined || (!isDeleted && !isOld)) return settled;
     const unit = deps.begin();
     unit.remove(drillKind, stored);
     await drills.reached(await unit.commit(signal), 1_000);
     return settled;
   }
 
-  function logMove(before: DrillObject, { metadata, spec, status }: DrillObject): void {
+  function logTransition(before: DrillObject, { metadata, spec, status }: DrillObject): void {
     if (before.status.state === status.state) return;
     const reason = status.error === null ? {} : { code: status.error.code, reason: status.error.message };
     const { serviceId: service } = spec;
-    log.info("drill moved", { service, drill: metadata.id, from: before.status.state, to: status.state, ...reason });
+    log.info("drill state changed", {
+      service,
+      drill: metadata.id,
+      from: before.status.state,
+      to: status.state,
+      ...reason,
+    });
   }
 
   return {

@@ -5,12 +5,12 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "../../service/managed-service.ts";
-import { type BackupObject, isShown } from "../backup.ts";
+import { type BackupObject, isVisible } from "../backup.ts";
 import { hasBackups } from "../service-backups.ts";
-import { createDrillDesk, type DrillDeskDeps } from "./drill-desk.ts";
+import { type DrillCreation, newDrill } from "./drill-creation.ts";
 import { type DrillObject, isOver } from "./drill.ts";
 
-export interface DrillScheduleDeps extends DrillDeskDeps {
+export interface DrillScheduleDeps extends DrillCreation {
   readonly services: Collection<ManagedServiceObject>;
   readonly drills: Collection<DrillObject>;
   readonly begin: () => UnitOfWork;
@@ -18,12 +18,12 @@ export interface DrillScheduleDeps extends DrillDeskDeps {
 }
 
 const dayMs = 86_400_000;
-const everyMs = 7 * dayMs;
-const lookAgainMs = 3_600_000;
+const intervalMs = 7 * dayMs;
+const recheckMs = 3_600_000;
 
 /**
- * Pure: when the next drill of a service begins by itself: a week after its last one, the first one two to eight days after its
- * first backup. Undefined while there is nothing to try.
+ * Pure: time at which the next automatic drill begins, in milliseconds since 1970: a week after the last one; the first
+ * one two to eight days after the first backup. Undefined before the first backup.
  */
 export function nextDrillAt(
   serviceId: string,
@@ -31,35 +31,34 @@ export function nextDrillAt(
   completed: readonly BackupObject[],
 ): number | undefined {
   const last = drills.at(-1);
-  if (last !== undefined) return last.metadata.createdAt + everyMs;
+  if (last !== undefined) return last.metadata.createdAt + intervalMs;
   const first = completed[0]?.status.finishedAt ?? undefined;
   return first === undefined ? undefined : first + 2 * dayMs + (hash(`drill/${serviceId}`) % (6 * dayMs));
 }
 
-/** Has a drill of each service begin once a week. Key: service id. */
+/** Creates a drill of each service once a week. Key: service id. */
 export function createDrillSchedule(deps: DrillScheduleDeps): ControlLoop {
   const { services, drills, drillIndex, index, clock, log } = deps;
-  const desk = createDrillDesk(deps);
   return {
     reconciler: {
       name: "drill-schedule",
       async reconcile(id, signal) {
         const service = services.get(id)?.object;
         if (service === undefined || !hasBackups(service)) return settled;
-        const isThere = (backup: BackupObject) => isShown(backup) && backup.status.state === "completed";
-        const completed = index.of(id).flatMap(({ object }) => (isThere(object) ? [object] : []));
+        const isComplete = (backup: BackupObject) => isVisible(backup) && backup.status.state === "completed";
+        const completed = index.of(id).flatMap(({ object }) => (isComplete(object) ? [object] : []));
         const drilled = drillIndex.of(id);
         const at = nextDrillAt(id, drilled, completed);
         const now = clock.now();
         const waits = service.status.state !== "Running" || drilled.some((drill) => !isOver(drill));
-        if (at === undefined || waits) return again(lookAgainMs, "nothing to try now");
+        if (at === undefined || waits) return again(recheckMs, "no drill can begin");
         if (at > now) return again(Math.min(at - now, dayMs), "next drill");
         await drills.reached(deps.archives.get(id)?.modRevision ?? 0n, 1_000);
         const unit = deps.begin();
-        const drill = desk.add(unit, service, "schedule");
+        const drill = newDrill(unit, service, "schedule", deps);
         await drills.reached(await unit.commit(signal), 1_000);
-        log.info("drill due", { service: id, drill: drill.metadata.id });
-        return again(dayMs, "drill begun");
+        log.info("scheduled drill created", { service: id, drill: drill.metadata.id });
+        return again(dayMs, "drill created");
       },
     },
     keys: () => services.ids(),

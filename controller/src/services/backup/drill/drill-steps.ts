@@ -6,14 +6,14 @@ import { drillLifecycle } from "./drill-lifecycle.ts";
 import type { DrillStep } from "./drill-plan.ts";
 import type { DrillObject, DrillStatus } from "./drill.ts";
 
-/** A drill after a step, with what else that writes. */
+/** The objects that a step writes. */
 export interface AdvancedDrill {
   readonly drill: DrillObject;
   readonly operation: OperationObject | undefined;
   readonly events: readonly NewEvent[];
 }
 
-/** Pure: what a step makes of a drill and its operation; the same objects when it changes nothing. */
+/** Pure: drill, operation and events after a step; the same objects if it changes nothing. */
 export function advanceDrill(
   drill: DrillObject,
   operation: OperationObject | undefined,
@@ -25,7 +25,7 @@ export function advanceDrill(
   switch (step.kind) {
     case "begin": {
       const began = { machineId: newMachineId, startedAt: now, mark: "begun", progressedAt: now };
-      return moved(drill, operation, "begun", began, now);
+      return transitioned(drill, operation, "begun", began, now);
     }
     case "follow": {
       if (step.mark === status.mark) return { drill, operation, events: [] };
@@ -35,13 +35,19 @@ export function advanceDrill(
     case "examined": {
       const examined = status.examined + 1;
       const change = { examined, checks: [...status.checks, ...step.checks], mark: "examined", progressedAt: now };
-      if (examined === spec.restores.length) return moved(drill, operation, "passed", change, now);
+      if (examined === spec.restores.length) return transitioned(drill, operation, "passed", change, now);
       const after = withStatus(drill, change, now);
       return { drill: after, operation: withStep(operation, "Restore", after, now), events: [] };
     }
     case "fail": {
       const error = { code: step.code, message: step.message };
-      return moved(drill, operation, "failed", { error, checks: [...status.checks, ...(step.checks ?? [])] }, now);
+      return transitioned(
+        drill,
+        operation,
+        "failed",
+        { error, checks: [...status.checks, ...(step.checks ?? [])] },
+        now,
+      );
     }
     case "wait":
       return { drill, operation: withStep(operation, step.step, drill, now), events: [] };
@@ -50,7 +56,7 @@ export function advanceDrill(
   }
 }
 
-function moved(
+function transitioned(
   drill: DrillObject,
   operation: OperationObject | undefined,
   event: DrillEvent,
@@ -77,15 +83,15 @@ function ended(operation: OperationObject | undefined, { status }: DrillObject, 
   return undefined;
 }
 
-/** A drill has a time limit of its own. */
+/** The operation waits: the drill has its own time limit. */
 function withStep(operation: OperationObject | undefined, step: string, { spec, status }: DrillObject, now: number) {
   if (operation === undefined || operation.status.finishedAt !== null) return operation;
   const progressPct = Math.floor((100 * status.examined) / spec.restores.length);
   const mark = `${step} ${status.examined} ${status.mark}`;
   if (operation.status.mark === mark) return operation;
-  // Each of several restores has steps of its own.
-  const shown = status.examined === 0 ? step : `${step} ${status.examined + 1}`;
-  return progressed(operation, { step: shown, progressPct, mark, waits: true }, now);
+  // Steps of the second restore have a number, such as `Restore 2`.
+  const label = status.examined === 0 ? step : `${step} ${status.examined + 1}`;
+  return progressed(operation, { step: label, progressPct, mark, waits: true }, now);
 }
 
 function withStatus(drill: DrillObject, change: Partial<DrillStatus>, now: number): DrillObject {

@@ -3,8 +3,9 @@ import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { ServiceOrigin } from "../../service/service-origin.ts";
 import type { BackupSource } from "../archive.ts";
 import type { DrillState } from "./drill-lifecycle.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 
-/** One trial of what a service would be restored from. */
+/** A test restore of a service's backups, without clients. */
 export type DrillObject = Resource<DrillSpec, DrillStatus>;
 export const drillKind = defineKind<DrillObject>("drill", { indexes: [serviceOfDrill, openDrill] });
 
@@ -22,28 +23,28 @@ export interface DrillSpec {
   readonly serviceId: string;
   readonly trigger: "schedule" | "request";
   readonly operationId: string;
-  /** What its machine is like: the service as it was then. */
+  /** Configuration of its machine: that of the service when the drill was created. */
   readonly source: BackupSource;
-  /** One after the other on the same machine: the newest backup as it is, then a moment, where the engine has one. */
+  /** Restores on the same machine, in order: the newest backup, then a moment, if the engine supports that. */
   readonly restores: readonly DrillRestore[];
 }
 
 export interface DrillRestore {
   readonly restoreId: string;
   readonly backupId: string;
-  /** Milliseconds since 1970; null: what the backup has. */
+  /** Milliseconds since 1970; null: the end of the backup. */
   readonly targetTime: number | null;
 }
 
 export interface DrillStatus {
   readonly state: DrillState;
-  /** Its machine, from its begin until that is gone. */
+  /** Its machine, from its creation to its deletion. */
   readonly machineId: string | null;
-  /** How many of its restores were examined. */
+  /** Number of restores that were examined. */
   readonly examined: number;
   readonly checks: readonly DrillCheck[];
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** What progress is measured by, and when that was last new. */
+  /** Progress marker, such as `restoring 1048576 3 `, and the time of its last change. */
   readonly mark: string;
   readonly progressedAt: number;
   readonly startedAt: number | null;
@@ -57,8 +58,8 @@ export interface DrillCheck {
   readonly detail: string;
 }
 
-/** A drill that has not begun. */
-export function newDrill(id: string, organizationId: string, spec: DrillSpec, now: number): DrillObject {
+/** A pending drill. */
+export function newDrillObject(id: string, organizationId: string, spec: DrillSpec, now: number): DrillObject {
   return {
     metadata: newMetadata(id, now, { organizationId }),
     spec,
@@ -80,9 +81,35 @@ export function isOver({ status }: DrillObject): boolean {
   return status.state === "completed" || status.state === "failed";
 }
 
-/** What the drill is at, as if a service were made out of it; undefined once all was examined. */
+/** The current restore, in the form of a service's origin; undefined once all were examined. */
 export function originOf({ spec, status }: DrillObject): ServiceOrigin | undefined {
   const restore = spec.restores[status.examined];
   if (restore === undefined || status.state !== "running") return undefined;
   return { kind: "restore", serviceId: spec.serviceId, finishedAt: null, ...restore };
+}
+
+/** Drills by service, and those in progress, without a scan of all drills. */
+export interface DrillIndex {
+  /** Oldest first. */
+  of(serviceId: string): DrillObject[];
+  /** Number of running drills of all services. */
+  running(): number;
+  get(id: string): DrillObject | undefined;
+  /** Ids of drills in progress that read the backup. */
+  readersOf(backupId: string): string[];
+}
+
+export function createDrillIndex(drills: Pick<Collection<DrillObject>, "by" | "get">): DrillIndex {
+  const open = () => drills.by(openDrill, "open").map(({ object }) => object);
+  const reads = (backupId: string) => (drill: DrillObject) =>
+    drill.spec.restores.some((restore) => restore.backupId === backupId);
+  return {
+    of: (serviceId) => drills.by(serviceOfDrill, serviceId).map(({ object }) => object),
+    running: () => open().filter(({ status }) => status.state === "running").length,
+    get: (id) => drills.get(id)?.object,
+    readersOf: (backupId) =>
+      open()
+        .filter(reads(backupId))
+        .map(({ metadata }) => metadata.id),
+  };
 }

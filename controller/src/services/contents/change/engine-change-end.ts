@@ -1,13 +1,12 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import {
+  asManagedRole,
   databaseUserId,
   databaseUserKind,
   type DatabaseUserObject,
   type DatabaseUserSpec,
 } from "../user/database-user.ts";
-import { asManagedRole } from "../user/database-user-role.ts";
 import type { TaskState } from "#fleet/task/task.ts";
-import { hasUsersOnEachMember } from "./users-of-members.ts";
 import { managedServiceKind, type ManagedServiceObject } from "../../service/managed-service.ts";
 import { cancelled, completed, failed, isOver, operationKind, type OperationObject } from "#operation/operation.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -17,6 +16,8 @@ import { engineChangeKind, type EngineChangeObject } from "./engine-change.ts";
 import type { EngineChangeStep } from "./engine-change-plan.ts";
 import { taskIdOf } from "./engine-change-task.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
+import { engineFormOf } from "../../engine/engine-forms.ts";
+import { isReplicated } from "../../service/member/members.ts";
 
 export interface EndDeps {
   readonly users: Collection<DatabaseUserObject>;
@@ -24,7 +25,9 @@ export interface EndDeps {
   readonly clock: Clock;
 }
 
-/** A change with what belongs to it; undefined what is gone, and the attempt where none was recorded. */
+/**
+ * A change with its related objects; undefined for those that were deleted, and for an attempt that was not recorded.
+ */
 export interface EngineChangeRecords {
   readonly change: Stored<EngineChangeObject>;
   readonly operation: Stored<OperationObject> | undefined;
@@ -34,8 +37,10 @@ export interface EngineChangeRecords {
 
 export type EndStep = Extract<EngineChangeStep, { kind: "taken" | "fail" | "cancel" }>;
 
-/** Ends the operation unless it is over, forgets the change, and keeps of the user what the engine has, in one transaction. */
-export async function endEngineChange(
+/**
+ * Ends a change in one transaction: the operation ends, the change is removed, and the stored user matches the engine.
+ */
+export async function endChange(
   step: EndStep,
   { change, operation, service, attempt }: EngineChangeRecords,
   { users, begin, clock }: EndDeps,
@@ -46,10 +51,10 @@ export async function endEngineChange(
   unit.remove(engineChangeKind, change);
   if (operation !== undefined && !isOver(operation.object))
     unit.update(operationKind, operation, ended(operation.object, step, now));
-  // Memory may not have an attempt yet that another controller recorded: nothing is ended past it.
+  // Memory may lack an attempt that another controller recorded: the transaction fails then.
   if (step.kind === "fail" && attempt === undefined)
     unit.onlyWhile({ key: keyOf(taskKind, taskIdOf(change.object)), modRevision: 0n });
-  // A service that is forgotten meanwhile takes its users with it; none may come after.
+  // The transaction fails if the service is removed meanwhile, so that no user outlives it.
   const userChange = userAfter(step, change.object);
   if (service !== undefined && userChange !== undefined && hasUsersOnEachMember(service.object))
     unit.update(managedServiceKind, service, withNewSettings(service.object));
@@ -58,7 +63,7 @@ export async function endEngineChange(
   if (userChange !== undefined) {
     const id = databaseUserId(change.object.spec.serviceId, change.object.metadata.name);
     const before = await users.fresh(id, signal);
-    if (userChange === "gone") {
+    if (userChange === "removed") {
       if (before !== undefined) unit.remove(databaseUserKind, before);
     } else {
       const after = newUserObject(id, change.object, userChange, before?.object, now);
@@ -69,7 +74,7 @@ export async function endEngineChange(
   return unit.commit(signal);
 }
 
-/** Members that were not there get the users with their settings. */
+/** Members that were not connected get the users with their next instance spec. */
 function withNewSettings({ spec, ...service }: ManagedServiceObject): ManagedServiceObject {
   return { ...service, spec: { ...spec, instanceGeneration: spec.instanceGeneration + 1 } };
 }
@@ -80,19 +85,19 @@ function ended(operation: OperationObject, step: EndStep, now: number): Operatio
   return failed(operation, { code: step.code, message: step.message }, now);
 }
 
-/** What is to be kept of the user now; undefined when that is as it was. */
-function userAfter(step: EndStep, { spec: { change } }: EngineChangeObject): DatabaseUserSpec | "gone" | undefined {
+/** The user to store; "removed" to remove it, undefined if nothing changes. */
+function userAfter(step: EndStep, { spec: { change } }: EngineChangeObject): DatabaseUserSpec | "removed" | undefined {
   if (step.kind === "fail") {
-    const isGone = change.type !== "create_user" && step.code === "database_user_not_found";
-    return isGone ? "gone" : undefined;
+    const isAbsent = change.type !== "create_user" && step.code === "database_user_not_found";
+    return isAbsent ? "removed" : undefined;
   }
   if (step.kind === "cancel") return undefined;
-  if (change.type === "delete_user") return "gone";
+  if (change.type === "delete_user") return "removed";
   if (change.type === "create_user") return change.user;
   return change.type === "reset_password" ? { ...change.user, role: asManagedRole(step.role) } : undefined;
 }
 
-/** The user as it is now, known for as long as before; one that is made anew begins now. */
+/** The stored user; a user that is created again gets a new creation time. */
 function newUserObject(
   id: string,
   { metadata, spec }: EngineChangeObject,
@@ -105,4 +110,9 @@ function newUserObject(
   const createdAt = isNew ? metadata.createdAt : before.metadata.createdAt;
   const generation = isNew ? 1 : before.metadata.generation + 1;
   return { metadata: { id, name, organizationId, generation, createdAt, updatedAt: now }, spec: user, status: {} };
+}
+
+/** Pure: true if the service's replicas do not get users by replication. */
+export function hasUsersOnEachMember({ spec }: ManagedServiceObject): boolean {
+  return isReplicated(spec) && engineFormOf(spec.databaseType).replicas?.haveOwnUsers === true;
 }

@@ -38,49 +38,49 @@ const failed = (code: string) => ended({ failure: { code, message: "why" } });
 const running: TaskState = { status: "running", progress: undefined, result: undefined };
 const existed = (was: boolean) => ended({ output: { case: "dropEngineUser", value: { existed: was } } });
 
-describe("a change of what is in an engine", () => {
+describe("a change of a user or database", () => {
   test.each([
-    ["is given to its machine, with the time that is left", {}, now, { kind: "submit", deadlineMs: 600_000 }],
+    ["is submitted with the remaining time", {}, now, { kind: "submit", deadlineMs: 600_000 }],
     ["waits for an agent", { connected: false }, now, { kind: "wait", step: "WaitForMachine" }],
-    ["fails when no agent came", { connected: false }, late, { kind: "fail", code: "machine_unreachable" }],
+    ["fails when no agent connected", { connected: false }, late, { kind: "fail", code: "machine_unreachable" }],
     ["fails when its engine stays stopped", { service: off }, late, { kind: "fail", code: "engine_stopped" }],
-    ["fails when its turn never came", { before: 4 }, late, { kind: "fail", code: "engine_busy" }],
+    ["fails when it never was next", { before: 4 }, late, { kind: "fail", code: "engine_busy" }],
     ["waits for an engine that was stopped", { service: off }, now, { kind: "wait", step: "WaitForEngine" }],
-    ["waits while another image is tried", { service: tried }, now, { kind: "wait", step: "WaitForEngine" }],
-    ["waits while four others are at work", { before: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
+    ["waits during a canary of another image", { service: tried }, now, { kind: "wait", step: "WaitForEngine" }],
+    ["waits while four others run", { before: 4 }, now, { kind: "wait", step: "WaitForTurn" }],
     ["waits for its task", { task: running }, late, { kind: "wait", step: "WaitForEngine" }],
-    ["ends when the engine has it", { task: existed(true) }, now, { kind: "taken", role: "" }],
-    ["goes with its service", { service: leaving, task: running }, now, { kind: "cancel" }],
-    ["goes with a service that is gone", { service: undefined }, now, { kind: "cancel" }],
+    ["ends when the engine has applied it", { task: existed(true) }, now, { kind: "taken", role: "" }],
+    ["is canceled with its service", { service: leaving, task: running }, now, { kind: "cancel" }],
+    ["is canceled if its service was deleted", { service: undefined }, now, { kind: "cancel" }],
     [
-      "is tried again when nobody knows what came of it",
+      "is repeated when its outcome is unknown",
       { task: failed("failed") },
       now,
       { kind: "tryAgain", afterMs: 1_000, isUncertain: true },
     ],
     [
-      "is tried again while others hold it",
+      "is repeated while the engine is busy",
       { task: failed("engine_busy") },
       now,
       { kind: "tryAgain", isUncertain: false },
     ],
     [
-      "fails when they held it for too long",
+      "fails when the engine was busy for too long",
       { task: failed("engine_busy") },
       late,
       { kind: "fail", code: "engine_busy" },
     ],
-    ["fails when its engine was not there", { task: failed("not_ready") }, late, { kind: "fail", code: "not_ready" }],
-    ["is not tried past its deadline, but asked for", { task: failed("deadline_passed") }, late, { kind: "settle" }],
+    ["fails when its engine was not ready", { task: failed("not_ready") }, late, { kind: "fail", code: "not_ready" }],
+    ["is settled, not repeated, past its deadline", { task: failed("deadline_passed") }, late, { kind: "settle" }],
     [
-      "is given up when the machine is silent then",
+      "is given up when the machine is disconnected then",
       { task: failed("deadline_passed"), connected: false },
       late,
       { kind: "giveUp", code: "outcome_unknown" },
     ],
-    ["is given up when the machine does not say", { task: failed("failed") }, tooLate, { kind: "giveUp" }],
+    ["is given up when the machine does not report", { task: failed("failed") }, tooLate, { kind: "giveUp" }],
     [
-      "fails when the engine refuses",
+      "fails when the engine refuses it",
       { task: failed("engine_refused") },
       now,
       { kind: "fail", code: "engine_refused" },
@@ -89,7 +89,7 @@ describe("a change of what is in an engine", () => {
     expect(planEngineChange(change(), observed(over), at)).toMatchObject(step);
   });
 
-  test("that removes what is not there fails, unless an earlier attempt may have removed it", () => {
+  test("that deletes an absent object fails, unless an earlier attempt may have deleted it", () => {
     const task = existed(false);
     expect(planEngineChange(change(), observed({ task }), now)).toMatchObject({ code: "database_user_not_found" });
     expect(planEngineChange(change(drop, { attempt: 2 }), observed({ task }), now)).toEqual({
@@ -99,15 +99,15 @@ describe("a change of what is in an engine", () => {
   });
 
   test.each([
-    ["is asked for, where an attempt before it may have brought it", { isUncertain: true }, {}, { kind: "settle" }],
+    ["is settled, if an earlier attempt may have applied it", { isUncertain: true }, {}, { kind: "settle" }],
     [
-      "is asked for, where that one may have and this one did not",
+      "is settled, if an earlier attempt may have applied it and this one did not",
       { isUncertain: true },
       { task: failed("engine_busy") },
       { kind: "settle" },
     ],
     [
-      "is given up, where that one may have and the machine is silent",
+      "is given up, if an earlier attempt may have applied it and the machine is disconnected",
       { isUncertain: true },
       { connected: false },
       { kind: "giveUp" },
@@ -119,7 +119,7 @@ describe("a change of what is in an engine", () => {
     },
   );
 
-  test("that was given up is never tried again: its engine is asked as soon as it is there", () => {
+  test("that was given up is not repeated: the engine's state is read once it is connected", () => {
     const step = (over: Partial<ObservedChange>) =>
       planEngineChange(change(drop, { isGivenUp: true, isUncertain: true }), observed(over), now);
     expect(step({ connected: false })).toEqual({ kind: "wait", step: "WaitForMachine" });
@@ -129,7 +129,7 @@ describe("a change of what is in an engine", () => {
     expect(step({ service: leaving })).toEqual({ kind: "cancel" });
   });
 
-  test("ends by what the engine has, with all its attempts withdrawn", () => {
+  test("ends with the engine's state, with all attempts withdrawn", () => {
     const { value } = settleInputOf(change(drop, { attempt: 2 }));
     expect(value).toMatchObject({ withdrawnTasks: ["op-1", "op-2"], change: { case: "dropEngineUser" } });
     const settled = (result: MessageInitShape<typeof TaskResultSchema>) =>
@@ -141,7 +141,7 @@ describe("a change of what is in an engine", () => {
     expect(settled({ failure: { code: "failed" } })).toMatchObject({ kind: "wait" });
   });
 
-  test("tells the role that the engine gave, and a name that another database has", () => {
+  test("returns the engine's role, and a name conflict with another database", () => {
     const put = ended({ output: { case: "putEngineUser", value: { changed: true, role: "readonly" } } });
     expect(planEngineChange(change(), observed({ task: put }), now)).toEqual({ kind: "taken", role: "readonly" });
     const made = ended({ output: { case: "createEngineDatabase", value: { created: false } } });

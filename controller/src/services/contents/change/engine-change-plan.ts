@@ -4,61 +4,61 @@ import type { OperationObject } from "#operation/operation.ts";
 import type { EngineChangeObject } from "./engine-change.ts";
 import { engineOutcomeOf, type SettledOutcome } from "./engine-change-task.ts";
 
-/** What the world is like for one change, read fresh at each reconcile. */
+/** Observed state of one change, read at each reconcile. */
 export interface ObservedChange {
-  /** Undefined only for a change that was given up so long ago that its operation is forgotten. */
+  /** Undefined only for a change that was given up so long ago that its operation was removed. */
   readonly operation: OperationObject | undefined;
-  /** Undefined when it is gone. */
+  /** Undefined if it was deleted. */
   readonly service: ManagedServiceObject | undefined;
-  /** Is the agent of its engine there? */
+  /** True if the agent of the primary is connected. */
   readonly connected: boolean;
-  /** How many changes of the service came before it and are still tried. */
+  /** Number of earlier changes of the service in progress. */
   readonly before: number;
-  /** The newest attempt; undefined before it is given to the machine. */
+  /** State of the newest attempt's task; undefined before it is submitted. */
   readonly task: TaskState | undefined;
 }
 
 export type WaitStep = "WaitForTurn" | "WaitForMachine" | "WaitForEngine";
 
 export type EngineChangeStep =
-  /** Give the machine the task, which has so long. */
+  /** Submit the task with this deadline. */
   | { readonly kind: "submit"; readonly deadlineMs: number }
-  /** The last attempt did not bring it: another one, after a while. */
+  /** The last attempt failed; another one follows after a pause. */
   | { readonly kind: "tryAgain"; readonly afterMs: number; readonly isUncertain: boolean }
-  /** Nothing is tried any more: ask the engine what it has. */
+  /** The deadline passed: ask the engine for its state without another attempt. */
   | { readonly kind: "settle" }
-  /** The machine does not say what it has: the operation ends, and is settled when the machine is back. */
+  /** The machine does not respond: the operation ends, and the change is settled when the machine is back. */
   | { readonly kind: "giveUp"; readonly code: string; readonly message: string }
   | { readonly kind: "wait"; readonly step: WaitStep }
   | { readonly kind: "taken"; readonly role: string }
   | { readonly kind: "fail"; readonly code: string; readonly message: string }
-  /** The service goes, and all that is in it. */
+  /** The service is being deleted, with everything in it. */
   | { readonly kind: "cancel" };
 
-/** Others of the same engine wait, so that those that hang leave its agent hands for everything else. */
-const atOnce = 4;
-const slowestTryMs = 30_000;
-/** So long after the deadline a machine that is there may take to say what its engine has. */
-const lastWordMs = 60_000;
+/** Limit of concurrent changes of one engine, so that changes that hang do not occupy all workers of its agent. */
+const concurrencyMax = 4;
+const retryPauseMaxMs = 30_000;
+/** Time after the deadline in which a connected machine may report the engine's state. */
+const settleTimeoutMs = 60_000;
 
 /**
- * Pure: what to do next. Until its deadline a change is tried; past it nothing is tried any more, and the engine is asked what
- * it has. So an operation always ends, and what it failed to do is not done after its end.
+ * Pure: the next step of a change. Until its deadline it is attempted; then the engine is only asked for its state. So
+ * every operation ends, and a failed change is never applied after its operation's end.
  */
 export function planEngineChange(change: EngineChangeObject, observed: ObservedChange, now: number): EngineChangeStep {
   const { operation, service, connected, before, task } = observed;
   const { isUncertain, isGivenUp } = change.status;
   if (service === undefined || service.metadata.deletionRequestedAt !== undefined) return { kind: "cancel" };
-  const leftMs = leftOf(operation, now);
+  const leftMs = remainingMs(operation, now);
   const obstacle = obstacleOf(service, connected, before);
   if (isGivenUp) return obstacle === undefined || obstacle.step === "WaitForTurn" ? { kind: "settle" } : obstacle;
   if (task === undefined) {
     if (leftMs > 0) return obstacle ?? { kind: "submit", deadlineMs: leftMs };
-    return isUncertain ? lastWord(connected, leftMs) : untouched(obstacle?.step);
+    return isUncertain ? settleOrGiveUp(connected, leftMs) : notDelivered(obstacle?.step);
   }
   if (task.result === undefined) {
     const step = connected ? "WaitForEngine" : "WaitForMachine";
-    // It has ended at its deadline, or will within seconds.
+    // The task ended at its deadline, or will within seconds.
     return { kind: "wait", step };
   }
   const outcome = engineOutcomeOf(change, task.result);
@@ -66,21 +66,21 @@ export function planEngineChange(change: EngineChangeObject, observed: ObservedC
   if (outcome.kind === "refused") return { kind: "fail", code: outcome.code, message: outcome.message };
   const isUnknown = isUncertain || outcome.kind === "unknown";
   if (leftMs <= 0) {
-    if (isUnknown) return lastWord(connected, leftMs);
-    return { kind: "fail", code: outcome.code, message: `The engine would not take it in time: ${outcome.message}` };
+    if (isUnknown) return settleOrGiveUp(connected, leftMs);
+    return { kind: "fail", code: outcome.code, message: `The engine did not apply it in time: ${outcome.message}` };
   }
-  const afterMs = Math.min(slowestTryMs, 500 * 2 ** change.status.attempt, leftMs);
+  const afterMs = Math.min(retryPauseMaxMs, 500 * 2 ** change.status.attempt, leftMs);
   return { kind: "tryAgain", afterMs, isUncertain: isUnknown };
 }
 
-/** Pure: what follows from what the engine said when nothing is tried any more. */
+/** Pure: the step that follows from the engine's state after the deadline. */
 export function planSettled(outcome: SettledOutcome): EngineChangeStep {
   switch (outcome.kind) {
     case "taken":
       return outcome;
     case "absent":
-      return { kind: "fail", code: "deadline_passed", message: "The engine did not take it in time, and will not." };
-    case "untold":
+      return { kind: "fail", code: "deadline_passed", message: "The engine did not apply it in time, and will not." };
+    case "unsupported":
       return { kind: "fail", code: "outcome_unknown", message: outcome.message };
     case "silent":
       return { kind: "wait", step: "WaitForEngine" };
@@ -88,7 +88,7 @@ export function planSettled(outcome: SettledOutcome): EngineChangeStep {
 }
 
 /** Milliseconds until the operation's deadline; negative past it. */
-export function leftOf(operation: OperationObject | undefined, now: number): number {
+export function remainingMs(operation: OperationObject | undefined, now: number): number {
   return (operation?.status.deadline ?? now) - now;
 }
 
@@ -97,25 +97,25 @@ function obstacleOf(
   connected: boolean,
   before: number,
 ): { readonly kind: "wait"; readonly step: WaitStep } | undefined {
-  // What an image that is tried does to the data may be undone with it.
+  // Changes during a canary of an image could be rolled back with the data.
   if (spec.power === "off" || spec.trial !== undefined) return { kind: "wait", step: "WaitForEngine" };
   if (!connected) return { kind: "wait", step: "WaitForMachine" };
-  return before >= atOnce ? { kind: "wait", step: "WaitForTurn" } : undefined;
+  return before >= concurrencyMax ? { kind: "wait", step: "WaitForTurn" } : undefined;
 }
 
-function lastWord(connected: boolean, leftMs: number): EngineChangeStep {
-  if (connected && leftMs > -lastWordMs) return { kind: "settle" };
+function settleOrGiveUp(connected: boolean, leftMs: number): EngineChangeStep {
+  if (connected && leftMs > -settleTimeoutMs) return { kind: "settle" };
   const message =
-    "The machine has not said whether its engine took it. It is not tried again; what the engine has is shown when the machine is back.";
+    "The machine has not reported whether its engine applied it. It is not repeated; the result is visible when the machine is back.";
   return { kind: "giveUp", code: "outcome_unknown", message };
 }
 
-/** The machine never had it, or said each time that nothing was changed. */
-function untouched(step: WaitStep | undefined): EngineChangeStep {
+/** The task was never submitted, or each attempt changed nothing. */
+function notDelivered(step: WaitStep | undefined): EngineChangeStep {
   const nothing = "Nothing was changed, and nothing will be.";
   switch (step) {
     case "WaitForMachine":
-      return { kind: "fail", code: "machine_unreachable", message: `The machine did not answer in time. ${nothing}` };
+      return { kind: "fail", code: "machine_unreachable", message: `The machine did not respond in time. ${nothing}` };
     case "WaitForEngine":
       return { kind: "fail", code: "engine_stopped", message: `The engine was stopped for too long. ${nothing}` };
     default:

@@ -25,7 +25,7 @@ import { createEngineChanges } from "./engine-changes.ts";
 import { engineChangeKind } from "./engine-change.ts";
 import { managedServiceKind } from "../../service/managed-service.ts";
 
-// A real store, a real fleet and an agent's end of a stream that a test holds; the deadline is a clock that it moves on.
+// A real store, a real fleet and an agent's stream that the test drives; the test advances the clock.
 let installation: TestInstallation;
 let controller: TestController;
 let collections: Collections;
@@ -46,7 +46,7 @@ afterAll(async () => {
   await installation?.close();
 });
 
-/** A service on a machine whose agent is there, with a password of `u` that is being reset. */
+/** A service on a connected machine, with a password reset of `u` in progress. */
 async function resetting(name: string) {
   const { services, operations, engineChanges, databaseUsers: users } = collections;
   const unit = begin();
@@ -73,10 +73,10 @@ async function resetting(name: string) {
     users,
     access: createServiceAccess({ services, operations }),
     fleet,
-    described: async () => undefined,
+    awaitDescriptor: async () => undefined,
     clock,
     newId: uuidv7,
-    patienceMs: 1,
+    waitMs: 1,
   });
   const work = createEngineChangeWork({
     changes: engineChanges,
@@ -91,7 +91,7 @@ async function resetting(name: string) {
   const call = testCall({ signal });
   const answer = { serviceId: name, username: "u", password: "secret" };
   const ask = () =>
-    changes.bring(
+    changes.apply(
       {
         serviceId: name,
         change: {
@@ -99,8 +99,8 @@ async function resetting(name: string) {
           user: { serviceId: name, username: "u", sealedPassword: "sealed", verifier: "v" },
         },
         audit: { action: "database-user.reset-password", objectKind: "database-user", objectId: "u" },
-        underWay: (operation) => create(DatabasePasswordSchema, { ...answer, operation }),
-        done: () => create(DatabasePasswordSchema, answer),
+        inFlight: (operation) => create(DatabasePasswordSchema, { ...answer, operation }),
+        applied: () => create(DatabasePasswordSchema, answer),
       },
       call,
     );
@@ -115,23 +115,23 @@ async function resetting(name: string) {
     leave,
     ask,
     change,
-    /** Reconciles until it is so. */
+    /** Reconciles until the condition is true. */
     until: (what: string, isSo: () => boolean) =>
       waitUntil(what, async () => {
         await work.reconciler.reconcile(id, signal);
         return isSo();
       }),
     operation: () => operations.get(operationId)?.object.status,
-    kept: () => users.get(`${name}.u`)?.object.spec,
+    storedUser: () => users.get(`${name}.u`)?.object.spec,
   };
 }
 
 const tasksOf = ({ received }: TestSession): Task[] =>
   received.flatMap(({ frame }) => (frame.case === "task" ? [frame.value] : []));
 
-test("a change that a silent machine may have ends at its deadline, is never tried again, and is found out when the machine is back", async () => {
+test("a change with an unknown outcome fails at its deadline, is not repeated, and is settled later", async () => {
   laterMs = 0;
-  const { session, operationId, connect, leave, ask, change, until, operation, kept } = await resetting("silent");
+  const { session, operationId, connect, leave, ask, change, until, operation, storedUser } = await resetting("silent");
   await until("the machine has the task", () => tasksOf(session).length > 0);
   expect(tasksOf(session)[0]?.id).toBe(`${operationId}-1`);
   await leave(session);
@@ -150,17 +150,17 @@ test("a change that a silent machine may have ends at its deadline, is never tri
     value: { taskId, output: { case: "settleEngineChange", value: { taken: true, role: "readwrite" } } },
   });
   await settling;
-  await waitUntil("the password is kept", () => kept()?.sealedPassword === "sealed");
-  expect(kept()).toMatchObject({ role: "readwrite", verifier: "v" });
+  await waitUntil("the password is stored", () => storedUser()?.sealedPassword === "sealed");
+  expect(storedUser()).toMatchObject({ role: "readwrite", verifier: "v" });
   expect(operation()?.state).toBe("failed");
   expect(tasksOf(again)).toHaveLength(1);
   expect((await ask()).operation?.type).toBe("reset_password");
   again.close();
 });
 
-test("a change that no machine ever had fails at its deadline with nothing left, also of a controller that is late", async () => {
+test("a change that no machine got fails at its deadline, also if a late controller submits it", async () => {
   laterMs = 0;
-  const { session, operationId, connect, leave, change, until, operation, kept } = await resetting("gone");
+  const { session, operationId, connect, leave, change, until, operation, storedUser } = await resetting("gone");
   await leave(session);
   const before = change();
   if (before === undefined) throw new Error("there is no change");
@@ -169,7 +169,7 @@ test("a change that no machine ever had fails at its deadline with nothing left,
   await until("the operation is over", () => operation()?.state === "failed");
   expect(operation()?.error).toMatchObject({ code: "machine_unreachable" });
   await waitUntil("nothing is left of it", () => change() === undefined);
-  expect(kept()).toBeUndefined();
+  expect(storedUser()).toBeUndefined();
 
   const taskId = `${operationId}-1`;
   const onlyWhile = { key: keyOf(engineChangeKind, before.object.metadata.id), modRevision: before.modRevision };

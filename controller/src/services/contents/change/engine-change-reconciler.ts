@@ -10,9 +10,8 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, type Stored } from "#kernel/store/resource.ts";
 import { engineChangeKind, type EngineChangeObject, serviceOfChange } from "./engine-change.ts";
-import { type EndDeps, endEngineChange, type EndStep } from "./engine-change-end.ts";
-import { leftOf, type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
-import { hasUsersOnEachMember } from "./users-of-members.ts";
+import { endChange, type EndDeps, type EndStep, hasUsersOnEachMember } from "./engine-change-end.ts";
+import { remainingMs, type ObservedChange, planEngineChange, planSettled } from "./engine-change-plan.ts";
 import {
   engineOutcomeOf,
   type SettledOutcome,
@@ -30,14 +29,22 @@ export interface EngineChangeDeps extends EndDeps {
   readonly log: Log;
 }
 
-/** What ends sooner never shows as running: that saves a write. */
+/** A change that ends sooner is not recorded as running, which saves a write. */
 const startedAfterMs = 1_000;
-const lookAgainMs = 15_000;
-/** An engine that is there says what it has within this time, and is asked again after that. */
-const settleWithinMs = 10_000;
-const settleAgainMs = 2_000;
+const recheckMs = 15_000;
+/** Time in which a connected engine reports its state, and the pause before the next query. */
+const settleAttemptMs = 10_000;
+const settleRetryMs = 2_000;
 
-/** Brings one change to its engine and writes down what became of it. Key: change id. */
+/**
+ * Changes of users and databases inside engines: submits each as a task to the primary's agent, repeats it until the
+ * operation's deadline, and records the outcome. Key: change id.
+ *
+ * Users and databases live in the engine; the store has only passwords of users that the platform created. The API
+ * (`engine-changes.ts`) writes a change and an operation; `engine-change-plan.ts` decides the next step,
+ * `engine-change-task.ts` translates changes to tasks and results to outcomes, and `engine-change-end.ts` ends a change
+ * in one transaction with the stored user.
+ */
 export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   const { changes, services, operations, fleet } = deps;
 
@@ -53,7 +60,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     const observed = observe(change.object, operation?.object, service?.object);
     const end = async (step: EndStep) => {
       const records = { change, operation, service, attempt: observed.task };
-      const revision = await endEngineChange(step, records, deps, signal);
+      const revision = await endChange(step, records, deps, signal);
       await changes.reached(revision, 1_000);
       logEnd(change.object, step);
       return settled;
@@ -62,11 +69,11 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     switch (step.kind) {
       case "submit":
         if (service === undefined) return settled;
-        // From when an image is tried nothing may come to the engine that was not there: memory may be behind.
+        // During a canary of an image nothing may be submitted, and memory may be stale: the store is read.
         if ((await services.fresh(serviceId, signal))?.object.spec.trial !== undefined)
-          return tellStep(operation, "WaitForEngine", signal);
+          return reportStep(operation, "WaitForEngine", signal);
         await submit(change, service.object, step.deadlineMs, signal);
-        return again(startedAfterMs, "given to the machine");
+        return again(startedAfterMs, "submitted");
       case "tryAgain":
         return tryAgain(change, step, signal);
       case "settle": {
@@ -75,36 +82,36 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
         if (next.kind === "fail") return end(next);
         if (next.kind === "taken" && (await hasEachMember(change.object, service.object, operation?.object, signal)))
           return end(next);
-        return again(isGivenUp ? lookAgainMs : settleAgainMs, "the engine does not say what it has");
+        return again(isGivenUp ? recheckMs : settleRetryMs, "the engine has not reported its state");
       }
       case "giveUp":
         if (operation === undefined) return settled;
         return giveUp(change, operation, step, signal);
       case "wait":
-        return tellStep(operation, step.step, signal);
+        return reportStep(operation, step.step, signal);
       case "taken":
         if (service !== undefined && !(await hasEachMember(change.object, service.object, operation?.object, signal)))
-          return again(settleAgainMs, "a replica has yet to take it");
+          return again(settleRetryMs, "a replica lacks the change");
         return end(step);
       default:
         return end(step);
     }
   }
 
-  /** False while a replica that is there has not taken what does not come to it with the data. */
+  /** False while a connected replica lacks a change that replication does not bring to it. */
   async function hasEachMember(
     change: EngineChangeObject,
     service: ManagedServiceObject,
     operation: OperationObject | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
-    // Past its deadline it comes to them with their settings, as to those that are not there.
-    if (!hasUsersOnEachMember(service) || leftOf(operation, deps.clock.now()) <= 0) return true;
-    const request = requestOf(service, taskInputOf(change), settleWithinMs);
-    const there = standbysOf(service).filter(({ id }) => fleet.session(id) !== undefined);
+    // Past the deadline replicas get the users with their next instance spec, like those that are not connected.
+    if (!hasUsersOnEachMember(service) || remainingMs(operation, deps.clock.now()) <= 0) return true;
+    const request = requestOf(service, taskInputOf(change), settleAttemptMs);
+    const connectedStandbys = standbysOf(service).filter(({ id }) => fleet.session(id) !== undefined);
     const outcomes = await Promise.all(
-      there.map(({ id }) =>
-        fleet.run(id, request, settleWithinMs, signal).then(
+      connectedStandbys.map(({ id }) =>
+        fleet.run(id, request, settleAttemptMs, signal).then(
           (result) => engineOutcomeOf(change, result).kind,
           () => "unknown" as const,
         ),
@@ -126,7 +133,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     return { operation, service, connected, before, task: fleet.task(taskIdOf(change)) };
   }
 
-  /** The task is recorded only while nobody has moved the change on: what was given up is never begun. */
+  /** The task is recorded only if the change is unchanged: a change that was given up is never submitted. */
   async function submit(
     { object: change, modRevision }: Stored<EngineChangeObject>,
     service: ManagedServiceObject,
@@ -143,9 +150,9 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     service: ManagedServiceObject,
     signal: AbortSignal,
   ): Promise<SettledOutcome> {
-    const request = requestOf(service, settleInputOf(change), settleWithinMs);
+    const request = requestOf(service, settleInputOf(change), settleAttemptMs);
     try {
-      return settledOutcomeOf(await fleet.run(primaryOf(service).id, request, settleWithinMs, signal));
+      return settledOutcomeOf(await fleet.run(primaryOf(service).id, request, settleAttemptMs, signal));
     } catch (error) {
       signal.throwIfAborted();
       deps.log.debug("change not settled yet", { operation: change.spec.operationId, error: String(error) });
@@ -159,7 +166,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     return { ownerId: metadata.id, generation, term: status.term, lane: "query", input, deadlineMs } as const;
   }
 
-  /** The number of the attempt is written after the pause, so that a new leader waits at most once more. */
+  /** The attempt's number is written after the pause, so that a new owner waits at most once more. */
   async function tryAgain(
     change: Stored<EngineChangeObject>,
     { afterMs, isUncertain }: { afterMs: number; isUncertain: boolean },
@@ -167,7 +174,7 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
   ): Promise<Outcome> {
     const { object } = change;
     const waitedMs = deps.clock.now() - object.metadata.updatedAt;
-    // Less than nothing: the clock was put back.
+    // Negative: the clock was set back.
     if (waitedMs >= 0 && waitedMs < afterMs) return again(afterMs - waitedMs, "try again");
     const unit = deps.begin();
     unit.update(engineChangeKind, change, {
@@ -192,27 +199,27 @@ export function createEngineChangeWork(deps: EngineChangeDeps): ControlLoop {
     unit.update(engineChangeKind, change, { ...object, status: { ...object.status, isGivenUp: true } });
     await changes.reached(await unit.commit(signal), 1_000);
     deps.log.warn("engine change given up", { service: object.spec.serviceId, operation: object.spec.operationId });
-    return again(lookAgainMs, "given up");
+    return again(recheckMs, "given up");
   }
 
-  async function tellStep(
+  async function reportStep(
     operation: Stored<OperationObject> | undefined,
     step: string,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    if (operation === undefined || isOver(operation.object)) return again(lookAgainMs, step);
+    if (operation === undefined || isOver(operation.object)) return again(recheckMs, step);
     const now = deps.clock.now();
     const youngMs = startedAfterMs - (now - operation.object.metadata.createdAt);
     if (youngMs > 0) return again(youngMs, step);
-    // Waiting is no progress: the deadline stays where it is.
+    // Waiting is no progress: the deadline stays.
     const after = progressed(operation.object, { step: null, obstacle: step, progressPct: 0, mark: "" }, now);
     if (operation.object.status.step !== after.status.step) {
       const unit = deps.begin();
       unit.update(operationKind, operation, after);
       await operations.reached(await unit.commit(signal), 1_000);
     }
-    const leftMs = leftOf(operation.object, now);
-    return again(leftMs > 0 ? Math.min(lookAgainMs, leftMs) : startedAfterMs, step);
+    const leftMs = remainingMs(operation.object, now);
+    return again(leftMs > 0 ? Math.min(recheckMs, leftMs) : startedAfterMs, step);
   }
 
   function logEnd({ metadata, spec }: EngineChangeObject, step: EndStep): void {

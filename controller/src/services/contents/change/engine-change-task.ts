@@ -12,29 +12,29 @@ import {
 import type { TaskInput } from "#fleet/task/task.ts";
 import type { EngineChangeObject } from "./engine-change.ts";
 
-/** How the engine answered. */
+/** Outcome of one attempt. */
 export type EngineOutcome =
-  /** `role` is that of the user as the engine has it; empty for what is no user. */
+  /** Applied. `role` is the user's role in the engine; empty if the change is not about a user. */
   | { readonly kind: "taken"; readonly role: string }
-  /** It did not, and nothing of it is left. */
+  /** Not applied, and nothing of it remains. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
-  /** It did not, because of what others hold or because it is not there; it may later. */
+  /** Not applied now, because the engine is busy or not ready; a later attempt may succeed. */
   | { readonly kind: "notYet"; readonly code: string; readonly message: string }
-  /** It may have, or not. */
+  /** Applied or not: unknown. */
   | { readonly kind: "unknown"; readonly message: string };
 
-/** What an engine has of a change that is not tried any more. */
+/** The engine's state after the deadline of a change. */
 export type SettledOutcome =
   | { readonly kind: "taken"; readonly role: string }
-  /** It does not have it, and will not. */
+  /** Not applied, and it will not be. */
   | { readonly kind: "absent" }
-  /** Its agent is of a release that cannot say. */
-  | { readonly kind: "untold"; readonly message: string }
-  /** No answer, for now. */
+  /** The agent cannot tell. */
+  | { readonly kind: "unsupported"; readonly message: string }
+  /** No response yet. */
   | { readonly kind: "silent" };
 
-// Codes of failures after which nothing was changed, and the same may go well later.
-const delays: readonly string[] = ["engine_busy", "not_ready"];
+// Codes of failures that changed nothing and may be repeated.
+const retryableCodes: readonly string[] = ["engine_busy", "not_ready"];
 
 // Codes of failures after which nothing was changed, and nothing will be.
 // biome-ignore format: a table, aligned so that it reads as one
@@ -42,12 +42,12 @@ const refusals: readonly string[] = [
   "engine_refused", "not_supported", "invalid_task", "name_taken", "database_user_not_found", "not_possible",
 ];
 
-/** Tasks of one operation, told apart by the attempt. */
+/** Id of the newest attempt's task. */
 export function taskIdOf({ spec, status }: EngineChangeObject): string {
   return `${spec.operationId}-${status.attempt}`;
 }
 
-/** Pure: the task that brings the change to the engine. Done twice it comes to the same. */
+/** Pure: the task that applies the change. It is idempotent. */
 export function taskInputOf({ spec: { change, operationId } }: EngineChangeObject): TaskInput {
   switch (change.type) {
     case "create_user": {
@@ -75,7 +75,7 @@ export function taskInputOf({ spec: { change, operationId } }: EngineChangeObjec
   }
 }
 
-/** Pure: the quick task that ends what earlier ones began, and asks what the engine has. */
+/** Pure: the task that withdraws earlier attempts and reads the engine's state. */
 export function settleInputOf(change: EngineChangeObject): TaskInput {
   const { spec, status } = change;
   const withdrawnTasks = Array.from({ length: status.attempt }, (_, n) => `${spec.operationId}-${n + 1}`);
@@ -83,21 +83,21 @@ export function settleInputOf(change: EngineChangeObject): TaskInput {
   return { case: "settleEngineChange", value: create(SettleEngineChangeSchema, { withdrawnTasks, change: input }) };
 }
 
-/** Pure: what the answer to that says. */
+/** Pure: the outcome that its result reports. */
 export function settledOutcomeOf({ failure, output }: TaskResult): SettledOutcome {
   if (output.case === "settleEngineChange") {
     const { taken, role } = output.value;
     return taken ? { kind: "taken", role } : { kind: "absent" };
   }
   if (failure?.code !== "not_supported") return { kind: "silent" };
-  return { kind: "untold", message: `It is not known whether the engine took it: ${failure.message}` };
+  return { kind: "unsupported", message: `It is unknown whether the engine applied it: ${failure.message}` };
 }
 
-/** Pure: what the result of a task says about the engine. */
+/** Pure: the outcome that an attempt's result reports. */
 export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, result: TaskResult): EngineOutcome {
   if (result.failure !== undefined) {
     const { code, message } = result.failure;
-    if (delays.includes(code)) return { kind: "notYet", code, message };
+    if (retryableCodes.includes(code)) return { kind: "notYet", code, message };
     return refusals.includes(code) ? { kind: "refused", code, message } : { kind: "unknown", message };
   }
   const { name } = metadata;
@@ -107,17 +107,17 @@ export function engineOutcomeOf({ spec, status, metadata }: EngineChangeObject, 
       return { kind: "taken", role: output.value.role };
     case "createEngineDatabase":
       if (output.value.created) break;
-      return { kind: "refused", code: "name_taken", message: `The engine has a database ${name} already.` };
+      return { kind: "refused", code: "name_taken", message: `The engine already has a database ${name}.` };
     case "dropEngineUser":
     case "dropEngineDatabase": {
-      // An earlier attempt, of which no word came, may have removed it.
+      // An earlier attempt without a response may have removed it.
       if (output.value.existed || status.attempt > 1) break;
       const [code, what] =
         spec.change.type === "delete_user" ? ["database_user_not_found", "user"] : ["database_not_found", "database"];
       return { kind: "refused", code, message: `The engine has no ${what} ${name}.` };
     }
     default:
-      throw new Error(`${spec.change.type} was answered with ${output.case}`);
+      throw new Error(`${spec.change.type} had the result ${output.case}`);
   }
   return { kind: "taken", role: "" };
 }

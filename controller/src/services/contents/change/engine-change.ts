@@ -4,9 +4,9 @@ import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
 /**
- * What an engine is to take of its users and databases. It is there from the request until the outcome is known, and its end
- * is in one transaction with what is kept of a user: so store and engine agree once it is gone. Its operation ends with it, or
- * before it, where the engine could not be asked in time.
+ * A change of users or databases that the engine is to apply. It exists from the request until the outcome is known,
+ * and is removed in one transaction with the change of the stored user, so that store and engine then agree. Its
+ * operation ends with it, or earlier if the engine could not be reached before the deadline.
  */
 export type EngineChangeObject = Resource<EngineChangeSpec, EngineChangeStatus>;
 
@@ -24,11 +24,11 @@ export interface EngineChangeSpec {
 }
 
 export interface EngineChangeStatus {
-  /** Which task is the newest; 1 is the first. */
+  /** Number of the newest attempt; the first is 1. */
   readonly attempt: number;
-  /** What came of an earlier task is not known. */
+  /** The outcome of an earlier attempt is unknown. */
   readonly isUncertain: boolean;
-  /** Its operation is over, and nothing is tried any more; what is left is to ask the engine what it has. */
+  /** Its operation has ended and no attempts follow; only the engine's state is still to be read. */
   readonly isGivenUp: boolean;
 }
 
@@ -36,7 +36,7 @@ export type EngineChange = UserChange | DatabaseChange;
 
 export type UserChange =
   | { readonly type: "create_user"; readonly user: DatabaseUserSpec }
-  /** The role is that of the engine, once it has told it. */
+  /** The engine keeps the user's role, and returns it with the result. */
   | { readonly type: "reset_password"; readonly user: Omit<DatabaseUserSpec, "role"> }
   | { readonly type: "delete_user"; readonly username: string };
 
@@ -44,13 +44,16 @@ export type DatabaseChange =
   | { readonly type: "create_database"; readonly name: string; readonly owner: string }
   | { readonly type: "delete_database"; readonly name: string };
 
-/** What changes are about. */
+/** The user or database that a change is about. */
 export interface EngineTarget {
   readonly kind: "user" | "database";
   readonly name: string;
 }
 
-/** One change at a time: those of one thing have one key. What was named in SQL may have any name. */
+/**
+ * Id of a change: one target has one change at a time. Names created in SQL may have any characters, so they are
+ * encoded.
+ */
 export function engineChangeId(serviceId: string, { kind, name }: EngineTarget): string {
   return `${serviceId}.${kind}.${encodeURIComponent(name)}`;
 }
@@ -68,7 +71,7 @@ export function targetOf(change: EngineChange): EngineTarget {
   }
 }
 
-/** A change that nobody has begun. */
+/** A change without an attempt. */
 export function newEngineChange(args: {
   serviceId: string;
   organizationId: string;

@@ -19,11 +19,11 @@ import { createKeptAnswers } from "#kernel/store/kept-answers.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { EngineChange } from "./engine-change.ts";
-import { endEngineChange, type EndStep } from "./engine-change-end.ts";
+import { endChange, type EndStep } from "./engine-change-end.ts";
 import { createEngineChanges } from "./engine-changes.ts";
 import { managedServiceKind } from "../../service/managed-service.ts";
 
-// Nobody reconciles here: a change is over when a test says so, as if its engine took that long.
+// No reconciler runs: tests end changes themselves, as if the engine took that long.
 let etcd: TestEtcd;
 let store: Store;
 let collections: Collections;
@@ -54,7 +54,7 @@ function callWith(key?: string): Call {
   return testCall(key === undefined ? {} : { idempotency: { ...own, key, encode } });
 }
 
-const kept = async (call: Call) => {
+const stored = async (call: Call) => {
   if (call.idempotency === undefined) throw new Error("the call has no key");
   const answers = createKeptAnswers({ store, sealer, clock });
   return answers.find(call.idempotency).finally(answers.close);
@@ -62,7 +62,7 @@ const kept = async (call: Call) => {
 
 type Reached = Pick<typeof collections.databaseUsers, "reached">;
 
-function changes(patienceMs: number, { connected = true, users = collections.databaseUsers as Reached } = {}) {
+function changes(waitMs: number, { connected = true, users = collections.databaseUsers as Reached } = {}) {
   const { services, operations, engineChanges } = collections;
   const access = createServiceAccess({ services, operations });
   const fleet = { session: () => (connected ? ({} as never) : undefined) };
@@ -73,10 +73,10 @@ function changes(patienceMs: number, { connected = true, users = collections.dat
     users,
     access,
     fleet,
-    described: async () => undefined,
+    awaitDescriptor: async () => undefined,
     clock,
     newId: uuidv7,
-    patienceMs,
+    waitMs,
   });
 }
 
@@ -91,8 +91,8 @@ function requestOf(serviceId: string, change: EngineChange = reset) {
     serviceId,
     change,
     audit: { action: "database-user.reset-password", objectKind: "database-user", objectId: "u" },
-    underWay: (operation: Operation) => create(DatabasePasswordSchema, { ...answer, operation }),
-    done: () => create(DatabasePasswordSchema, answer),
+    inFlight: (operation: Operation) => create(DatabasePasswordSchema, { ...answer, operation }),
+    applied: () => create(DatabasePasswordSchema, answer),
   } as const;
 }
 
@@ -104,7 +104,7 @@ async function aRunningService(): Promise<string> {
   return id;
 }
 
-/** The change of the service ends, as its reconciler ends it. */
+/** Ends the service's change, as its reconciler does. */
 async function end(serviceId: string, step: EndStep): Promise<void> {
   const change = await waitUntil("the change is on record", () =>
     [...collections.engineChanges.values()].find(({ object }) => object.spec.serviceId === serviceId),
@@ -114,33 +114,33 @@ async function end(serviceId: string, step: EndStep): Promise<void> {
   if (operation === undefined) throw new Error("the change has no operation");
   const deps = { users: collections.databaseUsers, begin, clock };
   const records = { change, operation, service, attempt: undefined };
-  await endEngineChange(step, records, deps, new AbortController().signal);
+  await endChange(step, records, deps, new AbortController().signal);
 }
 
 const taken: EndStep = { kind: "taken", role: "readwrite" };
 
-test("what an engine is slow to take is told with its operation, which the same key gets again, also if nobody was answered", async () => {
+test("a slow change is returned with its operation, also for a repeated Idempotency-Key", async () => {
   const id = await aRunningService();
   const call = callWith(uuidv7());
   const patient = changes(600_000);
-  const asked = patient.bring(requestOf(id), call);
+  const requested = patient.apply(requestOf(id), call);
   await waitUntil("the change is shown", () => patient.find(id, { kind: "user", name: "u" }));
-  // A controller that is killed here leaves this answer.
-  expect(await kept(call)).toMatchObject({ status: 202 });
+  // A controller that is killed here leaves this response.
+  expect(await stored(call)).toMatchObject({ status: 202 });
   await end(id, taken);
-  expect((await asked).operation).toBeUndefined();
-  expect(await kept(call)).toMatchObject({ status: 200, secret: true });
+  expect((await requested).operation).toBeUndefined();
+  expect(await stored(call)).toMatchObject({ status: 200, secret: true });
   const user = await collections.databaseUsers.fresh(`${id}.u`);
   expect(user?.object.spec).toMatchObject({ role: "readwrite", sealedPassword: "sealed" });
 
   const hurried = callWith(uuidv7());
-  const late = await changes(1).bring(requestOf(id), hurried);
+  const late = await changes(1).apply(requestOf(id), hurried);
   expect(late.operation).toMatchObject({ type: "reset_password" });
-  expect((await kept(hurried))?.body).toContain(String(late.operation?.id));
+  expect((await stored(hurried))?.body).toContain(String(late.operation?.id));
   await end(id, taken);
 });
 
-test("an end is told only when the user that came with it is known here as well", async () => {
+test("a change is returned only after memory has the stored user", async () => {
   const id = await aRunningService();
   const known = Promise.withResolvers<void>();
   const waitedFor: bigint[] = [];
@@ -150,24 +150,24 @@ test("an end is told only when the user that came with it is known here as well"
       return known.promise;
     },
   };
-  let isTold = false;
-  const asked = changes(600_000, { users })
-    .bring(requestOf(id), callWith())
-    .then(() => (isTold = true));
+  let hasResponded = false;
+  const requested = changes(600_000, { users })
+    .apply(requestOf(id), callWith())
+    .then(() => (hasResponded = true));
   await end(id, taken);
   await waitUntil("it waits for the users", () => waitedFor.length > 0);
   expect(waitedFor).toEqual([(await collections.databaseUsers.fresh(`${id}.u`))?.modRevision]);
-  expect(isTold).toBe(false);
+  expect(hasResponded).toBe(false);
   known.resolve();
-  await asked;
+  await requested;
 });
 
-test("a second change of the same user is refused with the operation's name; its second removal is the first one", async () => {
+test("a second change of a user is refused with the operation; a second deletion joins the first", async () => {
   const id = await aRunningService();
   const removal: EngineChange = { type: "delete_user", username: "u" };
-  const first = await changes(1).bring(requestOf(id, removal), callWith());
-  expect((await changes(1).bring(requestOf(id, removal), callWith())).operation?.id).toBe(first.operation?.id);
-  await expect(changes(1).bring(requestOf(id), callWith())).rejects.toMatchObject({
+  const first = await changes(1).apply(requestOf(id, removal), callWith());
+  expect((await changes(1).apply(requestOf(id, removal), callWith())).operation?.id).toBe(first.operation?.id);
+  await expect(changes(1).apply(requestOf(id), callWith())).rejects.toMatchObject({
     key: "OPERATION_IN_PROGRESS",
     members: { operation: { id: first.operation?.id } },
   });
@@ -175,19 +175,19 @@ test("a second change of the same user is refused with the operation's name; its
   await waitUntil("nothing is under way", () => changes(1).of(id).length === 0);
 });
 
-test("what the engine refuses is told in its words, and leaves no answer that promises more", async () => {
+test("a refusal has the engine's message, and no response stays stored for its key", async () => {
   const id = await aRunningService();
   const call = callWith(uuidv7());
-  const asked = changes(600_000).bring(requestOf(id), call);
+  const requested = changes(600_000).apply(requestOf(id), call);
   await end(id, { kind: "fail", code: "engine_refused", message: "no" });
-  await expect(asked).rejects.toMatchObject({ key: "ENGINE_REFUSED", detail: "no" });
-  expect(await kept(call)).toBeUndefined();
+  await expect(requested).rejects.toMatchObject({ key: "ENGINE_REFUSED", detail: "no" });
+  expect(await stored(call)).toBeUndefined();
   expect(await collections.databaseUsers.fresh(`${id}.u`)).toBeUndefined();
 });
 
-test("nothing is written down for a machine that does not answer", async () => {
+test("nothing is stored for a machine that is not connected", async () => {
   const id = await aRunningService();
-  const asked = changes(1, { connected: false }).bring(requestOf(id), callWith(uuidv7()));
-  await expect(asked).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
+  const requested = changes(1, { connected: false }).apply(requestOf(id), callWith(uuidv7()));
+  await expect(requested).rejects.toMatchObject({ key: "MACHINE_UNREACHABLE" });
   expect([...collections.engineChanges.values()].filter(({ object }) => object.spec.serviceId === id)).toEqual([]);
 });

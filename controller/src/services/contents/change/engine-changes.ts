@@ -36,45 +36,45 @@ export interface EngineChangesDeps {
   readonly begin: () => UnitOfWork;
   readonly changes: Collection<EngineChangeObject>;
   readonly operations: Collection<OperationObject>;
-  /** Written together with the end of an operation, and come to memory by a watch of their own. */
+  /** Written with the end of an operation; its watch is apart from that of operations. */
   readonly users: Pick<Collection<unknown>, "reached">;
   readonly access: ServiceAccess;
   readonly fleet: Pick<Fleet, "session">;
-  /** Resolves when the service's users are described in the object store, or after a while. */
-  readonly described: (serviceId: string, signal: AbortSignal) => Promise<void>;
+  /** Resolves once the stored descriptor has the service's users, or after 3 seconds. */
+  readonly awaitDescriptor: (serviceId: string, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly newId: () => string;
-  /** How long an answer waits for the engine to take the change; past that it tells the operation. */
-  readonly patienceMs: number;
+  /** Milliseconds that a call waits until the engine has applied a change; past that it returns the operation. */
+  readonly waitMs: number;
 }
 
 export interface ChangeRequest<Answer extends AnyMessage> {
   readonly serviceId: string;
   readonly change: EngineChange;
   readonly audit: { readonly action: string; readonly objectKind: NewAudit["objectKind"]; readonly objectId: string };
-  /** The answer while it is under way. */
-  readonly underWay: (operation: Operation) => Answer;
-  /** The answer when the engine has it. */
-  readonly done: () => Answer | Promise<Answer>;
+  /** The response while the change is in progress. */
+  readonly inFlight: (operation: Operation) => Answer;
+  /** The response once the engine has applied it. */
+  readonly applied: () => Answer | Promise<Answer>;
 }
 
-/** Changes of what is inside engines, as the RPCs ask for them. */
+/** Changes inside engines, as the API requests them. */
 export interface EngineChanges {
   /**
-   * Writes down what the engine is to take, and answers when it took it, or when the time to wait is over. The removal of what is
-   * being removed is the same operation; throws OPERATION_IN_PROGRESS for every other change of what is being changed,
-   * MACHINE_UNREACHABLE with nothing written down, and what the engine refused.
+   * Writes the change, and returns once the engine has applied it or `waitMs` have passed. A second deletion of the
+   * same target joins the first; every other change of a target with one in progress throws OPERATION_IN_PROGRESS.
+   * Throws MACHINE_UNREACHABLE, with nothing written, if the agent is not connected, and the engine's refusal.
    */
-  bring<Answer extends AnyMessage>(request: ChangeRequest<Answer>, call: Call): Promise<Answer>;
-  /** What is under way for it, with its operation. */
-  find(serviceId: string, target: EngineTarget): UnderWay | undefined;
-  /** All of a service that are under way. */
-  of(serviceId: string): UnderWay[];
-  /** Throws OPERATION_IN_PROGRESS while something is under way for it. */
+  apply<Answer extends AnyMessage>(request: ChangeRequest<Answer>, call: Call): Promise<Answer>;
+  /** The change of a target in progress, with its operation. */
+  find(serviceId: string, target: EngineTarget): InFlightChange | undefined;
+  /** All changes of a service in progress. */
+  of(serviceId: string): InFlightChange[];
+  /** Throws OPERATION_IN_PROGRESS while the target has a change in progress. */
   refuseWhileChanging(service: ManagedServiceObject, target: EngineTarget): void;
 }
 
-export interface UnderWay {
+export interface InFlightChange {
   readonly change: EngineChangeObject;
   readonly operation: OperationObject;
 }
@@ -82,14 +82,14 @@ export interface UnderWay {
 export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
   const { changes, operations, access } = deps;
 
-  /** Resolves to the id of the operation that brings the change, begun here or before. */
+  /** Resolves to the id of the operation that applies the change, new or existing. */
   async function begin<A extends AnyMessage>(request: ChangeRequest<A>, call: Call): Promise<string> {
     const { serviceId, change, audit } = request;
     const service = access.requireRunning(serviceId, call);
     const { organizationId } = service.object.metadata;
     const current = await changes.fresh(engineChangeId(serviceId, targetOf(change)), call.signal);
     if (current !== undefined && !current.object.status.isGivenUp)
-      return joined(service.object, current.object, change, call);
+      return existingOperation(service.object, current.object, change, call);
     if (deps.fleet.session(primaryOf(service.object).id) === undefined)
       throw new HoldfastError("MACHINE_UNREACHABLE", "The machine's agent is not connected.");
     if (current !== undefined) await whenSettled(current.object, call);
@@ -103,77 +103,80 @@ export function createEngineChanges(deps: EngineChangesDeps): EngineChanges {
     unit.create(operationKind, operation);
     unit.create(engineChangeKind, newEngineChange({ serviceId, organizationId, operationId, change, now }));
     unit.audit(auditOf(call, audit.action, audit.objectKind, audit.objectId));
-    unit.answer(call, request.underWay(operationMessage(operation)));
+    unit.answer(call, request.inFlight(operationMessage(operation)));
     const revision = await unit.commit(call.signal);
     await Promise.all([changes.reached(revision, 1_000), operations.reached(revision, 1_000)]);
     return operationId;
   }
 
-  /** What was given up is looked for as soon as the machine is back; what is asked now must not be taken for it. */
+  /**
+   * Waits until an earlier change that was given up is settled, so that its outcome is not taken for that of the new
+   * one.
+   */
   async function whenSettled({ metadata: { id } }: EngineChangeObject, { signal }: Call): Promise<void> {
-    const isSettled = await whenChanged(changes, id, () => changes.get(id) === undefined, deps.patienceMs, signal);
-    if (!isSettled) throw new HoldfastError("MACHINE_UNREACHABLE", "The engine does not say what it has.");
+    const isSettled = await whenChanged(changes, id, () => changes.get(id) === undefined, deps.waitMs, signal);
+    if (!isSettled) throw new HoldfastError("MACHINE_UNREACHABLE", "The engine does not report its state.");
   }
 
-  async function joined(
+  async function existingOperation(
     service: ManagedServiceObject,
     current: EngineChangeObject,
-    asked: EngineChange,
+    requested: EngineChange,
     call: Call,
   ): Promise<string> {
     const { operationId, change } = current.spec;
-    const isRemoval = asked.type === "delete_user" || asked.type === "delete_database";
-    if (isRemoval && change.type === asked.type) return operationId;
+    const isRemoval = requested.type === "delete_user" || requested.type === "delete_database";
+    if (isRemoval && change.type === requested.type) return operationId;
     refuseWhileBusy(service, (await findOperation(operations, operationId, call.signal))?.object);
-    // The two end together: it did while it was looked at.
+    // The operation ended meanwhile, and the change with it: read both again.
     throw new Conflict();
   }
 
-  function underWay({ object: change }: Stored<EngineChangeObject>): UnderWay | undefined {
+  function inFlight({ object: change }: Stored<EngineChangeObject>): InFlightChange | undefined {
     const operation = operations.get(change.spec.operationId)?.object;
     return operation === undefined || isOver(operation) ? undefined : { change, operation };
   }
 
   return {
-    async bring(request, call) {
+    async apply(request, call) {
       const operationId = await retryConflict(call.signal, () => begin(request, call));
       const isDone = () => {
         const current = operations.get(operationId)?.object;
         return current !== undefined && isOver(current);
       };
-      await whenChanged(operations, operationId, isDone, deps.patienceMs, call.signal);
+      await whenChanged(operations, operationId, isDone, deps.waitMs, call.signal);
       const found = await findOperation(operations, operationId, call.signal);
-      // It is kept for days, so nothing is told of a change whose end nobody knows.
-      if (found === undefined) throw new Error(`the operation ${operationId} is gone`);
+      // Operations are retained for days: without one the outcome is unknown.
+      if (found === undefined) throw new Error(`the operation ${operationId} does not exist`);
       const { object: operation, modRevision } = found;
-      // The caller's next read shows the change that this answer calls done.
+      // Waits until the caller's next read sees the change.
       if (isOver(operation)) {
         await Promise.all([changes, deps.users].map((collection) => collection.reached(modRevision, 1_000)));
-        // A recovery from the object store alone shows it too.
-        if (targetOf(request.change).kind === "user") await deps.described(request.serviceId, call.signal);
+        // Waits until a recovery from the object store would have it too.
+        if (targetOf(request.change).kind === "user") await deps.awaitDescriptor(request.serviceId, call.signal);
       }
       const refusal = refusalOf(operation);
       if (refusal !== undefined) {
-        await keepAnswer(call, undefined);
+        await storeResponse(call, undefined);
         throw refusal;
       }
-      const answer = isOver(operation) ? await request.done() : request.underWay(operationMessage(operation));
-      await keepAnswer(call, answer);
+      const answer = isOver(operation) ? await request.applied() : request.inFlight(operationMessage(operation));
+      await storeResponse(call, answer);
       return answer;
     },
     find(serviceId, target) {
       const stored = changes.get(engineChangeId(serviceId, target));
-      return stored && underWay(stored);
+      return stored && inFlight(stored);
     },
-    of: (serviceId) => changes.by(serviceOfChange, serviceId).flatMap((s) => underWay(s) ?? []),
+    of: (serviceId) => changes.by(serviceOfChange, serviceId).flatMap((s) => inFlight(s) ?? []),
     refuseWhileChanging(service, target) {
       const stored = changes.get(engineChangeId(service.metadata.id, target));
-      refuseWhileBusy(service, stored && underWay(stored)?.operation);
+      refuseWhileBusy(service, stored && inFlight(stored)?.operation);
     },
   };
 
-  /** The same Idempotency-Key gets what this call gets, and not what was kept while nobody knew it. */
-  async function keepAnswer(call: Call, answer: AnyMessage | undefined): Promise<void> {
+  /** Replaces the response that was stored for the Idempotency-Key while the outcome was unknown. */
+  async function storeResponse(call: Call, answer: AnyMessage | undefined): Promise<void> {
     if (call.idempotency === undefined) return;
     const unit = deps.begin();
     unit.answerInstead(call, answer);
@@ -197,7 +200,7 @@ const refusals: ReadonlyMap<string, ErrorKey> = new Map(
 }),
 );
 
-/** What a caller who waited is told of an operation that came to nothing. */
+/** The error of a failed or canceled operation, for the waiting caller. */
 function refusalOf({ status }: OperationObject): HoldfastError | undefined {
   if (status.state === "cancelled") return new HoldfastError("WRONG_STATE", "The service is being deleted.");
   if (status.error === null) return undefined;

@@ -1,8 +1,9 @@
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 import { defineKind } from "#kernel/store/kind.ts";
+import { DatabaseUserRole } from "@holdfast/proto/holdfast/v1/database_user_pb.ts";
 
-/** A user that the platform made and whose password it keeps. Users made in SQL are known to the engine only. */
+/** A user that the platform created, with its password. Users created in SQL exist in the engine only. */
 export type DatabaseUserObject = Resource<DatabaseUserSpec, DatabaseUserStatus>;
 
 export const databaseUserKind = defineKind<DatabaseUserObject>("database-user", { indexes: [serviceOfUser] });
@@ -16,15 +17,18 @@ export interface DatabaseUserSpec {
   readonly serviceId: string;
   readonly username: string;
   readonly role: "admin" | "readwrite" | "readonly";
-  /** Sealed under the object's key. */
+  /** Encrypted under the object's key. */
   readonly sealedPassword: string;
-  /** What the engine keeps instead of the password. */
+  /** The form of the password that the engine stores, such as a SCRAM verifier (RFC 5803). */
   readonly verifier: string;
 }
 
 export type DatabaseUserStatus = Readonly<Record<string, never>>;
 
-/** Users of one service lie side by side, so that they go with it. What was named in SQL may have any name. */
+/**
+ * Id of a user. Users of one service are adjacent in the store. Names created in SQL may have any characters, so they
+ * are encoded.
+ */
 export function databaseUserId(serviceId: string, username: string): string {
   return `${serviceId}.${encodeURIComponent(username)}`;
 }
@@ -36,4 +40,27 @@ export function usersOfService(
 ): DatabaseUserObject[] {
   const found = users.by(serviceOfUser, serviceId).map(({ object }) => object);
   return found.sort((a, b) => (a.spec.username < b.spec.username ? -1 : 1));
+}
+
+// biome-ignore format: a table, aligned so that it reads as one
+const roles: readonly (readonly [DatabaseUserRole, string])[] = [
+  [DatabaseUserRole.ADMIN,     "admin"],
+  [DatabaseUserRole.READWRITE, "readwrite"],
+  [DatabaseUserRole.READONLY,  "readonly"],
+  [DatabaseUserRole.CUSTOM,    "custom"],
+];
+
+/** The role as the API returns it. */
+export function roleMessage(role: string): DatabaseUserRole {
+  return roles.find(([, name]) => name === role)?.[0] ?? DatabaseUserRole.CUSTOM;
+}
+
+/** The role that a request names; validation admits only roles that the platform grants. */
+export function roleName(role: DatabaseUserRole): DatabaseUserSpec["role"] {
+  return asManagedRole(roles.find(([message]) => message === role)?.[1] ?? "");
+}
+
+export function asManagedRole(role: string): DatabaseUserSpec["role"] {
+  if (role === "admin" || role === "readwrite" || role === "readonly") return role;
+  throw new Error(`${role} is not a role that the platform grants`);
 }

@@ -1,13 +1,13 @@
 import type { OperationObject } from "#operation/operation.ts";
-import { resizedEvent } from "../../scaling/resized-event.ts";
-import { isMade } from "../../scaling/size-plan.ts";
 import {
   isSizedAtRest,
+  resizedEvent,
   rollBackSize,
   sizeFault,
   sizeRollbackError,
   withoutResizing,
 } from "../../scaling/size-trial.ts";
+import { isMade } from "../../scaling/size-plan.ts";
 import type { ManagedServiceObject } from "../managed-service.ts";
 import { restartsOf } from "../member/restarts.ts";
 import type { ObservedService } from "../observed-service.ts";

@@ -17,22 +17,18 @@ import { whenChanged } from "#kernel/store/when-changed.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type DatabaseUserObject, usersOfService } from "../contents/user/database-user.ts";
 import type { ManagedServiceObject } from "../service/managed-service.ts";
-import type { ArchiveObject, LogKey } from "./archive.ts";
-import type { BackupIndex } from "./backup-index.ts";
-import type { BackupKeyObject } from "./backup-key.ts";
-import type { BackupObject } from "./backup.ts";
-import { descriptionKind, type DescriptionObject, newDescription } from "./description.ts";
+import type { ArchiveObject } from "./archive.ts";
+import type { BackupIndex, BackupObject } from "./backup.ts";
+import { descriptionKind, type DescriptorSyncObject, newDescription } from "./description.ts";
 import { descriptorOf, digestOf, sealDescriptor, type ServiceDescriptor } from "./service-descriptor.ts";
-import { storeLogKey } from "./stored-key.ts";
 import { deleteBelow } from "./stored-prefix.ts";
 
-export interface DescriptionWorkDeps {
-  readonly descriptions: Collection<DescriptionObject>;
+export interface DescriptorSyncDeps {
+  readonly descriptorSyncs: Collection<DescriptorSyncObject>;
   readonly services: Collection<ManagedServiceObject>;
   readonly users: Collection<DatabaseUserObject>;
   readonly archives: Collection<ArchiveObject>;
   readonly backups: Collection<BackupObject>;
-  readonly backupKeys: Collection<BackupKeyObject>;
   readonly organizations: Collection<Organization>;
   readonly index: BackupIndex;
   readonly objects: ObjectStore;
@@ -42,36 +38,36 @@ export interface DescriptionWorkDeps {
   readonly log: Log;
 }
 
-/** The newest one and what it replaced: one that is being written is never the only one. */
-const keptDescriptors = 3;
-const describedWithinMs = 3_000;
+/** Number of descriptors retained: one that is being written must not be the only one. */
+const retainedDescriptors = 3;
+const descriptorWaitMs = 3_000;
 
 /**
- * Keeps beside each service's backups what brings the service back out of the store alone: a new descriptor whenever the service,
- * its users, its backups or its archive changed. Key: service id.
+ * Service descriptors: stores beside each service's backups what a recovery from the object store alone needs. A new
+ * descriptor (`service-descriptor.ts`) is written whenever service, users, backups or archive change. Key: service id.
  */
-export function createDescriptionWork(deps: DescriptionWorkDeps): ControlLoop {
-  const { descriptions, services, users, archives, backups, index, objects, clock } = deps;
-  const describe = describing(deps);
+export function createDescriptorSyncWork(deps: DescriptorSyncDeps): ControlLoop {
+  const { descriptorSyncs, services, users, archives, backups, index, objects, clock } = deps;
+  const build = descriptorBuilder(deps);
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
-    const stored = descriptions.get(id);
+    const stored = descriptorSyncs.get(id);
     const archive = archives.get(id) ?? (await archives.fresh(id, signal));
     if (archive === undefined) return stored === undefined ? settled : forget(stored, signal);
     if (stored === undefined) {
       const unit = deps.begin();
       unit.create(descriptionKind, newDescription(id, archive.object.metadata.organizationId, clock.now()));
-      await descriptions.reached(await unit.commit(signal), 1_000);
-      return again(0, "description made");
+      await descriptorSyncs.reached(await unit.commit(signal), 1_000);
+      return again(0, "descriptor sync created");
     }
-    const descriptor = describe(archive.object);
+    const descriptor = build(archive.object);
     const digest = digestOf(descriptor);
     return digest === stored.object.status.digest ? settled : write(stored, descriptor, digest, signal);
   }
 
-  /** The number is taken in etcd first: whoever was interrupted takes the next one. */
+  /** The number is stored in etcd first, so that an interrupted write never reuses one. */
   async function write(
-    { object, modRevision }: Stored<DescriptionObject>,
+    { object, modRevision }: Stored<DescriptorSyncObject>,
     descriptor: ServiceDescriptor,
     digest: string,
     signal: AbortSignal,
@@ -79,50 +75,39 @@ export function createDescriptionWork(deps: DescriptionWorkDeps): ControlLoop {
     const { id } = object.metadata;
     const number = object.status.number + 1;
     const term = Math.max(object.status.term, termOf(descriptor));
-    const begun = { ...object, status: { ...object.status, number, term } };
-    const taking = deps.begin();
-    taking.update(descriptionKind, { object, modRevision }, begun);
-    const taken = await taking.commit(signal);
-    await storeLogKeys(descriptor.archive);
+    const numbered = { ...object, status: { ...object.status, number, term } };
+    const claim = deps.begin();
+    claim.update(descriptionKind, { object, modRevision }, numbered);
+    const claimRevision = await claim.commit(signal);
     const name = descriptorObject(id, term, number);
     await objects.put(name, sealDescriptor(descriptor, name, deps.keyring), { ifAbsent: true, signal });
-    const noting = deps.begin();
-    noting.update(
+    const confirmation = deps.begin();
+    confirmation.update(
       descriptionKind,
-      { object: begun, modRevision: taken },
-      { ...begun, status: { ...begun.status, digest } },
+      { object: numbered, modRevision: claimRevision },
+      { ...numbered, status: { ...numbered.status, digest } },
     );
-    await descriptions.reached(await noting.commit(signal), 1_000);
+    await descriptorSyncs.reached(await confirmation.commit(signal), 1_000);
     await removeOlder(id, signal);
-    deps.log.info("service described", { service: id, term, number });
-    return again(0, "described");
-  }
-
-  /** Those of archives that began before keys were stored as they are made. */
-  async function storeLogKeys({ metadata, spec, status }: ArchiveObject): Promise<void> {
-    const key = deps.backupKeys.get(metadata.id);
-    if (key === undefined) return;
-    const known = new Map<string, LogKey>();
-    for (const each of status.log.flatMap(({ keys }) => keys)) known.set(each.keyId, each);
-    if (spec.log !== null) known.set(spec.log.keyId, spec.log);
-    for (const each of known.values()) await storeLogKey(objects, each, key.object);
+    deps.log.info("service descriptor stored", { service: id, term, number });
+    return again(0, "descriptor stored");
   }
 
   async function removeOlder(id: string, signal: AbortSignal): Promise<void> {
     const { objects: found } = await objects.list(descriptorsPrefix(id), { limit: 1_000 });
-    for (const { key } of found.slice(0, -keptDescriptors)) {
+    for (const { key } of found.slice(0, -retainedDescriptors)) {
       signal.throwIfAborted();
       await objects.delete(key);
     }
   }
 
-  async function forget(stored: Stored<DescriptionObject>, signal: AbortSignal): Promise<Outcome> {
+  async function forget(stored: Stored<DescriptorSyncObject>, signal: AbortSignal): Promise<Outcome> {
     const { id } = stored.object.metadata;
     for (const prefix of [descriptorsPrefix(id), logKeysPrefix(id), keysPrefix(id)])
       await deleteBelow(objects, prefix, signal);
     const unit = deps.begin();
     unit.remove(descriptionKind, stored);
-    await descriptions.reached(await unit.commit(signal), 1_000);
+    await descriptorSyncs.reached(await unit.commit(signal), 1_000);
     return settled;
   }
 
@@ -130,10 +115,10 @@ export function createDescriptionWork(deps: DescriptionWorkDeps): ControlLoop {
     reconciler: { name: "service-description", reconcile },
     *keys() {
       yield* archives.ids();
-      for (const id of descriptions.ids()) if (archives.get(id) === undefined) yield id;
+      for (const id of descriptorSyncs.ids()) if (archives.get(id) === undefined) yield id;
     },
     inputs: (id) =>
-      [archives.get(id), services.get(id), descriptions.get(id), ...index.of(id)]
+      [archives.get(id), services.get(id), descriptorSyncs.get(id), ...index.of(id)]
         .map((each) => each?.modRevision ?? 0n)
         .join(" "),
     subscribe(onChange) {
@@ -157,9 +142,9 @@ export function createDescriptionWork(deps: DescriptionWorkDeps): ControlLoop {
   };
 }
 
-type DescribedParts = Pick<DescriptionWorkDeps, "services" | "users" | "organizations" | "index">;
+type DescriptorSources = Pick<DescriptorSyncDeps, "services" | "users" | "organizations" | "index">;
 
-function describing({ services, users, organizations, index }: DescribedParts) {
+function descriptorBuilder({ services, users, organizations, index }: DescriptorSources) {
   return (archive: ArchiveObject): ServiceDescriptor => {
     const { id, organizationId } = archive.metadata;
     const { metadata, spec } = organizations.get(organizationId)?.object ?? {};
@@ -178,24 +163,24 @@ function describing({ services, users, organizations, index }: DescribedParts) {
 }
 
 /**
- * Waits until what is known of a service now is in its descriptor in the store, but not for long: a store that is away must not
- * stop what does not need it. Nothing is waited for of a service without an archive.
+ * Waits until the current state of a service is in its stored descriptor, at most 3 seconds: calls must not fail
+ * because the object store is away. Returns at once for a service without an archive.
  */
-export function createDescriptionWait(
-  deps: DescribedParts & Pick<DescriptionWorkDeps, "descriptions" | "archives">,
+export function createDescriptorWait(
+  deps: DescriptorSources & Pick<DescriptorSyncDeps, "descriptorSyncs" | "archives">,
 ): (serviceId: string, signal: AbortSignal) => Promise<void> {
-  const { descriptions, archives } = deps;
-  const describe = describing(deps);
+  const { descriptorSyncs, archives } = deps;
+  const build = descriptorBuilder(deps);
   return async (id, signal) => {
-    const isDescribed = () => {
+    const isStored = () => {
       const archive = archives.get(id)?.object;
-      return archive === undefined || descriptions.get(id)?.object.status.digest === digestOf(describe(archive));
+      return archive === undefined || descriptorSyncs.get(id)?.object.status.digest === digestOf(build(archive));
     };
-    await whenChanged(descriptions, id, isDescribed, describedWithinMs, signal);
+    await whenChanged(descriptorSyncs, id, isStored, descriptorWaitMs, signal);
   };
 }
 
-/** No lower than any that something was stored under. */
+/** The highest term under which anything was stored. */
 function termOf({ service, archive }: ServiceDescriptor): number {
   return Math.max(service?.status.term ?? 0, ...archive.status.log.map(({ term }) => term));
 }

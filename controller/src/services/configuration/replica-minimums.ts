@@ -9,8 +9,11 @@ import type { ManagedServiceSpec } from "../service/managed-service.ts";
 
 type Parameters = Readonly<Record<string, string>>;
 
-/** Pure: what replicas start with at least, whatever the service's parameters say, until they replay that the primary has less. */
-export function neededByReplicas(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
+/**
+ * Pure: minimum values with which replicas start until they have replayed a lower value of the primary (PostgreSQL
+ * manual, "Hot Standby", Administrator's Overview).
+ */
+export function replicaMinimums(spec: ManagedServiceSpec, primary: InstanceObservation | undefined): Parameters {
   const names = spec.nodes.length > 1 ? engineFormOf(spec.databaseType).replicas?.needAsMuchOf : undefined;
   const running = (names ?? []).flatMap((name) => {
     const value = primary === undefined ? undefined : lookUp(primary.effectiveParameters, name);
@@ -20,32 +23,32 @@ export function neededByReplicas(spec: ManagedServiceSpec, primary: InstanceObse
 }
 
 /**
- * Pure: a fault for each of the named parameters that the plan has no room for, by itself or beside what replicas need: with the next
- * restart a replica starts with both.
+ * Pure: a fault for each named parameter that exceeds the plan, by itself or together with the minimums of replicas: at
+ * its next restart a replica starts with both.
  */
-export function roomFaults(
+export function capacityFaults(
   engine: EngineOffer,
   version: string,
   plan: PlanSize,
   {
     parameters,
     names,
-    needed,
-  }: { readonly parameters: Parameters; readonly names: readonly string[]; readonly needed: Parameters },
+    minimums,
+  }: { readonly parameters: Parameters; readonly names: readonly string[]; readonly minimums: Parameters },
 ): readonly FieldFault[] {
-  const standards = new Map(engine.parameters(version).map((parameter) => [parameter.name, parameter.default]));
+  const defaults = new Map(engine.parameters(version).map((parameter) => [parameter.name, parameter.default]));
   const byPlan = engine.planDefaults(plan);
-  const chosen = (name: string) => lookUp(parameters, name) ?? lookUp(byPlan, name) ?? standards.get(name);
-  const lacking = Object.entries(needed).filter(([name, value]) => Number(chosen(name)) < Number(value));
+  const chosen = (name: string) => lookUp(parameters, name) ?? lookUp(byPlan, name) ?? defaults.get(name);
+  const raised = Object.entries(minimums).filter(([name, value]) => Number(chosen(name)) < Number(value));
   return names.flatMap((name) => {
-    const others = lacking.filter(([other]) => other !== name);
+    const others = raised.filter(([other]) => other !== name);
     const [alone] = planFaults(engine, version, plan, parameters, [name]);
     const beside = planFaults(engine, version, plan, { ...parameters, ...Object.fromEntries(others) }, [name]);
-    const words = others.map(([other, value]) => `${other} = ${value}`).join(", ");
+    const settings = others.map(([other, value]) => `${other} = ${value}`).join(", ");
     return beside.map((fault) =>
       fault.detail === alone?.detail
         ? fault
-        : { ...fault, detail: `${fault.detail} while its replicas need ${words}. Restart the service first.` },
+        : { ...fault, detail: `${fault.detail} while its replicas need ${settings}. Restart the service first.` },
     );
   });
 }

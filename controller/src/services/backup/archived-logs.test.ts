@@ -6,7 +6,7 @@ import { createDirectoryStore } from "@holdfast/common/objects/directory-store.t
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { LogRange } from "./archive.ts";
-import { deleteLog } from "./log-objects.ts";
+import { deleteLog } from "./archived-logs.ts";
 
 let directory: string;
 let objects: ObjectStore;
@@ -36,18 +36,18 @@ async function left(service: string): Promise<string[]> {
   return stored.map(({ key }) => key.slice(logsPrefix(service).length).replace(/0+(\d+)\/0+(\d+)/, "$1/$2"));
 }
 
-test("what the ranges lose goes, with what an earlier term stored behind its end, and nothing else", async () => {
+test("only objects outside of the ranges are deleted, also those behind an earlier term's end", async () => {
   for (const [term, sequence] of [
     [1, 1],
     [1, 2],
     [2, 1],
     [2, 2],
-    // Of the primary that was replaced: nobody noted it.
+    // Stored by the replaced primary, and never recorded.
     [2, 3],
     [3, 1],
     [3, 2],
     [3, 3],
-    // Newer than what was noted.
+    // Newer than the recorded range.
     [3, 4],
   ] as const)
     await store("s-1", term, sequence);
@@ -58,7 +58,7 @@ test("what the ranges lose goes, with what an earlier term stored behind its end
   expect(await left("s-2")).toEqual(["1/1"]);
 });
 
-test("what is kept of an earlier term keeps what lies behind it", async () => {
+test("a retained range of an earlier term retains all later objects", async () => {
   for (const [term, sequence] of [
     [1, 1],
     [1, 2],
@@ -71,7 +71,7 @@ test("what is kept of an earlier term keeps what lies behind it", async () => {
   expect(await left("s-1")).toEqual(["1/2", "1/3", "2/1"]);
 });
 
-test("without anything that is kept, only what was noted goes", async () => {
+test("without a retained range only recorded objects are deleted", async () => {
   await store("s-1", 1, 1);
   await store("s-1", 2, 1);
   await deleteLog(objects, "s-1", [range(1, 1, 1)], [], AbortSignal.timeout(60_000));

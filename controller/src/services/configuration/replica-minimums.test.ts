@@ -10,7 +10,7 @@ import { changedParameters } from "./configuration-plan.ts";
 const [engine] = createEngineOffers([{ engine: "postgresql", version: "17", available: true }] as never);
 const replica = { ...node, id: "node-2", role: "replica" } as const;
 
-/** Faults of a change on a plan of 2 GiB, whose primary runs with these. */
+/** Faults of a change on a plan of 2 GiB, with these effective parameters of the primary. */
 function faultsOf(change: Readonly<Record<string, string>>, running: Readonly<Record<string, string>>, replicas = 1) {
   if (engine === undefined) throw new Error("there is no PostgreSQL");
   const { spec } = newServiceObject().service;
@@ -19,15 +19,15 @@ function faultsOf(change: Readonly<Record<string, string>>, running: Readonly<Re
     ([name, text]) => [name, create(ValueSchema, { kind: { case: "stringValue", value: text } })] as const,
   );
   const nodes = [node, ...Array.from({ length: replicas }, () => replica)];
-  const world = { engine, catalog: defaultCatalog, primary };
-  return changedParameters({ ...spec, nodes }, Object.fromEntries(values), world).faults;
+  const context = { engine, catalog: defaultCatalog, primary };
+  return changedParameters({ ...spec, nodes }, Object.fromEntries(values), context).faults;
 }
 
-describe("a parameter beside what replicas need until their primary restarted", () => {
+describe("a parameter together with the minimums of replicas", () => {
   const many = { max_connections: "500", max_locks_per_transaction: "64" };
   const locks = { max_locks_per_transaction: "10000" };
 
-  test("is refused where the plan has no room for both, with the greatest value for now", () => {
+  test("is refused if both exceed the plan, with the greatest possible value", () => {
     expect(faultsOf(locks, many)).toMatchObject([
       {
         code: "exceeds_plan",
@@ -39,7 +39,7 @@ describe("a parameter beside what replicas need until their primary restarted", 
     ]);
   });
 
-  test("is refused with that value also where the plan has no room for it alone", () => {
+  test("is refused with that value also if it exceeds the plan alone", () => {
     const greatest = (fault?: { readonly detail: string }) =>
       Number(/it is (\d+) at most/.exec(fault?.detail ?? "")?.[1]);
     const huge = { max_locks_per_transaction: "100000" };
@@ -50,17 +50,17 @@ describe("a parameter beside what replicas need until their primary restarted", 
     expect(faultsOf({ max_locks_per_transaction: String(greatest(beside)) }, many)).toEqual([]);
   });
 
-  test("is refused in the change that lowers the other", () => {
+  test("is refused in the same change that lowers the other", () => {
     expect(faultsOf({ ...locks, max_connections: "100" }, many)).toHaveLength(1);
   });
 
-  test("is taken once the primary runs with less, and by a service of one node", () => {
+  test("is accepted once the primary runs with less, and by a service of one node", () => {
     expect(faultsOf(locks, { ...many, max_connections: "100" })).toEqual([]);
     expect(faultsOf(locks, many, 0)).toEqual([]);
     expect(faultsOf(locks, {})).toEqual([]);
   });
 
-  test("is taken where the plan has room for both", () => {
+  test("is accepted if both fit the plan", () => {
     expect(faultsOf({ max_locks_per_transaction: "128" }, many)).toEqual([]);
     expect(faultsOf({ max_connections: "100" }, many)).toEqual([]);
   });

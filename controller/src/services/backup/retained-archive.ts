@@ -6,47 +6,47 @@ import { archiveKind, type ArchiveObject, type DeletedService } from "./archive.
 import { backupKeyKind } from "./backup-key.ts";
 import { hasEnded } from "./backup.ts";
 import { deleteBelow } from "./stored-prefix.ts";
-import { type ArchiveWorkDeps, heldMs, lookAgain } from "./archive-deps.ts";
+import { type ArchiveWorkDeps, deferredRecheckMs, recheckAfter } from "./archive-deps.ts";
 import type { Expiry } from "./expiry.ts";
 
-/** What stays of a service that is gone. */
-export interface KeptArchives {
-  /** What may come back stays for a while, manual backups until they are deleted. */
-  outlive(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome>;
+/** Archives of deleted services. */
+export interface RetainedArchives {
+  /** Retains what an undelete needs for a week, and manual backups until they are deleted. */
+  reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome>;
 }
 
-export function createKeptArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "endAll">): KeptArchives {
+export function createRetainedArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "endAll">): RetainedArchives {
   const { archives, backups, backupKeys, index, objects, clock, log } = deps;
   const { endAll } = expiry;
 
-  async function outlive(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
+  async function reconcileDeleted(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
     const { id, organizationId } = archive.object.metadata;
     await backups.reached(archive.modRevision, 1_000);
-    const left = index.of(id).map(({ object }) => object);
+    const remaining = index.of(id).map(({ object }) => object);
     const { deleted } = archive.object.status;
-    if (left.length === 0 && deleted === null) return forget(archive, signal);
+    if (remaining.length === 0 && deleted === null) return forget(archive, signal);
     if (await isOrphan(organizationId, signal)) {
-      if (deleted !== null) return endReturn(archive, deleted, signal);
-      return endAll(archive, left.filter(hasEnded), signal);
+      if (deleted !== null) return endUndelete(archive, deleted, signal);
+      return endAll(archive, remaining.filter(hasEnded), signal);
     }
-    const automated = left.filter((backup) => backup.spec.backupType === "automated" && hasEnded(backup));
+    const automated = remaining.filter((backup) => backup.spec.backupType === "automated" && hasEnded(backup));
     if (deleted === null) return endAll(archive, automated, signal);
-    const leftMs = deleted.until - clock.now();
-    if (leftMs > 0) return lookAgain([leftMs]);
-    return deps.held() ? again(heldMs, "held") : endReturn(archive, deleted, signal);
+    const remainingMs = deleted.until - clock.now();
+    if (remainingMs > 0) return recheckAfter([remainingMs]);
+    return deps.expiryDeferred() ? again(deferredRecheckMs, "deferred") : endUndelete(archive, deleted, signal);
   }
 
-  /** From now on it cannot come back, and its machines go. */
-  async function endReturn(
+  /** Ends the time for an undelete, and deletes the machines that were retained for it. */
+  async function endUndelete(
     archive: Stored<ArchiveObject>,
-    { keptNodes = [] }: DeletedService,
+    { retainedNodes = [] }: DeletedService,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const now = clock.now();
     const unit = deps.begin();
     const status = { ...archive.object.status, deleted: null };
     unit.update(archiveKind, archive, { ...archive.object, status });
-    for (const id of keptNodes) {
+    for (const id of retainedNodes) {
       const machine = deps.machines.get(id) ?? (await deps.machines.fresh(id, signal));
       if (machine === undefined || machine.object.metadata.deletionRequestedAt !== undefined) continue;
       const { object } = machine;
@@ -54,7 +54,7 @@ export function createKeptArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "
       unit.update(machineKind, machine, { ...object, metadata });
     }
     await archives.reached(await unit.commit(signal), 1_000);
-    return again(0, "it does not come back");
+    return again(0, "undelete expired");
   }
 
   async function isOrphan(organizationId: string, signal: AbortSignal): Promise<boolean> {
@@ -62,7 +62,7 @@ export function createKeptArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "
     return (await deps.organizations.fresh(organizationId, signal)) === undefined;
   }
 
-  /** Nothing is left that anybody could restore. */
+  /** Deletes the archive and everything stored of the service. */
   async function forget(archive: Stored<ArchiveObject>, signal: AbortSignal): Promise<Outcome> {
     const { id } = archive.object.metadata;
     await deleteBelow(objects, servicePrefix(id), signal);
@@ -75,5 +75,5 @@ export function createKeptArchives(deps: ArchiveWorkDeps, expiry: Pick<Expiry, "
     return settled;
   }
 
-  return { outlive };
+  return { reconcileDeleted };
 }

@@ -7,16 +7,14 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ArchiveObject } from "./archive.ts";
 import { basesOf } from "./backup-chain.ts";
-import { type BackupIndex, createBackupIndex } from "./backup-index.ts";
+import { type BackupIndex, type BackupObject, createBackupIndex } from "./backup.ts";
 import type { BackupKeyObject } from "./backup-key.ts";
-import { createDrillIndex, type DrillIndex } from "./drill/drill-index.ts";
-import type { DrillObject } from "./drill/drill.ts";
+import { createDrillIndex, type DrillIndex, type DrillObject } from "./drill/drill.ts";
 import { rangesWith } from "./log-archive.ts";
 import { createBackupSummaries } from "./backup-summary.ts";
-import type { BackupObject } from "./backup.ts";
 import { createServiceBackups } from "./service-backups.ts";
 
-export interface BackupWorldDeps {
+export interface BackupContextDeps {
   readonly services: Collection<ManagedServiceObject>;
   readonly backups: Collection<BackupObject>;
   readonly archives: Collection<ArchiveObject>;
@@ -26,24 +24,24 @@ export interface BackupWorldDeps {
   readonly finalBackupWithinMs: number;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** What a machine told last. */
+  /** The last observation of a machine. */
   readonly observation: Fleet["observation"];
 }
 
-/** What others know of backups. */
-export interface BackupWorld {
+/** Shared views of backups: indexes, restorable ranges, and readers of a backup. */
+export interface BackupContext {
   readonly index: BackupIndex;
-  /** With what the service's machine told last. */
+  /** The archive, with the log position that the primary last reported. */
   readonly liveArchive: (serviceId: string) => ArchiveObject | undefined;
   readonly serviceBackups: ReturnType<typeof createServiceBackups>;
   readonly drillIndex: DrillIndex;
   readonly deleted: DeletedServices;
-  /** Services that are being restored from a backup or an increment since it, and drills of it, by id. */
+  /** Ids of services being restored from a backup or an increment of it, and of drills that read it. */
   readonly readersOf: (backupId: string) => readonly string[];
   readonly backupsOf: ReturnType<typeof createBackupSummaries>;
 }
 
-export function createBackupWorld(deps: BackupWorldDeps): BackupWorld {
+export function createBackupContext(deps: BackupContextDeps): BackupContext {
   const { services, archives } = deps;
   const index = createBackupIndex(deps.backups);
   const drillIndex = createDrillIndex(deps.drills);
@@ -54,7 +52,7 @@ export function createBackupWorld(deps: BackupWorldDeps): BackupWorld {
     const log = rangesWith(archive, deps.observation(machineId)?.instance.archive);
     return log === archive.status.log ? archive : { ...archive, status: { ...archive.status, log } };
   }
-  /** Increments that go on from it. */
+  /** Ids of increments that depend on the backup. */
   function sinceOf(backupId: string): string[] {
     const serviceId = index.get(backupId)?.object.spec.serviceId;
     const backups = serviceId === undefined ? [] : index.of(serviceId).map(({ object }) => object);

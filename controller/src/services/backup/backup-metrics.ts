@@ -1,14 +1,14 @@
 import { countBy, type ServiceFigure } from "#kernel/metrics/service-figure.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { type BackupObject, isShown, serviceOfBackup } from "./backup.ts";
+import { type BackupObject, isVisible, serviceOfBackup } from "./backup.ts";
 
-/** The backups of a service that are there, and the last of each kind that was completed. */
-export function backupFigures(backups: Pick<Collection<BackupObject>, "by">): ServiceFigure[] {
+/** Metrics of a service's backups: their number by state, and the last completed one of each kind. */
+export function backupMetrics(backups: Pick<Collection<BackupObject>, "by">): ServiceFigure[] {
   const of = (serviceId: string) =>
     backups
       .by(serviceOfBackup, serviceId)
       .map(({ object }) => object)
-      .filter(isShown);
+      .filter(isVisible);
   const ofLast = (name: string, help: string, valueOf: (status: BackupObject["status"]) => number | null) => ({
     name,
     help,
@@ -16,7 +16,7 @@ export function backupFigures(backups: Pick<Collection<BackupObject>, "by">): Se
     *read(id: string) {
       const completed = of(id).filter(({ status }) => status.state === "completed");
       for (const [kind, group] of Map.groupBy(completed, ({ spec }) => spec.kind)) {
-        const last = group.reduce((one, other) => (endOf(other) > endOf(one) ? other : one));
+        const last = group.reduce((a, b) => (endOf(b) > endOf(a) ? b : a));
         const value = valueOf(last.status);
         if (value !== null) yield { labels: { kind }, value };
       }
@@ -25,21 +25,21 @@ export function backupFigures(backups: Pick<Collection<BackupObject>, "by">): Se
   return [
     {
       name: "backups",
-      help: "Backups of the service that are there, by their state",
+      help: "Backups of the service, by state",
       labels: ["state"],
       read: (id) => Array.from(countBy(of(id), stateOf), ([state, value]) => ({ labels: { state }, value })),
     },
     ofLast(
       "backup_last_finish_time_seconds",
-      "When the last completed backup of the kind ended, since 1970",
+      "End of the last completed backup of the kind, in seconds since 1970",
       (status) => (status.finishedAt === null ? null : status.finishedAt / 1_000),
     ),
     ofLast(
       "backup_last_size_bytes",
-      "What the last completed backup of the kind has stored",
+      "Stored bytes of the last completed backup of the kind",
       ({ sizeBytes }) => sizeBytes,
     ),
-    ofLast("backup_last_duration_seconds", "How long the last completed backup of the kind took", (status) =>
+    ofLast("backup_last_duration_seconds", "Duration of the last completed backup of the kind", (status) =>
       status.finishedAt === null || status.startedAt === null ? null : (status.finishedAt - status.startedAt) / 1_000,
     ),
   ];

@@ -6,7 +6,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { NodeImageObject } from "./node-image.ts";
 import type { KeeperOfMachine, MaintenanceWorld } from "./pending-update.ts";
 
-export interface MaintenanceWorldDeps {
+export interface MaintenanceContextDeps {
   readonly nodeImages: Collection<NodeImageObject>;
   readonly machines: Collection<MachineObject>;
   readonly hosts: Pick<Collection<HostObject>, "get">;
@@ -14,10 +14,10 @@ export interface MaintenanceWorldDeps {
   readonly restorePointOf: (service: ManagedServiceObject) => number | undefined;
 }
 
-/** What a service's pending updates are worked out from, out of memory. */
-export function maintenanceWorld(
+/** The context of a service's updates, read from memory. */
+export function maintenanceContext(
   service: ManagedServiceObject,
-  { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceWorldDeps,
+  { nodeImages, machines, hosts, fleet, restorePointOf }: MaintenanceContextDeps,
   now: number,
 ): MaintenanceWorld {
   const { id } = primaryOf(service);
