@@ -106,8 +106,8 @@ export function createArchivedLogs(deps: ArchiveWorkDeps): ArchivedLogs {
   /** Fields that stay when only the key of an archive is rotated. */
   function continuedArchive(log: LogArchiving, recorded: readonly LogRange[]): Partial<LogArchiving> {
     const { archiveId, since, earlierKeys = [], keyId, keyVersion, wrappedKey } = log;
-    const isNoted = recorded.some((range) => range.archiveId === archiveId);
-    const earlier = isNoted ? {} : { earlierKeys: [...earlierKeys, { keyId, keyVersion, wrappedKey }] };
+    const isRecorded = recorded.some((range) => range.archiveId === archiveId);
+    const earlier = isRecorded ? {} : { earlierKeys: [...earlierKeys, { keyId, keyVersion, wrappedKey }] };
     return { archiveId, since, ...earlier };
   }
 

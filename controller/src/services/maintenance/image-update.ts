@@ -71,7 +71,7 @@ export function changedTextOrder(
 }
 
 /** For users: why the update is applied only on request, and what to do. */
-export function textOrderReason(changed: readonly string[]): string {
+function textOrderReason(changed: readonly string[]): string {
   return (
     `It changes the sort order of text that databases of the service use: ${changed.join(", ")}. It is not applied automatically. Apply it with ` +
     "accept_text_order_change when it suits you, then REINDEX DATABASE each, and ALTER DATABASE ... REFRESH COLLATION VERSION."

@@ -38,7 +38,7 @@ export function updateMessage(update: PendingUpdate): MessageInitShape<typeof Pe
   };
 }
 
-export function summaryMessage({
+function summaryMessage({
   id,
   kind,
   urgent,

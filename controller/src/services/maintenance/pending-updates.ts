@@ -49,7 +49,7 @@ export function parametersThatWait(instance: InstanceObservation | undefined): r
 }
 
 /** Pure: a restart of the service's machines, if one of them would then get a newer keeper. */
-export function keeperUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
+function keeperUpdate(service: ManagedServiceObject, context: MaintenanceWorld): PendingUpdate | undefined {
   const behind = keepersBehind(context);
   if (behind.length === 0) return undefined;
   const from = Math.min(...behind.map(({ has }) => has));

@@ -80,7 +80,7 @@ const triggers: Record<DrillSpec["trigger"], DrillTrigger> = {
 };
 
 /** The drill as the API returns it. */
-export function drillMessage({ metadata, spec, status }: DrillObject): Drill {
+function drillMessage({ metadata, spec, status }: DrillObject): Drill {
   const target = spec.restores.find(({ targetTime }) => targetTime !== null)?.targetTime ?? null;
   const { startedAt, finishedAt, error, checks } = status;
   return create(DrillSchema, {

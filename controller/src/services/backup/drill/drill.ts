@@ -10,12 +10,12 @@ export type DrillObject = Resource<DrillSpec, DrillStatus>;
 export const drillKind = defineKind<DrillObject>("drill", { indexes: [serviceOfDrill, openDrill] });
 
 /** Index: the drills of one service. */
-export function serviceOfDrill({ spec }: DrillObject): string {
+function serviceOfDrill({ spec }: DrillObject): string {
   return spec.serviceId;
 }
 
 /** Index: under "open", the drills that have not ended. */
-export function openDrill(drill: DrillObject): "open" | undefined {
+function openDrill(drill: DrillObject): "open" | undefined {
   return isOver(drill) ? undefined : "open";
 }
 
