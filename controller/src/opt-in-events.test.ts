@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wantsEvent, type WebhookObject } from "#notify/webhook/webhook.ts";
+import { matchesEvent, type WebhookObject } from "#notify/webhook/webhook.ts";
 import { optInOf } from "#kernel/outbox/event-definition.ts";
 import { eventTypes } from "./event-types.ts";
 
@@ -21,7 +21,7 @@ function webhook(events: readonly string[] | null): WebhookObject {
   };
 }
 const wants = (events: readonly string[] | null, type: string) =>
-  wantsEvent(webhook(events), { organizationId, type, objectId: "s" }, isOptIn);
+  matchesEvent(webhook(events), { organizationId, type, objectId: "s" }, isOptIn);
 
 test.each(["queue.active", "queue.failed", "queue.deleted"])(
   "%s goes to endpoints that name it, and to no other",
@@ -31,6 +31,6 @@ test.each(["queue.active", "queue.failed", "queue.deleted"])(
     expect(wants(null, type)).toBe(false);
     expect(wants([], type)).toBe(false);
     expect(wants(["service.running"], type)).toBe(false);
-    expect(wantsEvent(webhook([type]), { organizationId: "other", type, objectId: "s" }, isOptIn)).toBe(false);
+    expect(matchesEvent(webhook([type]), { organizationId: "other", type, objectId: "s" }, isOptIn)).toBe(false);
   },
 );

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { createPostgresqlDriver } from "@holdfast/agent/engines/postgresql/driver.ts";
 import { withSession } from "@holdfast/agent/engines/postgresql/session.ts";
 import type { ReadOnlyAnswer, ReadOnlyQuery } from "@holdfast/agent/engines/insight-facets.ts";
-import { askedPosition } from "@holdfast/controller/insight/query-console/statement-places.ts";
+import { requestPosition } from "@holdfast/controller/insight/query-console/statement-positions.ts";
 import { createGuardThread } from "@holdfast/controller/insight/query-console/guard-thread.ts";
 import { EngineUserSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 import type { Client } from "pg";
@@ -91,7 +91,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
 
   /** As the API runs a statement: judged, and what was printed brought to the engine. */
   async function execute(sql: string, change: Partial<ReadOnlyQuery> = {}) {
-    const judgement = await guard.judge(sql);
+    const judgement = await guard.check(sql);
     if ("refused" in judgement)
       return { refusal: { message: judgement.refused, position: judgement.position, name: "" } };
     const limits = { rowsMax: 1_000, bytesMax: 8 << 20, timeoutMs: 10_000, ...change };
@@ -99,7 +99,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
     const answer = await machine.driver.readOnlyQuery?.run(machine.instance, query, machine.signal);
     if (answer === undefined) throw new Error("the driver has no console");
     if (!("refusal" in answer)) return answer;
-    return { refusal: { ...answer.refusal, position: askedPosition(answer.refusal, judgement) } };
+    return { refusal: { ...answer.refusal, position: requestPosition(answer.refusal, judgement) } };
   }
 
   async function answered(sql: string, change = {}) {
@@ -349,7 +349,7 @@ describe.skipIf(!hasEngine("postgresql", version))("the query console", () => {
 
     /** As `execute`, but the agent has nothing to judge. */
     async function unjudged(sql: string) {
-      const judgement = await guard.judge(sql);
+      const judgement = await guard.check(sql);
       if ("refused" in judgement) throw new Error(judgement.refused);
       const names = { functions: [], types: [], relations: [], qualified: [] };
       const limits = { rowsMax: 10, bytesMax: 10_000, timeoutMs: 5_000 };

@@ -8,14 +8,14 @@ export async function measureGuard(rounds: number): Promise<void> {
   const sql = statement();
   const guard = createGuardThread();
   try {
-    await guard.judge("SELECT 1");
+    await guard.check("SELECT 1");
     const took: number[] = [];
     for (let round = 0; round < rounds; round += 1) {
       const begun = performance.now();
-      const judgement = await guard.judge(sql);
+      const verdict = await guard.check(sql);
       took.push(performance.now() - begun);
-      if ("refused" in judgement) throw new Error(judgement.refused);
-      if (judgement.relations.length !== 5) throw new Error(`it names ${judgement.relations.join()}`);
+      if ("refused" in verdict) throw new Error(verdict.refused);
+      if (verdict.relations.length !== 5) throw new Error(`it names ${verdict.relations.join()}`);
     }
     const name = `guard, a statement of ${sql.length} bytes, p50 / p95`;
     print(name, `${ms(percentile(took, 0.5))} / ${ms(percentile(took, 0.95))}`, "<= 2 ms");

@@ -2,8 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createAlertEvaluator } from "@holdfast/controller/insight/alert/alert-evaluator.ts";
-import { alertRuleKind, type AlertRuleObject } from "@holdfast/controller/insight/alert/alert-rule.ts";
-import { createRulesOfServices } from "@holdfast/controller/insight/alert/rules-of-services.ts";
+import {
+  alertRuleKind,
+  type AlertRuleObject,
+  createRulesByService,
+} from "@holdfast/controller/insight/alert/alert-rule.ts";
 import { createSamples } from "@holdfast/controller/insight/metric/samples/samples.ts";
 import { createHistory } from "@holdfast/controller/kernel/history/history.ts";
 import { soleOwner } from "@holdfast/controller/kernel/runtime/sole-owner.ts";
@@ -46,7 +49,7 @@ export async function measureRules(count: number, seconds: number): Promise<void
     }
     const evaluator = createAlertEvaluator({
       rules,
-      rulesOf: createRulesOfServices(rules),
+      rulesByService: createRulesByService(rules),
       services: {
         get: (id) => {
           const object = services.get(id);

@@ -1,6 +1,6 @@
 import type { EventEntry } from "@holdfast/controller/kernel/store/outbox-entry.ts";
 import { newDeliveries } from "@holdfast/controller/notify/webhook/deliveries.ts";
-import { newDelivery, planDeliveries } from "@holdfast/controller/notify/webhook/planned-delivery.ts";
+import { newDelivery, planDeliveries } from "@holdfast/controller/notify/webhook/delivery-dispatcher.ts";
 import { uuidv7 } from "uuidv7";
 import { benchData } from "./bench-delivery.ts";
 import { median, print, ratios, times } from "./figures.ts";

@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import { createModelWorld, type ModelWorld } from "../../../test/support/composition/world.ts";
-import type { CompositionObject, CompositionSeal, Face, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSeal, DesiredMember, BundleKind, Member } from "./composition.ts";
 import { afterFailure, planComposition } from "./composition-plan.ts";
 import type { CompositionStep } from "./composition-step.ts";
 import { deletionRequested, newComposition, redeployed } from "./deploy.ts";
-import type { DesiredMember } from "./desired-member.ts";
 import { planStackUpgrade, upgradeRequested } from "./upgrade.ts";
 import { endUpgrade } from "./upgrade-plan.ts";
 
-// An explorer of what can happen to a composition: two controllers that read and write as they like, each with a memory of its own,
-// crashes before and after each write, lost answers, resources that fail, vanish or are late, an abort and a deletion anywhere.
+// Explores the histories of a composition: two controllers that interleave reads and writes, each with a memory of its
+// own, crashes before and after each write, lost responses, resources that fail, vanish or are late, and an abort and a
+// deletion at any time.
 
 const kinds = createResourceKinds([fixtureKind]);
 const seal: CompositionSeal = {
@@ -32,7 +32,7 @@ const member = (name: string, needs: readonly string[] = [], image = "a"): Desir
   attachments: [],
 });
 
-/** What two controllers see of etcd: a value with its revision. */
+/** A model of etcd for two controllers: a value with its revision. */
 interface Cell {
   composition: CompositionObject | undefined;
   revision: number;
@@ -40,56 +40,56 @@ interface Cell {
 
 interface Run {
   readonly cell: Cell;
-  readonly world: ModelWorld;
+  readonly scenario: ModelWorld;
   readonly changesSucceed: boolean;
-  /** How often each resource was told to change. */
+  /** By resource: number of changes requested from it. */
   readonly acts: Map<string, number>;
-  /** Somebody was told that the deployment is aborted. */
+  /** True after an abort was acknowledged. */
   isAborted: boolean;
   now: number;
 }
 
-/** Does one step of a controller that read the cell at a revision; false when somebody wrote meanwhile, as etcd says. */
+/** Performs one step of a controller that read the cell at a revision; false on a conflict, as etcd reports it. */
 function perform(run: Run, read: Cell, step: CompositionStep): boolean {
-  const { cell, world } = run;
+  const { cell, scenario } = run;
   if (step.kind === "wait") return true;
-  // A removal is not fenced by the composition: what is to go goes.
+  // A removal is not fenced by the composition.
   if (step.kind === "remove") {
-    world.remove(step.member.id);
+    scenario.remove(step.member.id);
     return true;
   }
   if (cell.revision !== read.revision) return false;
   cell.revision += 1;
   if (step.kind === "forget") cell.composition = undefined;
   else cell.composition = step.after;
-  if (step.kind === "create") world.create(step.member.id);
+  if (step.kind === "create") scenario.create(step.member.id);
   if (step.kind === "act") {
-    world.act(step.member.id, run.changesSucceed);
+    scenario.act(step.member.id, run.changesSucceed);
     run.acts.set(step.member.id, (run.acts.get(step.member.id) ?? 0) + 1);
   }
-  if (step.kind === "undo") world.act(step.member.id, true);
+  if (step.kind === "undo") scenario.act(step.member.id, true);
   return true;
 }
 
 function planned(run: Run, { composition }: Cell): CompositionStep {
   if (composition === undefined) return { kind: "wait", forMs: undefined };
-  return planComposition(composition, run.world.observe, run.now);
+  return planComposition(composition, run.scenario.observe, run.now);
 }
 
-function checkAlways({ cell, world }: Run): void {
-  for (const count of world.made.values()) expect(count).toBe(1);
+function checkAlways({ cell, scenario }: Run): void {
+  for (const count of scenario.made.values()) expect(count).toBe(1);
   const known = new Set(cell.composition?.status.members.map(({ id }) => id));
-  // Whatever exists is on the record: nothing is an orphan.
-  for (const id of world.things.keys()) expect(known).toContain(id);
+  // Every existing resource is recorded: there are no orphans.
+  for (const id of scenario.things.keys()) expect(known).toContain(id);
 }
 
-/** Everything goes its way, with one controller that stays. */
+/** Runs to the end with one controller that does not crash. */
 function settle(run: Run): void {
   for (let round = 0; round < 400; round += 1) {
     const read = { ...run.cell };
     const step = planned(run, read);
     if (step.kind !== "wait") perform(run, read, step);
-    else if (!run.world.stir(() => 0, { fails: false, vanishes: false })) {
+    else if (!run.scenario.stir(() => 0, { fails: false, vanishes: false })) {
       if (step.forMs === undefined || run.cell.composition?.status.deadline == null) return;
       run.now += 11 * 60_000;
     }
@@ -104,7 +104,7 @@ interface Choice {
   readonly pick: number;
   readonly fails: boolean;
   readonly vanishes: boolean;
-  /** The controller is killed between its reading and its writing. */
+  /** The controller crashes between its read and its write. */
   readonly crashes: boolean;
 }
 
@@ -125,16 +125,16 @@ const choice: fc.Arbitrary<Choice> = fc.record({
 function explore(run: Run, choices: readonly Choice[]): void {
   const reads: (Cell | undefined)[] = [undefined, undefined];
   for (const { kind, who, pick, fails, vanishes, crashes } of choices) {
-    const { cell, world } = run;
+    const { cell, scenario } = run;
     if (kind === "read") reads[who] = crashes ? undefined : { ...cell };
     const read = reads[who];
     if (kind === "write" && read !== undefined) {
       perform(run, read, planned(run, read));
-      // Its answer is lost, or it is killed: it reads anew, or tries the very same again.
+      // The response is lost, or the controller crashes: it reads again, or retries the same write.
       if (crashes) reads[who] = undefined;
     }
     if (kind === "stir")
-      world.stir((count) => pick % Math.max(1, count), {
+      scenario.stir((count) => pick % Math.max(1, count), {
         fails: fails && pick % 3 === 0,
         vanishes: vanishes && pick % 7 === 0,
       });
@@ -168,13 +168,13 @@ function explore(run: Run, choices: readonly Choice[]): void {
   }
 }
 
-function launched(face: Face, members: readonly DesiredMember[]): Run {
+function launched(kind: BundleKind, members: readonly DesiredMember[]): Run {
   let n = 0;
   const context = { kinds, seal, deploymentId: "d1", newId: () => `r${(n += 1)}`, now: 0 };
-  const asked = { id: "c", organizationId: "o", name: "shop", face, members, monthlyCents: 0 };
+  const requests = { id: "c", organizationId: "o", name: "shop", kind, members, monthlyCents: 0 };
   return {
-    cell: { composition: newComposition(asked, context), revision: 1 },
-    world: createModelWorld(),
+    cell: { composition: newComposition(requests, context), revision: 1 },
+    scenario: createModelWorld(),
     changesSucceed: true,
     acts: new Map(),
     isAborted: false,
@@ -186,20 +186,21 @@ const members = [member("a"), member("b", ["a"]), member("c", ["a", "b"]), membe
 const ends = new Set(["Running", "Failed"]);
 
 test.each(["project", "stack"] as const)(
-  "a first deployment of a %s comes whole or not at all, whatever happens: no orphan, no double, an end",
-  (face) => {
+  "a first deployment of a %s completes or rolls back: no orphan, no duplicate, an end state",
+  (kind) => {
     fc.assert(
       fc.property(fc.array(choice, { maxLength: 60 }), (choices) => {
-        const run = launched(face, members);
+        const run = launched(kind, members);
         explore(run, choices);
         settle(run);
         const { composition } = run.cell;
-        if (composition === undefined || composition.status.state === "Deleted") expect(run.world.things.size).toBe(0);
+        if (composition === undefined || composition.status.state === "Deleted")
+          expect(run.scenario.things.size).toBe(0);
         else {
           expect(ends).toContain(composition.status.state);
           if (run.isAborted) expect(composition.status.state).toBe("Failed");
           if (composition.status.state === "Failed" && !composition.status.hasRun) {
-            expect(run.world.things.size).toBe(0);
+            expect(run.scenario.things.size).toBe(0);
             expect(composition.status.members).toEqual([]);
           }
         }
@@ -209,7 +210,7 @@ test.each(["project", "stack"] as const)(
   },
 );
 
-test("a later deployment never takes away what was there before, unless it is deleted", () => {
+test("a later deployment never removes existing resources, unless the composition is deleted", () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 60 }), fc.boolean(), (choices, changesSucceed) => {
       const run: Run = { ...launched("project", [member("a"), member("b", ["a"])]), changesSucceed };
@@ -230,21 +231,21 @@ test("a later deployment never takes away what was there before, unless it is de
       const context = {
         kinds,
         seal,
-        observe: run.world.observe,
+        observe: run.scenario.observe,
         deploymentId: "d2",
         newId: () => `r${(n += 1)}`,
         now: run.now,
       };
       run.cell.composition = redeployed(before, desired, plan, context).after;
       run.cell.revision += 1;
-      const stayed = new Set(run.world.things.keys());
-      // What vanishes by itself, and what is deleted with all of it, is no deed of the deployment.
+      const stayed = new Set(run.scenario.things.keys());
+      // Resources that vanish, or are deleted with the composition, are not removed by the deployment.
       explore(
         run,
         choices.filter(({ kind, vanishes }) => kind !== "delete" && !vanishes),
       );
       settle(run);
-      for (const id of stayed) expect([...run.world.things.keys()]).toContain(id);
+      for (const id of stayed) expect([...run.scenario.things.keys()]).toContain(id);
       expect(ends).toContain(run.cell.composition?.status.state);
       if (run.isAborted) expect(run.cell.composition?.status.state).toBe("Failed");
     }),
@@ -252,7 +253,7 @@ test("a later deployment never takes away what was there before, unless it is de
   );
 });
 
-test("an upgrade ends with a running stack, tells each resource once, and loses none, unless it is deleted", () => {
+test("an upgrade ends with a running stack, changes each resource once, and loses none", () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 60 }), fc.boolean(), (choices, changesSucceed) => {
       const run: Run = { ...launched("stack", members), changesSucceed };
@@ -270,8 +271,8 @@ test("an upgrade ends with a running stack, tells each resource once, and loses 
         now: run.now,
       });
       run.cell.revision += 1;
-      const stayed = [...run.world.things.keys()];
-      // Nobody can abort an upgrade.
+      const stayed = [...run.scenario.things.keys()];
+      // An upgrade cannot be aborted.
       explore(
         run,
         choices.filter(({ kind, vanishes }) => kind !== "abort" && !vanishes),
@@ -280,14 +281,14 @@ test("an upgrade ends with a running stack, tells each resource once, and loses 
       for (const count of run.acts.values()) expect(count).toBe(1);
       const { composition } = run.cell;
       if (composition === undefined) {
-        expect(run.world.things.size).toBe(0);
+        expect(run.scenario.things.size).toBe(0);
         return;
       }
-      expect([...run.world.things.keys()]).toEqual(stayed);
+      expect([...run.scenario.things.keys()]).toEqual(stayed);
       expect(composition.status).toMatchObject({ state: "Running" });
       expect(composition.status.members.every(({ change }) => change === undefined)).toBe(true);
       const versions = composition.status.members.map((each) => specOf(each)["image"]);
-      // Whole, or up to the step that failed.
+      // Completely, or up to the failed step.
       expect(versions.toSorted().toReversed()).toEqual(versions);
       const isWhole = composition.spec.template?.version === "2";
       expect(isWhole).toBe(versions.every((version) => version === "b"));
@@ -296,7 +297,7 @@ test("an upgrade ends with a running stack, tells each resource once, and loses 
   );
 });
 
-test("a pipeline that is let alone comes whole, and one that is deleted goes", () => {
+test("an undisturbed pipeline becomes complete, and a deleted one is removed", () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 40 }), (choices) => {
       const run = launched("pipeline", members);
@@ -305,14 +306,14 @@ test("a pipeline that is let alone comes whole, and one that is deleted goes", (
         choices.filter(({ fails, vanishes }) => !fails && !vanishes),
       );
       settle(run);
-      if (run.cell.composition === undefined) expect(run.world.things.size).toBe(0);
-      else expect([run.cell.composition.status.state, run.world.things.size]).toEqual(["Running", 4]);
+      if (run.cell.composition === undefined) expect(run.scenario.things.size).toBe(0);
+      else expect([run.cell.composition.status.state, run.scenario.things.size]).toEqual(["Running", 4]);
     }),
     { numRuns: 250 },
   );
 });
 
-test("an explorer that finds nothing finds a planted fault: a creation that is not fenced by the record", () => {
+test("the explorer finds a planted fault: a creation that is not fenced by the record", () => {
   const careless = () =>
     fc.assert(
       fc.property(fc.array(choice, { minLength: 20, maxLength: 60 }), (choices) => {
@@ -327,8 +328,8 @@ test("an explorer that finds nothing finds a planted fault: a creation that is n
           }
           if (kind !== "write" || read === undefined) continue;
           const step = planned(run, read);
-          // The resource is made first, and written down after.
-          if (step.kind === "create") run.world.create(step.member.id);
+          // The resource is created first and recorded afterwards.
+          if (step.kind === "create") run.scenario.create(step.member.id);
           else perform(run, read, step);
           if (step.kind === "create" && run.cell.revision === read.revision) {
             run.cell.composition = step.after;

@@ -1,9 +1,9 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life of a composition: a project, a stack or the services of a pipeline. States are the spec's (3, Project status, Stack
- * status). What is Deleted of a project is shown for 30 days; a stack and a pipeline are gone instead. A pipeline has no failure: it
- * tries on.
+ * State table of a composition: a project, a stack or the services of a pipeline. The states are those of spec 3
+ * (Project status, Stack status). A Deleted project stays visible for 30 days; stacks and pipelines are removed. A
+ * pipeline never fails: it retries.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const compositionLifecycle = defineMachine("composition", [

@@ -2,12 +2,11 @@ import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";
 import { planComposition } from "./composition-plan.ts";
 import type { Observed } from "./composition-step.ts";
 import { newComposition, redeployed } from "./deploy.ts";
 import { planDeploy } from "./deploy-plan.ts";
-import type { DesiredMember } from "./desired-member.ts";
 
 const kinds = createResourceKinds([fixtureKind]);
 const seal: CompositionSeal = {
@@ -22,11 +21,11 @@ const running: Observed = {
   progressPct: 100,
   actual: {},
   outputsVersion: "1",
-  hasTaken: true,
+  isChangeApplied: true,
 };
 const absent: Observed = { ...running, phase: "absent", healthy: false };
 
-/** Members of which each may need those before it. */
+/** Members, each of which can depend on those before it. */
 const desired: fc.Arbitrary<readonly DesiredMember[]> = fc
   .array(fc.tuple(fc.array(fc.nat(11), { maxLength: 4 }), fc.constantFrom("tier-1", "tier-2")), {
     minLength: 1,
@@ -48,12 +47,12 @@ function made(members: readonly DesiredMember[]): CompositionObject {
   let n = 0;
   const context = { kinds, seal, deploymentId: "d", newId: () => `r${(n += 1)}`, now: 0 };
   return newComposition(
-    { id: "c", organizationId: "o", name: "shop", face: "project", members, monthlyCents: 0 },
+    { id: "c", organizationId: "o", name: "shop", kind: "project", members, monthlyCents: 0 },
     context,
   );
 }
 
-/** Runs it with resources that are there at once; what was made, in its order, and how many were under way at most. */
+/** Runs it with resources that are created at once; returns the order of creations, and the maximum in flight. */
 function run(composition: CompositionObject) {
   const there = new Set<string>();
   const order: string[] = [];
@@ -73,7 +72,7 @@ function run(composition: CompositionObject) {
 }
 
 describe("a composition", () => {
-  test("makes each resource after all that it needs, and is Running then", () => {
+  test("creates each resource after its dependencies, and is Running then", () => {
     fc.assert(
       fc.property(desired, (members) => {
         const { current, order } = run(made(members));
@@ -85,7 +84,7 @@ describe("a composition", () => {
     );
   });
 
-  test("deployed twice has nothing to do the second time, and what is planned is what happens", () => {
+  test("deployed twice has nothing to do the second time, and deployments follow their plans", () => {
     fc.assert(
       fc.property(desired, (members) => {
         const { current, order, observe } = run(made(members));
@@ -102,13 +101,13 @@ describe("a composition", () => {
         expect(plan.beforeCents).toBe(plan.monthlyCents);
         const context = { kinds, seal, observe, deploymentId: "d2", newId: () => "new", now: 1 };
         const again = redeployed(current, members, plan, context);
-        expect(again.isOver).toBe(true);
+        expect(again.isNoop).toBe(true);
         expect(again.after.status.members).toEqual(current.status.members);
       }),
     );
   });
 
-  test("makes ten at once at most", () => {
+  test("creates at most ten at once", () => {
     const many = Array.from(
       { length: 25 },
       (_, n): DesiredMember => ({
@@ -132,7 +131,7 @@ describe("a composition", () => {
   });
 });
 
-test("a consumer is told anew of what it is attached to once that is reached otherwise, and not while it does not run", () => {
+test("a consumer gets changed outputs of its attachments, while they run", () => {
   const of = (name: string, attached: readonly string[]): DesiredMember => ({
     name,
     kind: "fixture",
@@ -147,13 +146,13 @@ test("a consumer is told anew of what it is attached to once that is reached oth
   expect(stepWhile(current, {})).toEqual({ kind: "wait", forMs: undefined });
   const reset = { outputsVersion: "2" };
   expect(stepWhile(current, { ...reset, phase: "changing" })).toEqual({ kind: "wait", forMs: undefined });
-  const told = stepWhile(current, reset);
-  if (told.kind !== "wire") throw new Error(`it is ${told.kind}`);
-  expect([told.member.name, told.after.status.state]).toEqual(["app", "Running"]);
-  expect(stepWhile(told.after, reset)).toEqual({ kind: "wait", forMs: undefined });
+  const events = stepWhile(current, reset);
+  if (events.kind !== "wire") throw new Error(`it is ${events.kind}`);
+  expect([events.member.name, events.after.status.state]).toEqual(["app", "Running"]);
+  expect(stepWhile(events.after, reset)).toEqual({ kind: "wait", forMs: undefined });
 });
 
-test("a change of image updates, one of a plan is recorded and shown again, what is left out stays unmanaged", () => {
+test("an image change updates, a plan change is recorded, and omitted resources are unmanaged", () => {
   const of = (name: string, spec: DesiredMember["spec"]): DesiredMember => ({
     name,
     kind: "fixture",

@@ -14,7 +14,7 @@ import {
   type CompositionStep,
   type DeploymentChange,
   faultOf,
-  markEveryMs,
+  progressIntervalMs,
   type Observe,
   type Observed,
   progress,
@@ -22,17 +22,17 @@ import {
 } from "./composition-step.ts";
 import { planUpgrade } from "./upgrade-plan.ts";
 
-/** Resources of one composition that are made or changed at once. */
+/** Resources of one composition that are created or changed concurrently. */
 const inFlightMax = 10;
-/** A Deleted project is shown for so long. */
-const deletedShownMs = 30 * 86_400_000;
+/** A Deleted project stays visible for this long. */
+const deletedRetentionMs = 30 * 86_400_000;
 
-/** Pure: the next step of a composition, by what is observed of its members. */
+/** Pure: the next step of a composition, by the observation of its members. */
 export function planComposition(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { status, spec } = composition;
-  const gone = status.members.filter((member) => isGone(member, observe(member)));
-  if (gone.length > 0) {
-    const members = status.members.filter((member) => !gone.includes(member));
+  const removed = status.members.filter((member) => isRemoved(member, observe(member)));
+  if (removed.length > 0) {
+    const members = status.members.filter((member) => !removed.includes(member));
     return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
   }
   const removal = nextRemoval(status.members, observe);
@@ -55,24 +55,24 @@ export function planComposition(composition: CompositionObject, observe: Observe
       if (isClearing) return waiting;
       return moved(composition, "cleared", now);
     case "Deleted": {
-      const leftMs = spec.face === "project" ? status.since + deletedShownMs - now : 0;
-      return leftMs <= 0 ? { kind: "forget" } : { kind: "wait", forMs: leftMs };
+      const remainingMs = spec.kind === "project" ? status.since + deletedRetentionMs - now : 0;
+      return remainingMs <= 0 ? { kind: "forget" } : { kind: "wait", forMs: remainingMs };
     }
     case "Running":
-      if (spec.face === "pipeline") return announcement(composition, observe, now);
+      if (spec.kind === "pipeline") return announcement(composition, observe, now);
       return markStep(composition, now) ?? wireStep(composition, observe, now) ?? waiting;
-    // Marks that the deployment did not come to.
+    // Ownership marks that the deployment did not reach.
     case "Failed":
       return markStep(composition, now) ?? waiting;
   }
 }
 
-/** A member that is to go, or that is nobody's concern any more, and is not there. */
-function isGone({ step, isManaged }: Member, { phase }: Observation): boolean {
+/** True for a member that is being removed, or is not managed any more, and whose resource is absent. */
+function isRemoved({ step, isManaged }: Member, { phase }: Observation): boolean {
   return phase === "absent" && (step === "leaving" || (!isManaged && step !== "planned"));
 }
 
-/** The next member to be removed: no other that is to go needs it. */
+/** The next member to remove: no other member that is being removed depends on it. */
 function nextRemoval(members: readonly Member[], observe: Observe): Member | undefined {
   const leaving = members.filter(({ step }) => step === "leaving");
   return leaving.find((member) => {
@@ -99,13 +99,13 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   const failure = failureOf(composition, managed, observe, now);
   if (failure !== undefined) {
     const step = afterFailure(composition, failure, now);
-    // A pipeline tries on with what it has.
+    // A pipeline continues with the other members.
     if (step.kind === "note") return step;
   }
 
-  const arrived = managed.filter((member) => hasArrived(member, observe(member)));
-  if (arrived.length > 0) {
-    const members = status.members.map((member) => (arrived.includes(member) ? arrivedMember(member) : member));
+  const converged = managed.filter((member) => hasConverged(member, observe(member)));
+  if (converged.length > 0) {
+    const members = status.members.map((member) => (converged.includes(member) ? convergedMember(member) : member));
     return { kind: "note", after: withStatus(composition, { members }, now), effect: "none" };
   }
   const mark = markStep(composition, now);
@@ -120,9 +120,9 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
     const needed = managed.find((member) => member.name === name);
     return needed === undefined || (needed.step === "ready" && observe(needed).phase === "running");
   };
-  const isOpen = ({ step, change }: Member) => step === "made" || change?.step === "begun";
-  if (managed.filter(isOpen).length < inFlightMax) {
-    // One of the same name may still be leaving, and has the resource's name.
+  const isInProgress = ({ step, change }: Member) => step === "made" || change?.step === "begun";
+  if (managed.filter(isInProgress).length < inFlightMax) {
+    // A member of the same name may still be leaving; it occupies the resource's name.
     const isNameFree = ({ name, id }: Member) =>
       !status.members.some((other) => other.name === name && other.id !== id);
     const next = managed.find(
@@ -143,7 +143,7 @@ function planDeployment(composition: CompositionObject, observe: Observe, now: n
   return progress(composition, managed, observe, now);
 }
 
-/** Tells a consumer of what it is attached to, and again once one of those is reached otherwise. */
+/** Passes outputs to a consumer that is attached to them, and again after an output changed. */
 function wireStep(composition: CompositionObject, observe: Observe, now: number): CompositionStep | undefined {
   const ready = composition.status.members.filter(({ step, isManaged }) => step === "ready" && isManaged);
   for (const consumer of ready) {
@@ -153,7 +153,7 @@ function wireStep(composition: CompositionObject, observe: Observe, now: number)
       const observed = member && observe(member);
       return observed?.phase === "running" ? observed.outputsVersion : undefined;
     });
-    // One that cannot be reached now will be told of once it can.
+    // An output that is unavailable now is passed once it is available.
     if (composition.status.state === "Running" && versions.includes(undefined)) continue;
     const wiredTo = versions.join(" ");
     if (consumer.wiredTo !== wiredTo)
@@ -171,17 +171,17 @@ function markStep(composition: CompositionObject, now: number): CompositionStep 
   return { kind: "mark", member: stale, after };
 }
 
-function hasArrived({ step, change }: Member, observed: Observed): boolean {
+function hasConverged({ step, change }: Member, observed: Observed): boolean {
   if (observed.phase !== "running") return false;
-  return step === "made" || (change?.step === "begun" && observed.hasTaken);
+  return step === "made" || (change?.step === "begun" && observed.isChangeApplied);
 }
 
-function arrivedMember(member: Member): Member {
+function convergedMember(member: Member): Member {
   if (member.step === "made") return { ...member, step: "ready" };
   return { ...unchanged(member), sealedSpec: member.change?.sealedTarget ?? member.sealedSpec };
 }
 
-/** Why the deployment cannot come about; undefined while it can. */
+/** The failure of the deployment; undefined while it can succeed. */
 function failureOf(
   { status, spec }: CompositionObject,
   managed: readonly Member[],
@@ -195,11 +195,11 @@ function failureOf(
     const fault = faultOf(member, observed);
     if (fault !== undefined) return { cause: "failed", reason: fault };
   }
-  const isLate = spec.face !== "pipeline" && status.deadline !== null && status.deadline < now;
-  return isLate ? { cause: "failed", reason: lateWords(managed, observe) } : undefined;
+  const isLate = spec.kind !== "pipeline" && status.deadline !== null && status.deadline < now;
+  return isLate ? { cause: "failed", reason: timeoutMessage(managed, observe) } : undefined;
 }
 
-function lateWords(managed: readonly Member[], observe: Observe): string {
+function timeoutMessage(managed: readonly Member[], observe: Observe): string {
   const late = managed.filter((member) => member.step !== "ready" || observe(member).phase !== "running");
   const words = late.map(
     (member) => `${member.name}${observe(member).detail === null ? "" : ` (${observe(member).detail})`}`,
@@ -207,12 +207,12 @@ function lateWords(managed: readonly Member[], observe: Observe): string {
   return `No progress for 10 minutes; it waits for ${words.slice(0, 5).join(", ") || "nothing"}.`;
 }
 
-/** Pure: the deployment does not come about. A pipeline tries on. */
+/** Pure: the step after a failed deployment. A pipeline retries instead. */
 export function afterFailure(composition: CompositionObject, failure: Failure, now: number): CompositionStep {
   const { status, spec } = composition;
-  if (spec.face === "pipeline") {
+  if (spec.kind === "pipeline") {
     const detail = failure.reason;
-    if (status.detail === detail) return { kind: "wait", forMs: markEveryMs };
+    if (status.detail === detail) return { kind: "wait", forMs: progressIntervalMs };
     return { kind: "note", after: withStatus(composition, { detail }, now), effect: "none" };
   }
   const { reason, cause } = failure;
@@ -224,20 +224,21 @@ export function afterFailure(composition: CompositionObject, failure: Failure, n
     });
   const members = status.members.flatMap((member): Member[] => {
     if (member.step === "planned") return [];
-    const kept = unchanged(member);
-    return [member.step === "made" ? { ...kept, step: "leaving" } : kept];
+    const restored = unchanged(member);
+    return [member.step === "made" ? { ...restored, step: "leaving" } : restored];
   });
   const state = cause === "aborted" ? "Aborted" : "Failed";
   return moved(composition, "failedLater", now, { state, error: reason }, { detail: reason, members });
 }
 
-/** Tells that a pipeline became healthy or is so no more. */
+/** Announces that a pipeline became healthy or degraded. */
 function announcement(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { members, announcedHealthy } = composition.status;
-  const ill = members.find((member) => member.step !== "leaving" && !isWell(observe(member)));
-  const isHealthy = ill === undefined;
-  const detail = ill === undefined ? null : `${ill.name}: ${observe(ill).detail ?? "it is not healthy"}`;
-  // The first news is that all of them are healthy.
+  const unhealthy = members.find((member) => member.step !== "leaving" && !isMemberHealthy(observe(member)));
+  const isHealthy = unhealthy === undefined;
+  const detail =
+    unhealthy === undefined ? null : `${unhealthy.name}: ${observe(unhealthy).detail ?? "it is not healthy"}`;
+  // The first announcement is that all are healthy.
   if (isHealthy === (announcedHealthy ?? false)) return waiting;
   return {
     kind: "note",
@@ -246,7 +247,7 @@ function announcement(composition: CompositionObject, observe: Observe, now: num
   };
 }
 
-/** Pure. */
-export function isWell({ phase, healthy }: Observation): boolean {
+/** Pure: true if the resource runs and is healthy. */
+export function isMemberHealthy({ phase, healthy }: Observation): boolean {
   return phase === "running" && healthy;
 }

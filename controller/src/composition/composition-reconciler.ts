@@ -15,9 +15,8 @@ import type { CompositionStep, Observe } from "./composition-step.ts";
 import { deploymentKind, type DeploymentObject } from "./deployment.ts";
 import { afterChange } from "./deployment-progress.ts";
 import type { Observer } from "./observer.ts";
-import { auditOf, namesOf, refusalOf } from "./resource-deed.ts";
+import { attachedTo, auditOf, namesOf, refusalOf } from "./member.ts";
 import { endUpgrade } from "./upgrade-plan.ts";
-import { attachedTo } from "./wiring.ts";
 
 export interface CompositionWorkDeps {
   readonly compositions: Collection<CompositionObject>;
@@ -26,24 +25,27 @@ export interface CompositionWorkDeps {
   readonly seal: CompositionSeal;
   readonly observer: Observer;
   readonly begin: () => UnitOfWork;
-  /** Creations of one organization go one by one. */
-  readonly inTurn: <T>(organizationId: string, work: () => Promise<T>) => Promise<T>;
+  /** Runs creations of one organization one after the other. */
+  readonly runExclusive: <T>(organizationId: string, work: () => Promise<T>) => Promise<T>;
   readonly clock: Clock;
   readonly log: Log;
-  /** By type of the record: how long each took, whatever its end. */
+  /** Durations of deployments by type and outcome. */
   readonly durations: WorkTimes;
 }
 
 type Step<K extends CompositionStep["kind"]> = Extract<CompositionStep, { kind: K }>;
 
-/** Steps in one run; then others have their turn. */
+/** Steps of one run; then other compositions get a turn of the work queue. */
 const stepsMax = 32;
 const retryMs = 15_000;
-/** Memory is behind by less. */
-const lookAgainMs = 500;
+/** Collections lag behind the store by less than this. */
+const recheckMs = 500;
 const day = 86_400_000;
 
-/** Brings each composition to what is asked of it, one step and one transaction after the other. Key: id of the object. */
+/**
+ * Brings each composition to its desired state: each run observes the members, computes the next step
+ * (`planComposition`, pure), and performs it in one transaction with the new status. Key: id of the composition.
+ */
 export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   const { compositions, deployments, kinds, seal, observer, begin, clock, log, durations } = deps;
 
@@ -54,14 +56,15 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       const observe = await observer.observe(composition.object, signal);
       const step = planComposition(composition.object, observe, clock.now());
       if (step.kind === "wait")
-        return step.forMs === undefined ? settled : again(Math.min(step.forMs, day), "a resource is under way");
+        return step.forMs === undefined ? settled : again(Math.min(step.forMs, day), "a resource changes");
       const isDone = await perform(composition, step, observe, signal);
-      if (!isDone) return again(step.kind === "remove" ? lookAgainMs : retryMs, "a resource is not as it was seen");
+      if (!isDone)
+        return again(step.kind === "remove" ? recheckMs : retryMs, "a resource changed since it was observed");
     }
     return again(0, "more steps");
   }
 
-  /** False when it can be tried later alone. */
+  /** False when the step has to be retried later. */
   async function perform(
     composition: Stored<CompositionObject>,
     step: Exclude<CompositionStep, { kind: "wait" }>,
@@ -98,26 +101,31 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     const after = record && afterChange(record.object, composition.object, step, observe, clock.now());
     if (record !== undefined && after !== undefined && after !== record.object)
       unit.update(deploymentKind, record, after);
-    const told = compositionEvent(step.effect, step.after);
-    if (told !== undefined) unit.event(told);
+    const event = compositionEvent(step.effect, step.after);
+    if (event !== undefined) unit.event(event);
     if (step.effect === "announceDeleted") {
       const { metadata, spec } = composition.object;
-      unit.releaseName(nameKindOf(spec.face), metadata.organizationId, metadata.name);
+      unit.releaseName(nameKindOf(spec.kind), metadata.organizationId, metadata.name);
     }
-    await seen(await unit.commit(signal));
+    await untilVisible(await unit.commit(signal));
     const end = after?.status.finishedAt ?? null;
     if (after !== undefined && end !== null && after !== record?.object)
       durations.observe(after.spec.type, after.status.state.toLowerCase(), (end - after.metadata.createdAt) / 1_000);
     const [from, to] = [composition.object.status.state, step.after.status.state];
     if (from !== to)
-      log.info("composition moved", { ...namesOf(composition.object), from, to, why: step.after.status.detail });
+      log.info("composition state changed", {
+        ...namesOf(composition.object),
+        from,
+        to,
+        why: step.after.status.detail,
+      });
   }
 
   async function recordOf({ status }: CompositionObject, signal: AbortSignal) {
     return deployments.get(status.deploymentId) ?? deployments.fresh(status.deploymentId, signal);
   }
 
-  /** Something is done to a resource, and written down in the same transaction. */
+  /** Changes a resource and the composition's status in one transaction. */
   async function change(
     composition: Stored<CompositionObject>,
     step: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
@@ -137,7 +145,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       }
     };
     try {
-      await seen(await (step.kind === "create" ? deps.inTurn(organizationId, work) : work()));
+      await untilVisible(await (step.kind === "create" ? deps.runExclusive(organizationId, work) : work()));
     } catch (error) {
       const reason = refusalOf(error, step.member);
       if (reason === undefined) throw error;
@@ -154,15 +162,15 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   async function addTo(
     unit: UnitOfWork,
     composition: CompositionObject,
-    { kind: deed, member }: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
+    { kind: action, member }: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
     signal: AbortSignal,
   ): Promise<Put | undefined> {
     const kind = kinds.of(member.kind);
     const { id } = composition.metadata;
-    const owner = { kind: composition.spec.face, id };
+    const owner = { kind: composition.spec.kind, id };
     const record = (await recordOf(composition, signal))?.object;
-    if (deed === "create" || deed === "act") unit.audit(auditOf(composition, member, deed, record));
-    switch (deed) {
+    if (action === "create" || action === "act") unit.audit(auditOf(composition, member, action, record));
+    switch (action) {
       case "create": {
         const spec = seal.spec(id, member.sealedSpec);
         const { organizationId } = composition.metadata;
@@ -172,7 +180,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
       case "undo": {
         if (kind.act === undefined || member.change === undefined)
           throw new Error(`${member.kind} has no change in place`);
-        const target = seal.spec(id, deed === "act" ? member.change.sealedTarget : member.sealedSpec);
+        const target = seal.spec(id, action === "act" ? member.change.sealedTarget : member.sealedSpec);
         await kind.act(unit, member.id, member.change.action, target, signal);
         return undefined;
       }
@@ -185,7 +193,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     }
   }
 
-  /** A resource is refused for a reason that stays: the deployment fails, or this step of a migration does. */
+  /** A resource is refused for a permanent reason: the deployment fails, or the step of the migration. */
   async function refused(
     composition: Stored<CompositionObject>,
     step: Step<"create" | "act" | "mark" | "wire"> | Step<"undo">,
@@ -202,7 +210,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     const failed = afterFailure(object, { cause: "failed", reason }, now);
     if (failed.kind !== "note") return false;
     await note(composition, failed, observe, signal);
-    return object.spec.face !== "pipeline";
+    return object.spec.kind !== "pipeline";
   }
 
   async function remove(
@@ -213,7 +221,7 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
     const unit = begin();
     if (!(await kinds.of(member.kind).remove(unit, member.id, { isOrderly }, signal))) return false;
     unit.audit(auditOf(object, member, "delete", (await recordOf(object, signal))?.object));
-    await seen(await unit.commit(signal));
+    await untilVisible(await unit.commit(signal));
     log.info("composition removes a resource", { ...namesOf(object), resource: member.name });
     return true;
   }
@@ -221,10 +229,10 @@ export function createCompositionWork(deps: CompositionWorkDeps): ControlLoop {
   async function forget(composition: Stored<CompositionObject>, signal: AbortSignal): Promise<void> {
     const unit = begin();
     unit.remove(compositionKind, composition);
-    await seen(await unit.commit(signal));
+    await untilVisible(await unit.commit(signal));
   }
 
-  async function seen(revision: bigint): Promise<void> {
+  async function untilVisible(revision: bigint): Promise<void> {
     await Promise.allSettled([compositions.reached(revision, 1_000), deployments.reached(revision, 1_000)]);
   }
 

@@ -9,24 +9,24 @@ import {
 } from "./composition.ts";
 import type { CompositionEffect } from "./composition-lifecycle.ts";
 
-/** What becomes of the record of the deployment. */
+/** The new state of the deployment's record. */
 export interface DeploymentChange {
   readonly state: "Applying" | "Completed" | "Failed" | "Aborted";
   readonly error?: string;
 }
 
-/** What to do next; `after` is committed in the same transaction as what is done to the resource. */
+/** The next step; `after` is committed in the same transaction as the change of the resource. */
 export type CompositionStep =
   | { readonly kind: "create" | "act" | "mark" | "wire"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "undo"; readonly member: Member; readonly after: CompositionObject }
   | { readonly kind: "remove"; readonly member: Member; readonly isOrderly: boolean }
   | NoteStep
-  /** The composition is over; its records go after it. */
+  /** The composition is removed; its records are removed afterwards. */
   | { readonly kind: "forget" }
-  /** For so long at most: a resource that changes wakes it. */
+  /** Wait at most this long; a change of a resource ends the wait. */
   | { readonly kind: "wait"; readonly forMs: number | undefined };
 
-/** Only the composition, and the record of its deployment, are written. */
+/** A step that only writes the composition and the record of its deployment. */
 export interface NoteStep {
   readonly kind: "note";
   readonly after: CompositionObject;
@@ -34,29 +34,29 @@ export interface NoteStep {
   readonly deployment?: DeploymentChange;
 }
 
-/** An observation of a member, with what it says of the change that was begun. */
+/** An observation of a member and of its change in place. */
 export interface Observed extends Observation {
-  /** Does the resource have what the change asks for? True where nothing was begun. */
-  readonly hasTaken: boolean;
+  /** True if the resource has the values of the change that was begun, or none was. */
+  readonly isChangeApplied: boolean;
 }
 
 export type Observe = (member: Member) => Observed;
 
-/** Of what was never made. */
-export const notMade: Observed = {
+/** The observation of a resource that was never created. */
+export const notCreated: Observed = {
   phase: "absent",
   healthy: false,
   detail: null,
   progressPct: 0,
   actual: {},
   outputsVersion: "",
-  hasTaken: true,
+  isChangeApplied: true,
 };
 
-/** A deadline is written anew so often at most. */
-export const markEveryMs = 15_000;
+/** Minimum interval between extensions of the deadline. */
+export const progressIntervalMs = 15_000;
 
-/** Until a resource changes. */
+/** Waits until a resource changes. */
 export const waiting: CompositionStep = { kind: "wait", forMs: undefined };
 
 /** Begins a change in place. */
@@ -70,25 +70,25 @@ export function beginChange(
   return { kind: "act", member, after };
 }
 
-/** Pure: what is wrong with a member, in a sentence; undefined while nothing is. */
+/** Pure: the fault of a member in a sentence; undefined while it has none. */
 export function faultOf(member: Member, observed: Observed): string | undefined {
   switch (observed.phase) {
     case "failed":
       return `${member.name}: ${observed.detail ?? "it failed"}`;
     case "absent":
-      return `${member.name}: it is gone, and nobody here removed it.`;
+      return `${member.name}: the resource is absent, and was not removed by its deployment.`;
     case "deleting":
       return `${member.name}: it is being deleted.`;
     case "running":
-      return member.change?.step === "begun" && !observed.hasTaken
-        ? `${member.name}: ${member.change.action} did not come about.`
+      return member.change?.step === "begun" && !observed.isChangeApplied
+        ? `${member.name}: ${member.change.action} was not applied.`
         : undefined;
     default:
       return undefined;
   }
 }
 
-/** Writes down that there is progress, which postpones the deadline. */
+/** Records progress, which extends the deadline. */
 export function progress(
   composition: CompositionObject,
   managed: readonly Member[],
@@ -103,13 +103,13 @@ export function progress(
     )
     .join(" ");
   const leftMs = (status.deadline ?? now) - now;
-  // A deadline that is further away was set before the clock was put back.
-  const isDue = leftMs < stuckAfterMs - markEveryMs || leftMs > stuckAfterMs;
-  if (mark !== status.mark && isDue)
+  // A deadline further ahead was set before the clock was set back.
+  const isDue = leftMs < stuckAfterMs - progressIntervalMs || leftMs > stuckAfterMs;
+  if (mark !== status.progressMark && isDue)
     return {
       kind: "note",
-      after: withStatus(composition, { mark, deadline: now + stuckAfterMs }, now),
+      after: withStatus(composition, { progressMark: mark, deadline: now + stuckAfterMs }, now),
       effect: "none",
     };
-  return { kind: "wait", forMs: Math.max(1_000, Math.min(leftMs, markEveryMs)) };
+  return { kind: "wait", forMs: Math.max(1_000, Math.min(leftMs, progressIntervalMs)) };
 }

@@ -1,27 +1,34 @@
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import { DeployProjectRequestSchema, PlanProjectRequestSchema } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { ProcessGauge } from "#kernel/metrics/process-metrics.ts";
+import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
 import type { System } from "#kernel/system.ts";
 import { createDatabaseKind } from "#resource-kind/database-kind.ts";
 import { createResourceKinds, type ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { DatabaseParts } from "#services/services-system.ts";
-import { compositionEventDefinitions } from "./composition-event-definitions.ts";
-import { compositionMetrics } from "./composition-metrics.ts";
+import { compositionEventDefinitions } from "./composition-events.ts";
 import { createCompositionWork } from "./composition-reconciler.ts";
-import { compositionKind, type CompositionObject, type CompositionSeal, createCompositionSeal } from "./composition.ts";
-import { createPeriodic } from "#kernel/runtime/periodic.ts";
-import { deploymentKind, type DeploymentObject } from "./deployment.ts";
-import { createDeploymentArchive } from "./deployment-archive.ts";
+import {
+  compositionKind,
+  type CompositionObject,
+  type CompositionSeal,
+  createCompositionSeal,
+  type BundleKind,
+} from "./composition.ts";
 import { createDeploymentMover } from "./deployment-mover.ts";
-import { createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
+import { createDeploymentArchive, createDeploymentRecords, type DeploymentRecords } from "./deployment-records.ts";
+import { deploymentKind, type DeploymentObject } from "./deployment.ts";
+import { descriptorSchema } from "./descriptor-schema.ts";
 import { createDescriptorReader, type DescriptorReader } from "./descriptor.ts";
 import { createObserver, type Observer } from "./observer.ts";
-import { compositionForms } from "./composition-forms.ts";
 
-/** What the faces of compositions need of them. */
+/** The parts of this system that projects, stacks and pipelines use. */
 export interface CompositionSystem {
   readonly compositions: Collection<CompositionObject>;
-  /** Those that are in etcd. */
+  /** The deployment records in etcd; ended ones move to the history. */
   readonly deployments: Collection<DeploymentObject>;
   readonly records: DeploymentRecords;
   readonly kinds: ResourceKinds;
@@ -32,7 +39,13 @@ export interface CompositionSystem {
 
 const hourMs = 3_600_000;
 
-/** Resources that come, change and go together: what projects, stacks and pipelines are made of. */
+/**
+ * A composition (bundle) is a group of resources that are created, changed and deleted together: a project, a stack or
+ * a pipeline. Its spec has the desired members, sealed because specs can have secrets; its status has the members with
+ * their resource ids. The reconciler observes the members through their resource kinds, plans one step at a time and
+ * performs it in one transaction. A failed first deployment is rolled back; a failed later one keeps what ran. Each
+ * deployment, launch or upgrade has a record, which moves to the history when it ended and a newer one exists.
+ */
 export const compositionSystem = declareSystem({
   name: "composition",
   events: compositionEventDefinitions,
@@ -62,10 +75,36 @@ function openCompositionSystem(
     forms: compositionForms(kinds),
     gives: { composition },
     work: [
-      createCompositionWork({ ...kernel, ...composition, durations, inTurn: databases.creation.inTurn }),
+      createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.inTurn }),
       createDeploymentMover({ ...kernel, ...composition, archive }),
-      createPeriodic("deployment-upkeep", hourMs, () => archive.keepOnly([...compositions.ids()], kernel.clock.now())),
+      createPeriodic("deployment-upkeep", hourMs, () =>
+        archive.retainOnly([...compositions.ids()], kernel.clock.now()),
+      ),
     ],
     metrics: compositionMetrics(compositions),
   };
+}
+
+/** Gauges of projects, stacks and pipelines, by state. */
+function compositionMetrics(compositions: Pick<Collection<CompositionObject>, "values">): readonly ProcessGauge[] {
+  const byState = (kind: BundleKind) => {
+    const counts = new Map<string, number>();
+    for (const { object } of compositions.values())
+      if (object.spec.kind === kind) counts.set(object.status.state, (counts.get(object.status.state) ?? 0) + 1);
+    return { label: "state", values: counts };
+  };
+  return (["project", "stack", "pipeline"] as const).map((kind) => ({
+    name: `${kind}s`,
+    help: `${kind[0]?.toUpperCase()}${kind.slice(1)}s of all organizations`,
+    read: () => byState(kind),
+  }));
+}
+
+/** Restricts descriptors to the schema that is served at /schemas/project.json. */
+function compositionForms(kinds: ResourceKinds): readonly Form[] {
+  const { $schema: _dialect, ...descriptor } = descriptorSchema(kinds);
+  return [
+    [DeployProjectRequestSchema.field.descriptor, descriptor],
+    [PlanProjectRequestSchema.field.descriptor, descriptor],
+  ];
 }

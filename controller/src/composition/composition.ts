@@ -1,55 +1,56 @@
+import { createHash } from "node:crypto";
 import { next } from "@holdfast/common/machine.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
-import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Action, Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import {
   type CompositionEffect,
   type CompositionEvent,
-  type CompositionState,
   compositionLifecycle,
+  type CompositionState,
 } from "./composition-lifecycle.ts";
-import type { DesiredMember } from "./desired-member.ts";
 
-/** Resources that come, change and go together, as they are asked for and as they were made. */
+/** A composition: its desired members, and the members that exist. */
 export type CompositionObject = Resource<CompositionSpec, CompositionStatus>;
 
-/** As what users see it. */
-export type Face = "project" | "stack" | "pipeline";
+/** The type of bundle that users see. */
+export type BundleKind = "project" | "stack" | "pipeline";
 
 export const compositionKind = defineKind<CompositionObject>("composition", {
   goesWithOrganization: true,
-  indexes: [faceAndName],
-  quotas: (["project", "stack", "pipeline"] as const).map((face) => ({
-    name: `${face}s`,
-    words: `${face}s`,
+  storedNames: { "spec.kind": "face", "status.progressMark": "mark", "status.members.*.createdBy": "madeBy" },
+  indexes: [kindAndName],
+  quotas: (["project", "stack", "pipeline"] as const).map((kind) => ({
+    name: `${kind}s`,
+    words: `${kind}s`,
     limit: 100,
-    amountOf: ({ spec, status }) => (spec.face === face && status.state !== "Deleted" ? 1 : 0),
+    amountOf: ({ spec, status }) => (spec.kind === kind && status.state !== "Deleted" ? 1 : 0),
   })),
 });
 
-/** Index: those of one name, face and organization; one at most that is not Deleted. */
-export function faceAndName({ metadata, spec }: CompositionObject): string {
-  return nameKey(spec.face, metadata.organizationId, metadata.name);
+/** Index: compositions of one name, kind and organization, at most one of which is not Deleted. */
+export function kindAndName({ metadata, spec }: CompositionObject): string {
+  return nameKey(spec.kind, metadata.organizationId, metadata.name);
 }
 
-export function nameKey(face: Face, organizationId: string, name: string): string {
-  return `${face}/${organizationId}/${name}`;
+export function nameKey(kind: BundleKind, organizationId: string, name: string): string {
+  return `${kind}/${organizationId}/${name}`;
 }
 
-/** Under which a face's names are claimed. */
-export function nameKindOf(face: Face): { readonly name: string } {
-  return { name: face };
+/** The kind under which names of bundles are claimed. */
+export function nameKindOf(kind: BundleKind): { readonly name: string } {
+  return { name: kind };
 }
 
 export interface CompositionSpec {
-  readonly face: Face;
-  /** Sealed: the members that are asked for. */
+  readonly kind: BundleKind;
+  /** The desired members, sealed. */
   readonly sealedDesired: string;
   readonly monthlyCents: number;
-  /** Absent for a project. */
+  /** The template; absent for a project. */
   readonly template?: { readonly name: string; readonly version: string };
-  /** What was accepted when it was launched or upgraded last; absent where nobody is asked. */
+  /** Monthly price that was accepted at the last launch or upgrade; absent where no acceptance is needed. */
   readonly acceptedCents?: number;
   readonly zone?: string;
 }
@@ -58,22 +59,25 @@ export interface CompositionStatus {
   readonly state: CompositionState;
   readonly since: number;
   readonly detail: string | null;
-  /** It was Running once: what is made is not torn down by a failure any more. */
+  /** True once it was Running: a later failure does not roll back. */
   readonly hasRun: boolean;
-  /** The newest record of a deployment, launch or migration; it is in progress in every state but Running, Failed and Deleted. */
+  /**
+   * Id of the newest record of a deployment, launch or migration, which is in progress in every state except Running,
+   * Failed and Deleted.
+   */
   readonly deploymentId: string;
   readonly members: readonly Member[];
-  /** Somebody wants the deployment to end. */
+  /** A user requested the end of the deployment. */
   readonly isAborted?: true;
-  /** Why the deployment does not come about, while what it made is rolled back. */
+  /** The failure of the deployment, during its rollback. */
   readonly failure?: Failure;
-  /** Of a stack that is being upgraded: what it becomes. */
+  /** The spec after the upgrade, while a stack is upgraded. */
   readonly upgrade?: Pick<CompositionSpec, "sealedDesired" | "monthlyCents" | "acceptedCents" | "template">;
-  /** No progress until then fails the deployment; null while nothing is in progress. */
+  /** Without progress until this time the deployment fails; null while none is in progress. Milliseconds since 1970. */
   readonly deadline: number | null;
-  /** A measure of progress: a new text is progress. */
-  readonly mark: string;
-  /** Of a pipeline: whether all members were healthy when that was told last; absent before the first time. */
+  /** A summary of all members' progress, such as `db:made::creating:40`; a different text counts as progress. */
+  readonly progressMark: string;
+  /** Pipelines: whether all members were healthy at the last announcement; absent before the first one. */
   readonly announcedHealthy?: boolean;
 }
 
@@ -82,47 +86,53 @@ export interface Failure {
   readonly reason: string;
 }
 
-/** One resource of a composition. Its id is fixed before it is made, so that it is never made twice. */
+/** One resource of a composition. Its id is chosen before it is created, so that it is never created twice. */
 export interface Member {
   readonly name: string;
   readonly kind: string;
   readonly id: string;
-  /** Name of the resource among those of its kind. */
+  /** Name of the resource among those of its kind, such as `shop-db`. */
   readonly resourceName: string;
-  /** Names of the members that must run before it is made, and that go after it. */
+  /** Names of the members that must run before it is created, and that are removed after it. */
   readonly needs: readonly string[];
-  /** `planned`: not made; `made`: it never ran; `ready`: it ran; `leaving`: it is to go, and goes once it is gone. */
+  /** `planned`: not created; `made`: created, never ran; `ready`: ran; `leaving`: being removed. */
   readonly step: "planned" | "made" | "ready" | "leaving";
-  /** Record of the deployment that made it. */
-  readonly madeBy: string;
-  /** False: the newest descriptor does not name it. */
+  /** Id of the deployment record that created it. */
+  readonly createdBy: string;
+  /** False if the newest descriptor does not have it. */
   readonly isManaged: boolean;
-  /** Does the resource itself say that it belongs to the composition? */
+  /** True if the resource itself is marked as owned by the composition. */
   readonly isMarked: boolean;
-  /** Sealed: the spec that it was made with, or was changed to in place. */
+  /** The applied spec, sealed. */
   readonly sealedSpec: string;
   readonly change?: MemberChange;
-  /** Of a consumer: what it is told of. */
+  /** Consumers: the members whose outputs it gets. */
   readonly attachments?: readonly Attachment[];
-  /** Versions of the outputs that it was told of last; absent until it is in this deployment. */
+  /**
+   * Versions of the outputs that were passed last, in the order of attachments, separated by spaces; absent until they
+   * were passed in this deployment.
+   */
   readonly wiredTo?: string;
 }
 
-/** A change in place of a member. `wanted`: not begun; `begun`: asked of the resource; `failed`: what was before is to be asked for; `undoing`: it is. */
+/**
+ * A change in place of a member. `wanted`: not begun; `begun`: requested from the resource; `failed`: the previous spec
+ * has to be requested; `undoing`: it was requested.
+ */
 export interface MemberChange {
   readonly action: Action;
   readonly step: "wanted" | "begun" | "failed" | "undoing";
-  /** Members of the spec that differ. */
+  /** Keys of the spec that differ. */
   readonly keys: readonly string[];
   readonly sealedTarget: string;
-  /** Why it is undone. */
+  /** Reason for which it is undone. */
   readonly error?: string;
 }
 
-/** No progress for so long means stuck (spec 1, Limits). */
+/** Without progress for this long a deployment is stuck (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
 
-/** Seals and opens the specs of one composition. */
+/** Seals and opens the specs of compositions. */
 export interface CompositionSeal {
   seal(id: string, spec: unknown): string;
   spec(id: string, sealed: string): ResourceSpec;
@@ -138,7 +148,7 @@ export function createCompositionSeal(sealer: Pick<Sealer, "seal" | "open">): Co
   };
 }
 
-/** Pure: the composition after an event, and what comes with it; undefined where the event means nothing. */
+/** Pure: the composition after an event, and the effect; undefined where the state has no row for the event. */
 export function afterEvent(
   composition: CompositionObject,
   event: CompositionEvent,
@@ -149,20 +159,20 @@ export function afterEvent(
   const row = next(compositionLifecycle, status.state, event);
   if (row === undefined) return undefined;
   const isEnd = row[2] === "Running" || row[2] === "Failed" || row[2] === "Deleted";
-  const isGoing = row[2] === "Deleting";
+  const isDeletion = row[2] === "Deleting";
   const { isAborted, ...rest } = status;
-  // What was said of one deployment ends with it.
-  const kept = isEnd || isGoing || isAborted !== true ? rest : status;
+  // The abort request belongs to one deployment and ends with it.
+  const remaining = isEnd || isDeletion || isAborted !== true ? rest : status;
   return {
     after: {
       ...composition,
-      metadata: { ...metadata, updatedAt: now, ...(isGoing && { deletionRequestedAt: now }) },
+      metadata: { ...metadata, updatedAt: now, ...(isDeletion && { deletionRequestedAt: now }) },
       status: {
-        ...kept,
+        ...remaining,
         state: row[2],
         since: now,
-        deadline: isEnd || isGoing ? null : now + stuckAfterMs,
-        mark: "",
+        deadline: isEnd || isDeletion ? null : now + stuckAfterMs,
+        progressMark: "",
         ...change,
       },
     },
@@ -170,7 +180,7 @@ export function afterEvent(
   };
 }
 
-/** Pure: with other members, or another status beside its state. */
+/** Pure: the composition with a changed status in the same state. */
 export function withStatus(
   composition: CompositionObject,
   change: Partial<CompositionStatus>,
@@ -180,7 +190,7 @@ export function withStatus(
   return { ...composition, metadata: { ...metadata, updatedAt: now }, status: { ...status, ...change } };
 }
 
-/** Pure: with one member changed; undefined removes it. */
+/** Pure: the composition with one member changed; undefined removes the member. */
 export function withMember(
   composition: CompositionObject,
   id: string,
@@ -194,15 +204,40 @@ export function withMember(
   return withStatus(composition, { members }, now);
 }
 
-/** Pure: without a change in place. */
+/** Pure: the member without a change in place. */
 export function unchanged(member: Member): Member {
   const { change: _, ...rest } = member;
   return rest;
 }
 
-/** Pure: all members on their way out; what was never made is out already. */
+/** Pure: all members as leaving, without those that were never created. */
 export function leaversOf(members: readonly Member[]): readonly Member[] {
   return members.flatMap((member): Member[] =>
     member.step === "planned" ? [] : [{ ...unchanged(member), step: "leaving" }],
   );
+}
+
+/** One desired resource, with a normalized spec and all its dependencies. */
+export interface DesiredMember {
+  readonly name: string;
+  readonly kind: string;
+  /** The kind as written in the descriptor, such as `postgres`. */
+  readonly writtenKind: string;
+  readonly spec: ResourceSpec;
+  /** Declared dependencies and those implied by attachments, sorted. */
+  readonly needs: readonly string[];
+  readonly attachments: readonly Attachment[];
+}
+
+const nameMax = 40;
+
+/**
+ * Pure: name of a resource among those of its kind: `<parent>-<name>`, at most 40 characters; a longer one is truncated
+ * and gets a part of its hash.
+ */
+export function resourceNameOf(parent: string, name: string): string {
+  const whole = `${parent}-${name}`;
+  if (whole.length <= nameMax && !whole.endsWith("-")) return whole;
+  const hash = createHash("sha256").update(whole).digest("hex").slice(0, 8);
+  return `${whole.slice(0, nameMax - hash.length - 1)}-${hash}`;
 }

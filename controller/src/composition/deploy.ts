@@ -5,17 +5,17 @@ import {
   type CompositionObject,
   type CompositionSeal,
   type CompositionSpec,
-  type Face,
+  type DesiredMember,
+  type BundleKind,
   leaversOf,
   type Member,
+  resourceNameOf,
   stuckAfterMs,
   withStatus,
 } from "./composition.ts";
 import type { Observe } from "./composition-step.ts";
-import { inOrder } from "./dependency-order.ts";
-import type { DeployPlan } from "./deploy-plan.ts";
-import { isThere } from "./deploy-plan.ts";
-import { type DesiredMember, resourceNameOf } from "./desired-member.ts";
+import { inOrder } from "./member.ts";
+import { type DeployPlan, exists } from "./deploy-plan.ts";
 
 export interface DeployContext {
   readonly kinds: ResourceKinds;
@@ -26,22 +26,22 @@ export interface DeployContext {
   readonly now: number;
 }
 
-/** A composition that is made now: nothing of it is there. */
+/** A new composition, whose resources do not exist yet. */
 export function newComposition(
-  asked: {
+  managed: {
     readonly id: string;
     readonly organizationId: string;
     readonly name: string;
-    readonly face: Face;
+    readonly kind: BundleKind;
     readonly members: readonly DesiredMember[];
   } & Pick<CompositionSpec, "monthlyCents" | "template" | "acceptedCents" | "zone">,
   context: Omit<DeployContext, "observe">,
 ): CompositionObject {
-  const { id, organizationId, name, face, members, ...spec } = asked;
+  const { id, organizationId, name, kind, members, ...spec } = managed;
   const { seal, deploymentId, now } = context;
   return {
     metadata: newMetadata(id, now, { name, organizationId }),
-    spec: { face, sealedDesired: seal.seal(id, members), ...spec },
+    spec: { kind, sealedDesired: seal.seal(id, members), ...spec },
     status: {
       state: "Pending",
       since: now,
@@ -50,7 +50,7 @@ export function newComposition(
       deploymentId,
       members: inOrder(members).map((desired) => newMember(id, name, desired, context)),
       deadline: now + stuckAfterMs,
-      mark: "",
+      progressMark: "",
     },
   };
 }
@@ -68,7 +68,7 @@ function newMember(
     resourceName: resourceNameOf(parent, name),
     needs,
     step: "planned",
-    madeBy: deploymentId,
+    createdBy: deploymentId,
     isManaged: true,
     isMarked: false,
     sealedSpec: seal.seal(id, spec),
@@ -77,56 +77,56 @@ function newMember(
 }
 
 /**
- * Pure: a project that another descriptor was deployed to, by its plan. `isOver`: nothing is to be done, and it stays in its state.
- * A project that never ran, or was rolled back, begins anew with what is asked for.
+ * Pure: a project after the deployment of another descriptor, by its plan. `isNoop`: there is nothing to do, and its
+ * state does not change. A project that never ran, or was rolled back, starts again.
  */
 export function redeployed(
   current: CompositionObject,
-  wanted: readonly DesiredMember[],
+  desiredMembers: readonly DesiredMember[],
   plan: DeployPlan,
   context: DeployContext,
-): { readonly after: CompositionObject; readonly isOver: boolean } {
+): { readonly after: CompositionObject; readonly isNoop: boolean } {
   const { seal, now, deploymentId, observe } = context;
   const { id, name } = current.metadata;
-  const kept = current.status.members.filter((member) => isThere(member, context));
-  const asked = inOrder(wanted).map((desired) => {
-    const member = kept.find((each) => each.name === desired.name);
+  const existing = current.status.members.filter((member) => exists(member, context));
+  const managed = inOrder(desiredMembers).map((desired) => {
+    const member = existing.find((each) => each.name === desired.name);
     if (member === undefined) return newMember(id, name, desired, context);
     const entry = plan.entries.find((each) => each.name === desired.name);
-    const again: Member = {
+    const updated: Member = {
       ...member,
       needs: desired.needs,
       isManaged: true,
       ...(member.attachments && { attachments: desired.attachments }),
     };
-    if (entry?.action !== "update") return again;
+    if (entry?.action !== "update") return updated;
     const keys = [...new Set(entry.changes.map(({ path }) => path.split(".")[0] ?? path))];
     const sealedTarget = seal.seal(id, desired.spec);
-    return { ...again, change: { action: "redeploy_app" as const, step: "wanted" as const, keys, sealedTarget } };
+    return { ...updated, change: { action: "redeploy_app" as const, step: "wanted" as const, keys, sealedTarget } };
   });
-  const unmanaged = kept
-    .filter(({ name: each }) => !wanted.some((desired) => desired.name === each))
+  const unmanaged = existing
+    .filter(({ name: each }) => !desiredMembers.some((desired) => desired.name === each))
     .map((member) => ({ ...member, isManaged: false }));
   const leaving = current.status.members.filter(({ step }) => step === "leaving");
-  const spec = { ...current.spec, sealedDesired: seal.seal(id, wanted), monthlyCents: plan.monthlyCents };
-  const isOver =
+  const spec = { ...current.spec, sealedDesired: seal.seal(id, desiredMembers), monthlyCents: plan.monthlyCents };
+  const isNoop =
     current.status.state === "Running" &&
     unmanaged.every(({ isMarked }) => !isMarked) &&
-    asked.every(
+    managed.every(
       (member) =>
         member.step === "ready" && member.isMarked && !("change" in member) && observe(member).phase === "running",
     );
-  const change = { members: [...asked, ...unmanaged, ...leaving], deploymentId, detail: null };
-  if (isOver) return { after: withStatus({ ...current, spec }, change, now), isOver };
+  const change = { members: [...managed, ...unmanaged, ...leaving], deploymentId, detail: null };
+  if (isNoop) return { after: withStatus({ ...current, spec }, change, now), isNoop };
   const { failure: _, ...status } = current.status;
-  // Consumers are told anew of what they are attached to.
+  // Consumers get the outputs of their attachments again.
   const members = change.members.map(unwired);
   const row = afterEvent({ ...current, spec, status }, "deployRequested", now, { ...change, members });
-  if (row === undefined) throw new Error("whoever deploys looks at the state first");
-  return { after: row.after, isOver };
+  if (row === undefined) throw new Error("a deployment needs a state that allows it");
+  return { after: row.after, isNoop };
 }
 
-/** Pure: on its way out, in whatever state; undefined where it is already. */
+/** Pure: the composition as Deleting; undefined when it is being deleted already. */
 export function deletionRequested(current: CompositionObject, now: number): CompositionObject | undefined {
   return afterEvent(current, "deleteRequested", now, { members: leaversOf(current.status.members), detail: null })
     ?.after;

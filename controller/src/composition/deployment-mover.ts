@@ -4,7 +4,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { CompositionObject } from "./composition.ts";
 import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
-import type { DeploymentArchive } from "./deployment-archive.ts";
+import type { DeploymentArchive } from "./deployment-records.ts";
 
 export interface DeploymentMoverDeps {
   readonly compositions: Collection<CompositionObject>;
@@ -14,9 +14,9 @@ export interface DeploymentMoverDeps {
 }
 
 /**
- * Moves records that ended, and that another one followed, from etcd into the history. It is there before it is removed here, so
- * that a crash between the two repeats the first. Records of a composition that is no more are removed, one by one: there may be
- * more of them than a transaction takes. Key: id of the record.
+ * Moves ended records that have a successor from etcd into the history. A record is inserted there before it is removed
+ * here, so a crash repeats the insert. Records of removed compositions are removed one by one, because there may be
+ * more of them than fit into a transaction. Key: id of the record.
  */
 export function createDeploymentMover({ compositions, deployments, archive, begin }: DeploymentMoverDeps): ControlLoop {
   return {

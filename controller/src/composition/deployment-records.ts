@@ -1,11 +1,14 @@
+import type { Database } from "#kernel/history/database.ts";
+import { timeOf } from "#kernel/history/times.ts";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
-import { compositionOfDeployment, type DeploymentObject } from "./deployment.ts";
-import type { DeploymentArchive, RecordFilter } from "./deployment-archive.ts";
+import { keyOf } from "#kernel/store/resource.ts";
+import { compositionOfDeployment, deploymentKind, type DeploymentObject } from "./deployment.ts";
 
-/** The records of compositions, wherever they are: the newest in etcd, all others in the history. */
+/** The records of compositions: the newest one in etcd, all others in the history. */
 export interface DeploymentRecords {
   get(compositionId: string, id: string): Promise<DeploymentObject | undefined>;
-  /** A page, the newest first. */
+  /** A page of records, the newest first. */
   page(compositionId: string, page: RecordFilter): Promise<{ items: DeploymentObject[]; next: string | undefined }>;
 }
 
@@ -21,7 +24,7 @@ export function createDeploymentRecords(
     },
     async page(compositionId, filter) {
       const { type, after, limit } = filter;
-      // Read first: one that moves to the history meanwhile is in both, and not in neither.
+      // Read etcd first: a record that moves to the history meanwhile is then in both, never in neither.
       const here = deployments
         .by(compositionOfDeployment, compositionId)
         .map(({ object }) => object)
@@ -33,6 +36,90 @@ export function createDeploymentRecords(
       const ordered = [...all.values()].toSorted((a, b) => (a.metadata.id < b.metadata.id ? 1 : -1));
       const items = ordered.slice(0, limit);
       return { items, next: ordered.length > limit ? items.at(-1)?.metadata.id : undefined };
+    },
+  };
+}
+
+/**
+ * The ended deployment records, in the history. Every method throws STORE_UNAVAILABLE while the history is unavailable.
+ */
+export interface DeploymentArchive {
+  /** Adds a record; a repeat changes nothing. */
+  add(record: DeploymentObject, finishedAt: number): Promise<void>;
+  get(compositionId: string, id: string): Promise<DeploymentObject | undefined>;
+  /** At most `limit` records, the newest first, after the id `after`. */
+  list(compositionId: string, filter: RecordFilter): Promise<readonly DeploymentObject[]>;
+  /**
+   * Deletes records older than 400 days, all but the newest 1,000 of each composition, and records of deleted
+   * compositions.
+   */
+  retainOnly(compositionIds: readonly string[], now: number): Promise<void>;
+}
+
+export interface RecordFilter {
+  /** Filters by type; absent: all types. */
+  readonly type?: DeploymentObject["spec"]["type"];
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const dayMs = 86_400_000;
+const retentionMs = 400 * dayMs;
+const retainedPerComposition = 1_000;
+
+interface Row {
+  readonly id: string;
+  readonly record: string;
+}
+
+export function createDeploymentArchive(sql: () => Database, sealer: Pick<Sealer, "seal" | "open">): DeploymentArchive {
+  const labelOf = (id: string) => keyOf(deploymentKind, id);
+  const open = ({ id, record }: Row): DeploymentObject => deploymentKind.parse(sealer.open(record, labelOf(id)));
+
+  return {
+    async add(record, finishedAt) {
+      const { id } = record.metadata;
+      const { compositionId, type } = record.spec;
+      await sql().query(
+        `insert into deployment (id, composition_id, type, finished_at, record)
+         values ($1, $2, $3, ${timeOf("$4::bigint")}, $5) on conflict do nothing`,
+        [id, compositionId, type, finishedAt, sealer.seal(deploymentKind.format(record), labelOf(id))],
+      );
+    },
+
+    async get(compositionId, id) {
+      if (!uuid.test(id)) return undefined;
+      const [row] = await sql().read<Row>("select id, record from deployment where id = $1 and composition_id = $2", [
+        id,
+        compositionId,
+      ]);
+      return row && open(row);
+    },
+
+    async list(compositionId, { type, after, limit }) {
+      const rows = await sql().read<Row>(
+        `select id, record from deployment
+         where composition_id = $1 and ($2::text is null or type = $2) and ($3::uuid is null or id < $3)
+         order by id desc limit $4`,
+        [compositionId, type ?? null, after ?? null, limit],
+      );
+      return rows.map(open);
+    },
+
+    async retainOnly(compositionIds, now) {
+      // The collection may lack a composition that another controller created a moment ago, so young records stay.
+      await sql().query(
+        `delete from deployment where finished_at < ${timeOf("$1::bigint")}
+           or (finished_at < ${timeOf("$2::bigint")} and composition_id::text <> all ($3::text[]))`,
+        [now - retentionMs, now - dayMs, compositionIds],
+      );
+      await sql().query(
+        `delete from deployment d using (
+           select id, row_number() over (partition by composition_id order by id desc) as position from deployment) as ranked
+         where ranked.id = d.id and ranked.position > $1`,
+        [retainedPerComposition],
+      );
     },
   };
 }

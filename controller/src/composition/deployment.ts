@@ -18,7 +18,7 @@ export function compositionOfDeployment({ spec }: DeploymentObject): string {
 export interface DeploymentSpec {
   readonly compositionId: string;
   readonly type: "deploy" | "launch" | "upgrade";
-  /** The caller as audit names it, and from where. */
+  /** The caller as in the audit log, and its address. */
   readonly actor: string;
   readonly source: string;
   readonly plan: readonly PlanEntry[];
@@ -26,23 +26,23 @@ export interface DeploymentSpec {
   readonly toVersion?: string;
 }
 
-/** What a deployment does with one resource. */
+/** The action of a deployment on one resource. */
 export interface PlanEntry {
   readonly name: string;
-  /** As the descriptor names it. */
+  /** Kind as in the descriptor, such as `postgres`. */
   readonly kind: string;
   readonly action: "create" | "update" | "noop" | "unmanaged";
-  readonly changes: readonly ShownChange[];
-  /** What the descriptor says and the resource has not. */
-  readonly pendingChanges: readonly ShownChange[];
+  readonly changes: readonly RedactedChange[];
+  /** Differences that the descriptor has and the deployment does not apply. */
+  readonly pendingChanges: readonly RedactedChange[];
   readonly reason: string | null;
-  /** Paths at which the resource is not as it was made. */
+  /** Paths of the spec at which the resource differs from its applied spec. */
   readonly drift: readonly string[];
   readonly monthlyCents: number;
 }
 
-/** Values as JSON; null where they are absent, or not to be shown. */
-export interface ShownChange {
+/** One difference. Values are JSON; null where they are absent or secret. */
+export interface RedactedChange {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
@@ -51,7 +51,7 @@ export interface ShownChange {
 export interface DeploymentStatus {
   readonly state: "Accepted" | "Applying" | "Completed" | "Failed" | "Aborted";
   readonly error: string | null;
-  /** The state of its composition, and its resources, when it ended; absent before. */
+  /** State and resources of its composition at the end; absent before. */
   readonly end?: { readonly state: CompositionState; readonly resources: readonly ResourceSnapshot[] };
   readonly steps: readonly DeploymentStep[];
   readonly progressPct: number;
@@ -75,7 +75,7 @@ export interface DeploymentStep {
   readonly error: string | null;
 }
 
-/** Pure: a record that has not begun. */
+/** Pure: a record of a deployment that has not begun. */
 export function newDeployment(
   id: string,
   organizationId: string,
@@ -90,7 +90,7 @@ export function newDeployment(
   };
 }
 
-/** Has it ended, in whatever way? */
+/** True if the deployment has ended, with any outcome. */
 export function isEnded({ status }: DeploymentObject): boolean {
   return status.finishedAt !== null;
 }

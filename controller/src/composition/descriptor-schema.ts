@@ -1,17 +1,17 @@
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 
-/** So many resources has a composition at most. */
+/** Limit of resources in a composition. */
 export const resourcesMax = 100;
 export const descriptorBytesMax = 256 * 1024;
 
 /** Names of projects and of resources in them. */
 const namePattern = "^[a-z][a-z0-9-]{0,62}$";
-/** Words of the API's own paths. */
+/** Names that the API's paths use. */
 const reservedProjectNames: readonly string[] = ["deploy", "plan"];
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Pure: JSON Schema 2020-12 of a descriptor with the kinds that are registered here. */
+/** Pure: the JSON Schema 2020-12 of a descriptor with the registered kinds. */
 export function descriptorSchema(kinds: ResourceKinds): JsonSchema {
   const specs = [...kinds.names].map(([name, { kind, implied }]) => ({
     if: { properties: { kind: { const: name } } },
@@ -48,7 +48,7 @@ export function descriptorSchema(kinds: ResourceKinds): JsonSchema {
         maxProperties: resourcesMax,
         propertyNames: { pattern: namePattern },
         additionalProperties: names,
-        description: "Names of what must run before, by the name of what needs it.",
+        description: "For each resource: names of the resources that must run before it.",
       },
     },
   };

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
 import { createDescriptorReader } from "./descriptor.ts";
-import { resourceNameOf } from "./desired-member.ts";
+import { resourceNameOf } from "./composition.ts";
 
 const reader = createDescriptorReader(createResourceKinds([fixtureKind]));
 
@@ -22,7 +22,7 @@ const resource = (name: string, spec: object = {}, kind = "fixture") => ({ logic
 const project = (resources: readonly object[], rest: object = {}) => ({ name: "shop", resources, ...rest });
 
 describe("a descriptor", () => {
-  test("is read with its aliases, and dependencies that attachments imply", () => {
+  test("is parsed with aliases of kinds and the dependencies that attachments imply", () => {
     const text = JSON.stringify(
       project(
         [
@@ -152,14 +152,14 @@ describe("a descriptor", () => {
     expect(refusal(descriptor)).toEqual(expected);
   });
 
-  test("of 101 resources is one too many", () => {
+  test("has at most 100 resources", () => {
     const many = (count: number) => project(Array.from({ length: count }, (_, n) => resource(`m${n}`)));
     expect(refusal(many(100))).toEqual(["accepted"]);
     expect(refusal(many(101))).toEqual(["invalid_descriptor", "resources invalid"]);
   });
 });
 
-test("names of resources fit, and differ where they are cut", () => {
+test("names of resources fit, and differ where they are truncated", () => {
   expect(resourceNameOf("shop", "db")).toBe("shop-db");
   const long = "a".repeat(60);
   for (const name of [

@@ -1,20 +1,19 @@
-import type { FieldFault } from "@holdfast/common/errors.ts";
-import { HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
+import { type FieldFault, HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { isReservedName, prefixOf } from "#resource-kind/environment-of.ts";
 import type { Attachment, ResourceSpec } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
-import { cycleOf, type Dependent } from "./dependency-order.ts";
+import { cycleOf, type Dependent } from "./member.ts";
 import { descriptorBytesMax, descriptorSchema, resourcesMax } from "./descriptor-schema.ts";
-import type { DesiredMember } from "./desired-member.ts";
+import type { DesiredMember } from "./composition.ts";
 
-/** A descriptor without faults. */
+/** A valid descriptor. */
 export interface Descriptor {
   readonly name: string;
   readonly members: readonly DesiredMember[];
 }
 
-/** As users write it: what can be read of it, whatever else is wrong. */
+/** The readable parts of a descriptor as users wrote it, valid or not. */
 interface Written {
   readonly name: string;
   readonly resources: readonly WrittenResource[];
@@ -22,23 +21,25 @@ interface Written {
 }
 
 interface WrittenResource {
-  /** Such as `resources[0]`. */
+  /** Path in the descriptor, such as `resources[0]`. */
   readonly at: string;
   readonly name: string;
   readonly kind: string;
   readonly spec: ResourceSpec;
 }
 
-/** Reads descriptors of projects, and those inside of templates. */
+/** Parses the descriptors of projects and of templates. */
 export interface DescriptorReader {
   /**
-   * Throws INVALID_DESCRIPTOR with all faults, KIND_NOT_AVAILABLE for a kind that is still to come, and NOT_POSSIBLE for a
-   * resource that cannot be had here.
+   * Throws INVALID_DESCRIPTOR with all faults, KIND_NOT_AVAILABLE for a kind that is not available yet, and
+   * NOT_POSSIBLE for a resource that this installation cannot provide.
    */
   read(text: string): Descriptor;
-  /** The same of a value, where what cannot be had here is passed over: `unavailable` tells of it. */
+  /**
+   * As `read`, from a value, and without the check that this installation can provide the resources: see `unavailable`.
+   */
   readValue(value: unknown): Descriptor;
-  /** Why it cannot be had here; undefined when it can. */
+  /** Reason for which this installation cannot provide it; undefined when it can. */
   unavailable(descriptor: Descriptor): string | undefined;
 }
 
@@ -50,9 +51,9 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
 
   function readValue(value: unknown): Descriptor {
     const ofShape = validate(value) ? [] : (validate.errors ?? []).flatMap(faultOf);
-    const written = legible(value);
-    const sound = written.resources.filter(({ at }) => !ofShape.some(({ field }) => isBelow(field, at)));
-    const members = sound.flatMap((resource) => desired(resource, written));
+    const written = readable(value);
+    const valid = written.resources.filter(({ at }) => !ofShape.some(({ field }) => isBelow(field, at)));
+    const members = valid.flatMap((resource) => desired(resource, written));
     const cycle = cycleOf(needsOf(written, members));
     const faults = [
       ...ofShape,
@@ -116,7 +117,7 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
         fault(
           `${at}.attachments`,
           "unknown",
-          each.name === name ? "names itself" : `${each.name} is no other resource here`,
+          each.name === name ? "names itself" : `${each.name} is not another resource of the descriptor`,
         ),
       ),
       ...consumer
@@ -156,10 +157,10 @@ export function createDescriptorReader(kinds: ResourceKinds): DescriptorReader {
   };
 }
 
-/** Letters of a name. */
+/** Maximum length of a name. */
 const nameMax = 63;
 
-/** The prefix of the variables of an attachment. */
+/** Prefix of the environment variables of an attachment. */
 function prefixOfAttachment({ name, prefix }: Attachment): string {
   return prefix ?? prefixOf(name);
 }
@@ -168,38 +169,43 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalidDescriptor([fault("descriptor", "invalid_json", "is no JSON")]);
+    throw invalidDescriptor([fault("descriptor", "invalid_json", "is not JSON")]);
   }
 }
 
 function namesFaults({ resources, dependencies }: Written): readonly FieldFault[] {
-  const known = new Set<string>();
+  const names = new Set<string>();
   const twice = resources.flatMap(({ at, name }) => {
-    if (known.has(name)) return [fault(`${at}.logical_name`, "duplicate", `${name} is the name of another resource`)];
-    known.add(name);
+    if (names.has(name)) return [fault(`${at}.logical_name`, "duplicate", `${name} is the name of another resource`)];
+    names.add(name);
     return [];
   });
   const unknown = [...dependencies].flatMap(([name, needs]) => [
-    ...(known.has(name) ? [] : [fault(`dependencies.${name}`, "unknown", `${name} is no resource`)]),
+    ...(names.has(name) ? [] : [fault(`dependencies.${name}`, "unknown", `${name} is not a resource`)]),
     ...needs.flatMap((needed, index) => {
       if (needed === name) return [fault(`dependencies.${name}[${index}]`, "own_dependency", "names itself")];
-      return known.has(needed) ? [] : [fault(`dependencies.${name}[${index}]`, "unknown", `${needed} is no resource`)];
+      return names.has(needed)
+        ? []
+        : [fault(`dependencies.${name}[${index}]`, "unknown", `${needed} is not a resource`)];
     }),
   ]);
   return [...twice, ...unknown];
 }
 
-/** What needs what, of all resources with a name; a resource that names itself is no cycle, but a fault of its own. */
+/** The dependencies of all named resources. A resource that names itself is a fault of its own, not a cycle. */
 function needsOf({ resources, dependencies }: Written, members: readonly DesiredMember[]): readonly Dependent[] {
-  const known = new Map(members.map((member) => [member.name, member.needs]));
+  const names = new Map(members.map((member) => [member.name, member.needs]));
   return resources.map(({ name }) => {
-    const needs = known.get(name) ?? dependencies.get(name) ?? [];
+    const needs = names.get(name) ?? dependencies.get(name) ?? [];
     return { name, needs: needs.filter((needed) => needed !== name) };
   });
 }
 
-/** Pure: what can be read of a value of whatever shape. Of more resources than there may be nothing is, nor of names too long to be told. */
-function legible(value: unknown): Written {
+/**
+ * Pure: the readable parts of any value. Too many resources are not read at all, and neither are names that are too
+ * long.
+ */
+function readable(value: unknown): Written {
   const { name, resources, dependencies } = isObject(value) ? value : {};
   const listed = Array.isArray(resources) && resources.length <= resourcesMax ? resources : [];
   const needs = isObject(dependencies) && listed.length > 0 ? Object.entries(dependencies) : [];
@@ -230,7 +236,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Is the field the place, or in it? */
+/** True if the field is the path, or below it. */
 function isBelow(field: string, place: string): boolean {
   return field === place || field.startsWith(`${place}.`);
 }
@@ -239,7 +245,7 @@ function cycleFault(path: readonly string[]): FieldFault {
   return fault("dependencies", "cycle", `has a cycle: ${path.join(" -> ")}`);
 }
 
-/** The faults of a keyword; what only says that another schema does not hold is told by that one. */
+/** The faults of a schema keyword; keywords that only repeat the fault of another one give none. */
 function faultOf({ instancePath, keyword, params, message }: ErrorObject): FieldFault[] {
   if (keyword === "if" || keyword === "propertyNames") return [];
   const unknown = keyword === "additionalProperties" ? `/${escaped(String(params["additionalProperty"]))}` : "";
@@ -248,7 +254,7 @@ function faultOf({ instancePath, keyword, params, message }: ErrorObject): Field
   const allowed = keyword === "enum" ? `: ${(params["allowedValues"] as unknown[]).join(", ")}` : "";
   const detail =
     keyword === "additionalProperties"
-      ? "is no member here"
+      ? "is not a member here"
       : keyword === "required"
         ? "is missing"
         : `${message ?? keyword}${allowed}`;
@@ -286,7 +292,7 @@ function cut(text: string): string {
   return text.length > detailMax ? `${text.slice(0, detailMax)}…` : text;
 }
 
-/** `/resources/0/spec` as `resources[0].spec`. */
+/** Converts a JSON pointer such as `/resources/0/spec` to a field such as `resources[0].spec`. */
 function fieldOf(pointer: string): string {
   return pointer
     .split("/")
@@ -295,7 +301,7 @@ function fieldOf(pointer: string): string {
     .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path === "" ? part : `${path}.${part}`), "");
 }
 
-/** A fault of a spec, as one of the member that has the spec. */
+/** Moves a fault of a spec below the path of its member. */
 function below(path: string, { field, pointer, ...rest }: FieldFault): FieldFault {
   return { ...rest, field: `${path}.${field}`, pointer: `/descriptor${pointerOf(path)}${pointer ?? ""}` };
 }

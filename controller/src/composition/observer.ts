@@ -5,12 +5,12 @@ import type { Watch } from "#kernel/store/store.ts";
 import type { Observation } from "#resource-kind/resource-kind.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 import type { CompositionObject, CompositionSeal, Member } from "./composition.ts";
-import { notMade, type Observe, type Observed } from "./composition-step.ts";
+import { notCreated, type Observe, type Observed } from "./composition-step.ts";
 
-/** Looks at the resources of compositions. */
+/** Observes the resources of compositions through their kinds. */
 export interface Observer {
   observe(composition: CompositionObject, signal: AbortSignal): Promise<Observe>;
-  /** Another text whenever an observation may differ; cheap. */
+  /** A text that changes whenever an observation may change; cheap to compute. */
   inputs(composition: CompositionObject | undefined): string;
   /** Calls back with ids of compositions whose resources may have changed. */
   subscribe(onChange: (compositionId: string) => void): Watch;
@@ -22,13 +22,13 @@ export function createObserver(
   seal: CompositionSeal,
 ): Observer {
   async function observeMember(compositionId: string, member: Member, signal: AbortSignal): Promise<Observed> {
-    if (member.step === "planned") return notMade;
+    if (member.step === "planned") return notCreated;
     const { change } = member;
-    const isAsked = change?.step === "begun" || change?.step === "undoing";
-    const observation = await kinds.of(member.kind).observe(member.id, signal, { isFresh: isAsked });
-    if (change?.step !== "begun") return { ...observation, hasTaken: true };
+    const isRequested = change?.step === "begun" || change?.step === "undoing";
+    const observation = await kinds.of(member.kind).observe(member.id, signal, { isFresh: isRequested });
+    if (change?.step !== "begun") return { ...observation, isChangeApplied: true };
     const target = seal.spec(compositionId, change.sealedTarget);
-    return { ...observation, hasTaken: hasAll(observation, target, change.keys) };
+    return { ...observation, isChangeApplied: hasAll(observation, target, change.keys) };
   }
 
   return {
@@ -37,19 +37,19 @@ export function createObserver(
         status.members.map(async (member) => [member.id, await observeMember(metadata.id, member, signal)] as const),
       );
       const observed = new Map(seen);
-      return (member) => observed.get(member.id) ?? notMade;
+      return (member) => observed.get(member.id) ?? notCreated;
     },
     inputs: (composition) =>
       composition?.status.members.map(({ kind, id }) => kinds.of(kind).version(id)).join(" ") ?? "",
     subscribe(onChange) {
       const parents = new Map<string, string>();
-      const learn = (id: string) => {
+      const register = (id: string) => {
         for (const member of compositions.get(id)?.object.status.members ?? []) parents.set(member.id, id);
       };
       const forget = (before: CompositionObject | undefined) => {
         for (const member of before?.status.members ?? []) parents.delete(member.id);
       };
-      for (const id of compositions.ids()) learn(id);
+      for (const id of compositions.ids()) register(id);
       const wake = (resourceId: string) => {
         const parent = parents.get(resourceId);
         if (parent !== undefined) onChange(parent);
@@ -57,7 +57,7 @@ export function createObserver(
       const watches = [
         compositions.subscribe((id, before) => {
           forget(before);
-          learn(id);
+          register(id);
         }),
         ...kinds.all.map((kind) => kind.subscribe(wake)),
       ];
@@ -70,7 +70,7 @@ export function createObserver(
   };
 }
 
-/** Pure: does the resource have these members of the spec, as far as it tells? */
+/** Pure: true if the resource has the target's values for these keys, as far as it reports them. */
 function hasAll({ actual }: Observation, target: Readonly<Record<string, unknown>>, keys: readonly string[]): boolean {
   return keys.every((key) => !Object.hasOwn(actual, key) || isDeepStrictEqual(actual[key], lookUp(target, key)));
 }

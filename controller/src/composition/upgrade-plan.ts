@@ -11,8 +11,8 @@ import {
 } from "./composition-step.ts";
 
 /**
- * Pure: the next step of an upgrade. Members change one after the other, in the order of their dependencies. A step that fails
- * asks for what its own resource had before; those that were done stay, and those after it are not tried.
+ * Pure: the next step of an upgrade. Members change one after the other in the order of dependencies. When a step
+ * fails, its resource is changed back; earlier steps stay, and later ones are not started.
  */
 export function planUpgrade(composition: CompositionObject, observe: Observe, now: number): CompositionStep {
   const { status } = composition;
@@ -62,7 +62,7 @@ function completed(composition: CompositionObject, now: number): CompositionStep
   return { kind: "note", after, effect: row.effect, deployment: { state: "Completed" } };
 }
 
-/** The change of one resource did not come about: what it had before is asked for, unless it has that. */
+/** The change of one resource failed: its previous spec is requested, unless it still has that. */
 function failed(
   composition: CompositionObject,
   member: Member,
@@ -71,18 +71,18 @@ function failed(
   now: number,
 ): CompositionStep {
   const { change } = member;
-  const isThere = observed.phase !== "absent" && observed.phase !== "deleting";
-  if (change === undefined || !isThere || (observed.phase === "running" && !observed.hasTaken))
+  const exists = observed.phase !== "absent" && observed.phase !== "deleting";
+  if (change === undefined || !exists || (observed.phase === "running" && !observed.isChangeApplied))
     return endUpgrade(composition, error, now);
   const after = withMember(composition, member.id, { change: { ...change, step: "failed", error } }, now);
   return { kind: "note", after, effect: "none" };
 }
 
-/** Pure: the upgrade ends here; what was done stays. */
+/** Pure: ends the upgrade; completed steps stay. */
 export function endUpgrade(composition: CompositionObject, error: string, now: number): NoteStep {
   const members = composition.status.members.map(unchanged);
   const row = afterEvent(composition, "upgradeFailed", now, { detail: error, members });
-  if (row === undefined) throw new Error("only what is being upgraded ends an upgrade");
+  if (row === undefined) throw new Error("an upgrade ends only in state Upgrading");
   const { upgrade: _, ...status } = row.after.status;
   return { kind: "note", after: { ...row.after, status }, effect: row.effect, deployment: { state: "Failed", error } };
 }

@@ -3,13 +3,12 @@ import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import { createModelWorld } from "../../../test/support/composition/world.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, Member } from "./composition.ts";
+import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";
 import { planComposition } from "./composition-plan.ts";
 import type { NoteStep } from "./composition-step.ts";
 import { newComposition } from "./deploy.ts";
 import { newDeployment } from "./deployment.ts";
 import { afterChange, stepsNow } from "./deployment-progress.ts";
-import type { DesiredMember } from "./desired-member.ts";
 import { blockedReasons, planStackUpgrade, stepsOf, upgradeRequested } from "./upgrade.ts";
 
 const kinds = createResourceKinds([fixtureKind]);
@@ -33,23 +32,23 @@ const before = [
   member("c", { image: "x" }),
 ];
 
-/** Runs until nothing is left to do; changes of `fails` do not come about. */
-function run(start: CompositionObject, world = createModelWorld(), fails: ReadonlySet<string> = new Set()) {
+/** Runs until there is nothing to do; changes of `fails` are not applied. */
+function run(start: CompositionObject, scenario = createModelWorld(), fails: ReadonlySet<string> = new Set()) {
   let stack = start;
   const notes: { step: NoteStep; before: CompositionObject }[] = [];
   const acted: string[] = [];
   for (let round = 0; round < 200; round += 1) {
-    const step = planComposition(stack, world.observe, 0);
+    const step = planComposition(stack, scenario.observe, 0);
     if (step.kind === "wait") {
-      if (!world.stir(() => 0, { fails: false, vanishes: false })) return { stack, notes, world, acted };
+      if (!scenario.stir(() => 0, { fails: false, vanishes: false })) return { stack, notes, scenario, acted };
       continue;
     }
     if (step.kind === "forget" || step.kind === "remove") throw new Error("nothing is to go");
     if (step.kind === "note") notes.push({ step, before: stack });
     else acted.push(`${step.kind} ${step.member.name}`);
-    if (step.kind === "create") world.create(step.member.id);
-    if (step.kind === "act") world.act(step.member.id, !fails.has(step.member.name));
-    if (step.kind === "undo") world.act(step.member.id, true);
+    if (step.kind === "create") scenario.create(step.member.id);
+    if (step.kind === "act") scenario.act(step.member.id, !fails.has(step.member.name));
+    if (step.kind === "undo") scenario.act(step.member.id, true);
     stack = step.after;
   }
   throw new Error("it does not end");
@@ -59,22 +58,22 @@ function launched() {
   let n = 0;
   const context = { kinds, seal, deploymentId: "d1", newId: () => `r${(n += 1)}`, now: 0 };
   const template = { name: "t", version: "1" };
-  const asked = {
+  const requests = {
     id: "s",
     organizationId: "o",
     name: "s",
-    face: "stack" as const,
+    kind: "stack" as const,
     members: before,
     monthlyCents: 1,
     template,
   };
-  return run(newComposition(asked, context));
+  return run(newComposition(requests, context));
 }
 
 const after = [member("a", { plan_name: "tier-2" }), member("b", { plan_name: "tier-2" }), member("c", { image: "y" })];
 
 function upgrade(fails: ReadonlySet<string>) {
-  const { stack, world } = launched();
+  const { stack, scenario } = launched();
   const changes = planStackUpgrade(stack.status.members, { name: "s", members: after }, kinds, specOf);
   const target = { monthlyCents: 2, acceptedCents: 2, template: { name: "t", version: "2" } };
   const requested = upgradeRequested(stack, { name: "s", members: after }, changes, {
@@ -96,15 +95,15 @@ function upgrade(fails: ReadonlySet<string>) {
     "Pending",
     "Pending",
   ]);
-  const ended = run(requested, world, fails);
+  const ended = run(requested, scenario, fails);
   const status = ended.notes.reduce(
-    (each, { step, before: old }) => afterChange(each, old, step, world.observe, 1),
+    (each, { step, before: old }) => afterChange(each, old, step, scenario.observe, 1),
     record,
   ).status;
   return { ...ended, status };
 }
 
-test("an upgrade changes one after the other, and ends with the new version", () => {
+test("an upgrade changes members one after the other and ends with the new version", () => {
   const { stack, acted, status } = upgrade(new Set());
   expect(acted).toEqual(["act a", "act b", "act c"]);
   expect(stack.status).toMatchObject({ state: "Running" });
@@ -116,7 +115,7 @@ test("an upgrade changes one after the other, and ends with the new version", ()
   });
 });
 
-test("a step that fails is undone alone: what was done stays, what is left is not tried", () => {
+test("only a failed step is undone: completed steps stay, and later ones are not started", () => {
   const { stack, acted, status } = upgrade(new Set(["b"]));
   expect(acted).toEqual(["act a", "act b"]);
   expect(stack.status).toMatchObject({ state: "Running", detail: expect.stringContaining("b:") });
@@ -129,7 +128,7 @@ test("a step that fails is undone alone: what was done stays, what is left is no
   });
 });
 
-// The specification's table of changes in place, and what blocks the whole.
+// The specification's table of changes in place, and changes that block the upgrade.
 test.each<[string, readonly DesiredMember[], readonly string[], number]>([
   ["nothing", before, ["unchanged", "unchanged", "unchanged"], 0],
   ["a plan", [member("a", { plan_name: "tier-2" }), ...before.slice(1)], ["in_place", "unchanged", "unchanged"], 0],

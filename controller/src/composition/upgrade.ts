@@ -5,26 +5,26 @@ import {
   type CompositionObject,
   type CompositionSeal,
   type CompositionStatus,
+  type DesiredMember,
   type Member,
 } from "./composition.ts";
 import type { DeploymentStep } from "./deployment.ts";
 import type { Descriptor } from "./descriptor.ts";
-import type { DesiredMember } from "./desired-member.ts";
 
-/** What an upgrade does with one resource (spec 3, Upgrade plan). */
+/** The change of one resource by an upgrade (spec 3, Upgrade plan). */
 export interface UpgradeChange {
   readonly name: string;
   readonly kind: string;
   readonly change: "unchanged" | "in_place" | "blocked";
   readonly action?: "redeploy_app" | "scale_app" | "scale_service";
-  /** The members that change. */
+  /** The values of the spec that change. */
   readonly target?: ResourceSpec;
   readonly reason?: string;
 }
 
 /**
- * Pure: what an upgrade changes, of what was applied. What cannot be changed in place blocks its resource, and with it the whole:
- * resources that come, go or become another kind, and all members but those of the spec's table.
+ * Pure: the changes of an upgrade against the applied specs. A resource that cannot be changed in place blocks the
+ * upgrade: added, removed or replaced resources, and all fields except those of the spec's table.
  */
 export function planStackUpgrade(
   members: readonly Member[],
@@ -69,12 +69,12 @@ function keysOf(changes: readonly Change[]): readonly string[] {
   return [...new Set(changes.map(({ path }) => path.split(".")[0] ?? path))];
 }
 
-/** Pure: why an upgrade is blocked, a sentence for each resource. */
+/** Pure: the reasons for which an upgrade is blocked, one sentence per resource. */
 export function blockedReasons(changes: readonly UpgradeChange[]): readonly string[] {
   return changes.flatMap(({ name, change, reason }) => (change === "blocked" ? [`${name}: ${reason}`] : []));
 }
 
-/** Pure: the steps of a migration, in the order of its members. */
+/** Pure: the steps of a migration, in the order of members. */
 export function stepsOf(members: readonly Member[], changes: readonly UpgradeChange[]): readonly DeploymentStep[] {
   return members.flatMap(({ name }) => {
     const action = changes.find((each) => each.name === name)?.action;
@@ -82,19 +82,22 @@ export function stepsOf(members: readonly Member[], changes: readonly UpgradeCha
   });
 }
 
-/** Pure: a stack on its way to another version of its template. Its members change in their order, which is that of dependencies. */
+/**
+ * Pure: a stack whose upgrade to another version of its template begins. Members change in their order, which is that
+ * of dependencies.
+ */
 export function upgradeRequested(
   current: CompositionObject,
   descriptor: Descriptor,
   changes: readonly UpgradeChange[],
-  asked: {
+  request: {
     readonly deploymentId: string;
     readonly upgrade: Omit<NonNullable<CompositionStatus["upgrade"]>, "sealedDesired">;
     readonly seal: CompositionSeal;
     readonly now: number;
   },
 ): CompositionObject | undefined {
-  const { seal, now, deploymentId, upgrade } = asked;
+  const { seal, now, deploymentId, upgrade } = request;
   const { id } = current.metadata;
   const members = current.status.members.map((member): Member => {
     const planned = changes.find(({ name }) => name === member.name);

@@ -2,43 +2,48 @@ import type { Call } from "@holdfast/common/call.ts";
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { organizationOf, requireScopes } from "#access/caller.ts";
-import { type CompositionObject, type Face, faceAndName, nameKey } from "#composition/composition.ts";
-import type { DesiredMember } from "#composition/desired-member.ts";
+import {
+  type CompositionObject,
+  type DesiredMember,
+  type BundleKind,
+  kindAndName,
+  nameKey,
+} from "#composition/composition.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
-const notFound: Record<Face, ErrorKey> = {
+const notFound: Record<BundleKind, ErrorKey> = {
   project:  "PROJECT_NOT_FOUND",
   stack:    "STACK_NOT_FOUND",
   pipeline: "PIPELINE_NOT_FOUND",
 };
 
-/** Throws the 404 of the face for an id of another face or organization. */
+/** The bundle with an id. Throws the 404 error of its kind if the organization has none such. */
 export function requireById(
   compositions: Collection<CompositionObject>,
-  face: Face,
+  kind: BundleKind,
   id: string,
   call: Call,
 ): Stored<CompositionObject> {
   const found = compositions.get(id);
-  const isTheirs = found?.object.metadata.organizationId === organizationOf(call) && found.object.spec.face === face;
+  const isTheirs = found?.object.metadata.organizationId === organizationOf(call) && found.object.spec.kind === kind;
   if (found !== undefined && isTheirs) return found;
-  throw new HoldfastError(notFound[face], `The organization has no such ${face}.`);
+  throw new HoldfastError(notFound[kind], `The organization has no such ${kind}.`);
 }
 
-/** The newest of this name; undefined where there is none. */
+/** The newest bundle of this name; undefined where there is none. */
 export function findByName(
   compositions: Collection<CompositionObject>,
-  face: Face,
+  kind: BundleKind,
   name: string,
   call: Call,
 ): Stored<CompositionObject> | undefined {
-  return compositions.by(faceAndName, nameKey(face, organizationOf(call), name)).at(-1);
+  return compositions.by(kindAndName, nameKey(kind, organizationOf(call), name)).at(-1);
 }
 
-/** Throws PROJECT_NOT_FOUND. */
+/** The newest project of this name. Throws PROJECT_NOT_FOUND. */
 export function requireByName(
   compositions: Collection<CompositionObject>,
   name: string,
@@ -49,12 +54,12 @@ export function requireByName(
   return found;
 }
 
-/** Throws SCOPE_MISSING: whoever makes something needs the scopes of what it consists of. */
+/** Throws SCOPE_MISSING unless the caller has the scopes of all members' kinds. */
 export function requireKindScopes(kinds: ResourceKinds, members: readonly DesiredMember[], call: Call): void {
   requireScopes(call, new Set(members.flatMap(({ kind }) => kinds.of(kind).scopes)));
 }
 
-/** What the resources take of quotas together. */
+/** The sum of the members' quota amounts. */
 export function quotaOf(
   kinds: ResourceKinds,
   members: readonly Pick<DesiredMember, "kind" | "spec">[],

@@ -5,14 +5,14 @@ import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject } from "#composition/composition.ts";
 import { deletionRequested } from "#composition/deploy.ts";
 import { deploymentKind, isEnded } from "#composition/deployment.ts";
-import { protectedMember } from "#composition/protected-member.ts";
+import { protectedMember } from "#composition/member.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 
 /**
- * Asks for the deletion of a composition with all its resources, in whatever state it is; a deployment that is in progress is over
- * then. Throws DELETION_PROTECTED that names a protected resource.
+ * Starts the deletion of a composition and all its resources, in any state; a deployment in progress is aborted. Throws
+ * DELETION_PROTECTED that names a protected resource.
  */
 export function deleteComposition<M extends AnyMessage>(
   { compositions, deployments, kinds, begin, clock }: CompositionSystem & Pick<Kernel, "begin" | "clock">,
@@ -23,24 +23,29 @@ export function deleteComposition<M extends AnyMessage>(
   return retryConflict(call.signal, async () => {
     const composition = find();
     const { object } = composition;
-    const kept = protectedMember(object, kinds);
+    const blocker = protectedMember(object, kinds);
     const now = clock.now();
     const after = deletionRequested(object, now);
-    // It goes already.
+    // It is being deleted already.
     if (after === undefined) return message(object);
-    if (kept !== undefined)
-      throw new HoldfastError("DELETION_PROTECTED", `${kept.name}: set ${kept.by} to false first.`, {
-        members: { resource: kept.name },
+    if (blocker !== undefined)
+      throw new HoldfastError("DELETION_PROTECTED", `${blocker.name}: set ${blocker.by} to false first.`, {
+        members: { resource: blocker.name },
       });
     const answer = await message(after);
     const unit = begin();
     unit.update(compositionKind, composition, after);
     const record = await deployments.fresh(object.status.deploymentId, call.signal);
     if (record !== undefined && !isEnded(record.object)) {
-      const status = { ...record.object.status, state: "Aborted" as const, error: "It was deleted.", finishedAt: now };
+      const status = {
+        ...record.object.status,
+        state: "Aborted" as const,
+        error: "The bundle was deleted.",
+        finishedAt: now,
+      };
       unit.update(deploymentKind, record, { ...record.object, status });
     }
-    unit.audit(auditOf(call, `${object.spec.face}.delete`, compositionKind.name, object.metadata.id));
+    unit.audit(auditOf(call, `${object.spec.kind}.delete`, compositionKind.name, object.metadata.id));
     unit.answer(call, answer);
     await commitAndSee(call, unit, [compositions, deployments]);
     return answer;

@@ -14,7 +14,7 @@ import { readTemplates } from "./template/templates.ts";
 const deliverySettings = {
   templates: text(
     "HOLDFAST_TEMPLATES",
-    "Directory with further templates: stacks/<name>/<version>.yaml, pipelines/<name>/<version>.yaml",
+    "Directory with additional templates: stacks/<name>/<version>.yaml, pipelines/<name>/<version>.yaml",
     "",
   ),
 } as const;
@@ -25,7 +25,11 @@ interface DeliverySystemDeps {
   readonly fleet: { readonly offers: { readonly catalog: CatalogData } };
 }
 
-/** Projects, stacks and pipelines: three faces of compositions. */
+/**
+ * The APIs of projects, stacks and pipelines, the three kinds of bundles. A project is deployed from a descriptor of
+ * its owner; stacks and pipelines are launched from templates (`controller/templates`, and a directory of the
+ * operator). The RPCs only write the composition; its reconciler (composition/) creates the resources.
+ */
 export const deliverySystem = declareSystem({
   name: "delivery",
   settings: deliverySettings,

@@ -2,21 +2,21 @@ import type { EncodeContext, Encoder, ExportRequest } from "./destinations/desti
 import type { Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
-/** What became of items that were brought to a destination. None of them is to be sent again. */
+/** The outcome of items that were sent to a destination. None of them is sent again. */
 export interface Delivered {
   readonly taken: number;
   readonly refused: number;
   readonly tooOld: number;
-  /** Status and our own words about what was refused; undefined when nothing was. */
+  /** Status and message about refused items; undefined when none were. */
   readonly why: string | undefined;
 }
 
-/** The destination takes nothing now. Whatever it took of the batch it may get again. */
+/** The destination accepts nothing now. Items of the batch may be sent again. */
 export class DeliveryFailed extends Error {
   override readonly name = "DeliveryFailed";
-  /** When the destination asks to be asked again, in milliseconds from now. */
+  /** Delay that the destination requested (Retry-After), in milliseconds. */
   readonly afterMs: number | undefined;
-  /** The items were in too many pieces that were refused: fewer at once are needed to tell which. */
+  /** Too many requests were refused to find the refused items: send fewer items at once. */
   readonly isTooMixed: boolean;
 
   constructor(
@@ -35,29 +35,29 @@ export interface DeliverDeps<I> {
   readonly context: EncodeContext;
   send(request: ExportRequest<unknown>): Promise<Verdict>;
   wait(ms: number): Promise<void>;
-  /** A request that failed is not tried again once this is true; false unless given. */
+  /** A failed request is not retried once this returns true; false by default. */
   isLate?(): boolean;
 }
 
 const triesMax = 3;
 const firstWaitMs = 1_000;
-/** A destination that asks for more is asked again at a later tick. */
+/** Longest delay within a tick; for a longer one the next tick retries. */
 const waitMaxMs = 10_000;
-/** Of one batch: enough to find each refused item among the fewest that are sent at once. */
+/** Limit of requests per batch, enough to find every refused item among `fewestItems`. */
 const requestsMax = 256;
-/** So few items are always told apart within `requestsMax`. */
+/** Number of items whose refused ones are always found within `requestsMax`. */
 export const fewestItems = 64;
 
 /**
- * Brings items to the destination in their order, one request at a time. What is refused is found by halves and dropped alone.
- * Throws DeliveryFailed, with nothing dropped.
+ * Sends items to the destination in order, one request at a time. Refused items are found by bisection and dropped.
+ * Throws DeliveryFailed when the destination accepts nothing; then no item counts as dropped.
  */
 export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>): Promise<Delivered> {
   const { encoder, configuration, context, send, wait, isLate = () => false } = deps;
-  const done = { taken: 0, refused: 0, tooOld: 0, why: undefined as string | undefined };
+  const totals = { taken: 0, refused: 0, tooOld: 0, why: undefined as string | undefined };
   let requests = 0;
 
-  async function bring(some: readonly I[]): Promise<void> {
+  async function deliver(some: readonly I[]): Promise<void> {
     if (some.length === 0) return;
     for (const request of await encoder.encode(some, configuration, context)) await settle(request);
   }
@@ -71,7 +71,7 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
       const verdict = await send(request);
       switch (verdict.kind) {
         case "accepted":
-          done.taken += request.items.length;
+          totals.taken += request.items.length;
           return;
         case "stop":
           throw new DeliveryFailed(verdict.why);
@@ -85,14 +85,14 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
         case "smaller":
           return divide(request.items, "refused", verdict.why);
         case "partly": {
-          done.taken += request.items.length - verdict.refused - verdict.again.length;
-          done.refused += verdict.refused;
-          if (verdict.refused > 0) done.why = verdict.why;
+          totals.taken += request.items.length - verdict.refused - verdict.again.length;
+          totals.refused += verdict.refused;
+          if (verdict.refused > 0) totals.why = verdict.why;
           if (verdict.again.length === 0) return;
           if (tries >= triesMax) throw new DeliveryFailed(verdict.why);
           await wait(firstWaitMs * 2 ** (tries - 1));
-          const rest = verdict.again.flatMap((index) => request.items[index] ?? []);
-          const [again, ...more] = await encoder.encode(rest, configuration, context);
+          const remaining = verdict.again.flatMap((index) => request.items[index] ?? []);
+          const [again, ...more] = await encoder.encode(remaining, configuration, context);
           for (const each of more) await settle(each);
           if (again === undefined) return;
           request = again;
@@ -110,13 +110,13 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
 
   async function divide(some: readonly I[], reason: "refused" | "tooOld", why: string): Promise<void> {
     if (some.length <= 1) {
-      done[reason] += some.length;
-      done.why = why;
+      totals[reason] += some.length;
+      totals.why = why;
       return;
     }
     const half = Math.ceil(some.length / 2);
-    await bring(some.slice(0, half));
-    await bring(some.slice(half));
+    await deliver(some.slice(0, half));
+    await deliver(some.slice(half));
   }
 
   async function prepare(needed: readonly ExportRequest<never>[]): Promise<void> {
@@ -126,6 +126,6 @@ export async function deliverItems<I>(items: readonly I[], deps: DeliverDeps<I>)
     }
   }
 
-  await bring(items);
-  return done;
+  await deliver(items);
+  return totals;
 }

@@ -5,14 +5,14 @@ import type { MetricsExportObject } from "./metrics-export.ts";
 const exportData = {
   integration_id: { type: "uuid", meaning: "the integration" },
   integration_name: { type: "string", meaning: "its name" },
-  destination_type: { type: "string", meaning: "where it leads" },
+  destination_type: { type: "string", meaning: "type of its destination" },
   service_id: { type: "uuid", meaning: "its service; null for all of the organization", nullable: true },
 } as const satisfies EventDefinition["data"];
 
 const failureData = {
   ...exportData,
-  consecutive_failures: { type: "number", meaning: "ticks that failed since the last that did not" },
-  last_export_error: { type: "string", meaning: "what the destination answered, in a few words" },
+  consecutive_failures: { type: "number", meaning: "number of failed runs since the last successful one" },
+  last_export_error: { type: "string", meaning: "error of the last run: a status and a short message" },
 } as const satisfies EventDefinition["data"];
 
 const example = {

@@ -1,4 +1,4 @@
-/** Which node of which service something is of. */
+/** The service and node that an item comes from. */
 export interface Origin {
   readonly serviceId: string;
   readonly serviceName: string;
@@ -9,14 +9,14 @@ export interface Origin {
 /** One value of one metric. */
 export interface MetricItem {
   readonly origin: Origin;
-  /** As the catalog of metrics has it. */
+  /** Name of the metric in the catalog. */
   readonly metric: string;
   readonly value: number;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
 }
 
-/** One entry of an engine's log, with the lines that continue it. */
+/** One entry of an engine's log, with its continuation lines. */
 export interface LogItem {
   readonly origin: Origin;
   readonly level: ExportedLevel;
@@ -30,7 +30,7 @@ export interface LogItem {
 export const exportedLevels = ["debug", "info", "warn", "error"] as const;
 export type ExportedLevel = (typeof exportedLevels)[number];
 
-/** Labels, tags or dimensions of an item, in order of their names. */
+/** Labels of an item, sorted by name. */
 export function labelsOf({ dbType, nodeId, serviceId, serviceName }: Origin) {
   return [
     ["db_type", dbType],

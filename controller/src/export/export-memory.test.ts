@@ -19,47 +19,47 @@ import type { MetricsExportObject } from "./metrics-export.ts";
 const never = new AbortController().signal;
 const { totalBytes, batchBytes } = exportMemoryLimits;
 
-test("who waits longest comes first, and no more is held than there is", async () => {
+test("memory is reserved first come first served, within the limit", async () => {
   const memory = createExportMemory({ totalBytes: 20, batchBytes: 8, failingPart: 1 / 2 });
   const order: string[] = [];
-  const first = await memory.take(false, never);
-  await memory.take(false, never);
-  const third = memory.take(false, never).then((room) => (order.push("third"), room));
-  const fourth = memory.take(false, never).then((room) => (order.push("fourth"), room));
+  const first = await memory.reserve(false, never);
+  await memory.reserve(false, never);
+  const third = memory.reserve(false, never).then((room) => (order.push("third"), room));
+  const fourth = memory.reserve(false, never).then((room) => (order.push("fourth"), room));
   expect(memory.usedBytes).toBe(16);
   first.shrink(5);
   await Promise.resolve();
   expect(order).toEqual([]);
   first.shrink(0);
-  const held = await third;
+  const reserved = await third;
   expect(order).toEqual(["third"]);
-  held.release();
-  held.release();
+  reserved.release();
+  reserved.release();
   await fourth;
   expect(memory.usedBytes).toBe(16);
 });
 
-test("those that fail hold their part alone, and keep nobody waiting who does not", async () => {
+test("failing integrations use their part only and delay no healthy one", async () => {
   const memory = createExportMemory({ totalBytes: 20, batchBytes: 4, failingPart: 1 / 4 });
-  await memory.take(true, never);
+  await memory.reserve(true, never);
   let isServed = false;
-  void memory.take(true, never).then(() => (isServed = true));
-  for (let n = 0; n < 4; n += 1) await memory.take(false, never);
+  void memory.reserve(true, never).then(() => (isServed = true));
+  for (let n = 0; n < 4; n += 1) await memory.reserve(false, never);
   expect([memory.usedBytes, isServed]).toEqual([20, false]);
 });
 
-test("who gives up waits no more", async () => {
+test("an aborted reservation leaves the queue", async () => {
   const memory = createExportMemory({ totalBytes: 4, batchBytes: 4, failingPart: 1 });
-  const room = await memory.take(false, never);
+  const room = await memory.reserve(false, never);
   const caller = new AbortController();
-  const waiting = memory.take(false, caller.signal);
+  const waiting = memory.reserve(false, caller.signal);
   caller.abort(new Error("enough"));
   await expect(waiting).rejects.toThrow("enough");
   room.release();
   expect(memory.usedBytes).toBe(0);
 });
 
-test("portions keep the order, and an entry that is larger alone is one of its own", () => {
+test("portions keep the order, and an oversized entry is a portion of its own", () => {
   const entries = [10, 300 << 10, 300 << 10, 600 << 10, 5].map((length) => entryOf("x".repeat(length)));
   expect(portionsOfEntries(entries).map((portion) => portion.map(({ message }) => message.length))).toEqual([
     [10, 300 << 10],
@@ -69,24 +69,24 @@ test("portions keep the order, and an entry that is larger alone is one of its o
   ]);
 });
 
-/** A thousand lines in an answer of the agent's most, with characters of two bytes and ones that JSON escapes. */
-const evilMessage = `${'"\\ж'.repeat(350)}`;
+/** A message of the agent's maximum size, with characters of two bytes and characters that JSON escapes. */
+const hostileMessage = `${'"\\ж'.repeat(350)}`;
 const origin = { serviceId: "s", serviceName: "db", dbType: "postgresql", nodeId: "n" };
 
 function entryOf(message: string): LogItem {
   return { origin, level: "info", message, component: "postgresql", role: "primary", timeMs: Date.now() };
 }
 
-test("64 streams whose destinations hang hold 64 MiB of batches at most, by count and by what Node holds", async () => {
+test("64 streams with hanging destinations use at most 64 MiB, counted and measured", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  const heldBytes = () => {
+  const reservedBytes = () => {
     collect();
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   };
   let requests = 0;
-  // Its own memory is not the platform's: it reads nothing.
+  // The receiver reads nothing, so its memory does not count.
   const receiver = await startExportReceiver(() => "never");
   onTestFinished(() => receiver.close());
   const egress = loopbackEgress();
@@ -101,12 +101,12 @@ test("64 streams whose destinations hang hold 64 MiB of batches at most, by coun
   const shipper = createExportShipper({
     samples: { next: () => Promise.reject(new Error("nobody asks for samples")) },
     logs: {
-      // As from the wire: no two messages share their memory.
+      // As messages from the network: no two share memory.
       next: async (_target, position, count) => ({
-        items: Array.from({ length: count }, (_, n) => entryOf(Buffer.from(`${evilMessage}${n}`).toString("utf8"))),
+        items: Array.from({ length: count }, (_, n) => entryOf(Buffer.from(`${hostileMessage}${n}`).toString("utf8"))),
         position: `${position}1`,
         hasMore: true,
-        goneSegments: 0,
+        expiredSegments: 0,
       }),
     },
     states: { advance: async () => undefined, drop: async () => undefined },
@@ -121,7 +121,7 @@ test("64 streams whose destinations hang hold 64 MiB of batches at most, by coun
     log: silentLog,
     wait: async () => undefined,
   });
-  const before = heldBytes();
+  const before = reservedBytes();
   const stop = new AbortController();
   const service = runningService({ id: "s", name: "db", organizationId: "o" });
   const machines = [machineTarget(service, "n")];
@@ -130,21 +130,21 @@ test("64 streams whose destinations hang hold 64 MiB of batches at most, by coun
       .ship("logs", {
         integration: { metadata: { id: `e${n}` }, spec: { since: 0 } } as MetricsExportObject,
         target: { destination, configuration: checked.configuration, organizationId: `o${n}` },
-        targets: { machines, services: new Map(), elsewhere: [] },
+        targets: { machines, services: new Map(), overridden: [] },
         run: { epoch: 0, cursors: new Map(), batch: { ...fullBatch } },
-        standing: "well",
+        standing: "healthy",
         signal: stop.signal,
         late: never,
       })
       .catch(() => undefined),
   );
   await until(() => requests >= 6 && memory.usedBytes > totalBytes - batchBytes);
-  const held = heldBytes() - before;
+  const reserved = reservedBytes() - before;
   expect(most).toBeLessThanOrEqual(totalBytes);
-  expect(held).toBeLessThan(totalBytes);
-  // Each was told what it holds before it was sent: what is counted is not less than what is there.
-  expect(held).toBeLessThan(memory.usedBytes);
-  expect(bytesOfEntries([entryOf(evilMessage)])).toBeGreaterThan(6 * evilMessage.length);
+  expect(reserved).toBeLessThan(totalBytes);
+  // Every batch was counted before it was sent: the count is not less than the real use.
+  expect(reserved).toBeLessThan(memory.usedBytes);
+  expect(bytesOfEntries([entryOf(hostileMessage)])).toBeGreaterThan(6 * hostileMessage.length);
   stop.abort(new Error("enough"));
   await Promise.all(ticks);
   expect(memory.usedBytes).toBe(0);

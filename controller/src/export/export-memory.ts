@@ -1,24 +1,24 @@
 import type { LogItem, MetricItem } from "./export-item.ts";
 
-/** Memory of the batches of one controller, from the read of one until its destination has it. */
+/** Limits the memory of all batches of one controller, from the read of a batch until its destination has it. */
 export interface ExportMemory {
   /**
-   * Room for the largest batch, once it is there: who waits longest comes first, and those that fail hold a quarter at most.
-   * Rejects with the reason of the signal.
+   * Reserves memory for the largest batch, first come first served. Failing integrations get at most a quarter of the
+   * total. Rejects with the reason of the signal.
    */
-  take(isFailing: boolean, signal: AbortSignal): Promise<BatchRoom>;
+  reserve(isFailing: boolean, signal: AbortSignal): Promise<BatchBudget>;
   readonly usedBytes: number;
 }
 
-export interface BatchRoom {
-  /** Gives back what the batch does not need. */
+export interface BatchBudget {
+  /** Releases what the batch does not need. */
   shrink(bytes: number): void;
   release(): void;
 }
 
 export interface MemoryLimits {
   readonly totalBytes: number;
-  /** No batch needs more. */
+  /** Upper limit of one batch. */
   readonly batchBytes: number;
   readonly failingPart: number;
 }
@@ -27,7 +27,7 @@ export const exportMemoryLimits: MemoryLimits = { totalBytes: 64 << 20, batchByt
 
 interface Waiting {
   readonly isFailing: boolean;
-  readonly begin: (room: BatchRoom) => void;
+  readonly begin: (budget: BatchBudget) => void;
 }
 
 export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): ExportMemory {
@@ -35,7 +35,7 @@ export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): E
   const used = { all: 0, failing: 0 };
   const waiting = new Set<Waiting>();
 
-  function fits(isFailing: boolean): boolean {
+  function hasCapacity(isFailing: boolean): boolean {
     if (used.all + batchBytes > totalBytes) return false;
     return !isFailing || used.failing + batchBytes <= totalBytes * failingPart;
   }
@@ -47,40 +47,40 @@ export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): E
 
   function serve(): void {
     for (const each of waiting) {
-      if (!fits(each.isFailing)) continue;
+      if (!hasCapacity(each.isFailing)) continue;
       waiting.delete(each);
-      each.begin(roomOf(each.isFailing));
+      each.begin(budgetOf(each.isFailing));
     }
   }
 
-  function roomOf(isFailing: boolean): BatchRoom {
-    let held = batchBytes;
-    add(held, isFailing);
+  function budgetOf(isFailing: boolean): BatchBudget {
+    let reserved = batchBytes;
+    add(reserved, isFailing);
     const shrink = (bytes: number) => {
-      const kept = Math.min(held, bytes);
-      add(kept - held, isFailing);
-      held = kept;
+      const remaining = Math.min(reserved, bytes);
+      add(remaining - reserved, isFailing);
+      reserved = remaining;
       serve();
     };
     return { shrink, release: () => shrink(0) };
   }
 
   return {
-    take(isFailing, signal) {
+    reserve(isFailing, signal) {
       signal.throwIfAborted();
-      const { promise, resolve, reject } = Promise.withResolvers<BatchRoom>();
-      const leave = () => {
+      const { promise, resolve, reject } = Promise.withResolvers<BatchBudget>();
+      const cancel = () => {
         waiting.delete(entry);
         reject(signal.reason as Error);
       };
       const entry: Waiting = {
         isFailing,
-        begin(room) {
-          signal.removeEventListener("abort", leave);
-          resolve(room);
+        begin(budget) {
+          signal.removeEventListener("abort", cancel);
+          resolve(budget);
         },
       };
-      signal.addEventListener("abort", leave, { once: true });
+      signal.addEventListener("abort", cancel, { once: true });
       waiting.add(entry);
       serve();
       return promise;
@@ -91,18 +91,21 @@ export function createExportMemory(limits: MemoryLimits = exportMemoryLimits): E
   };
 }
 
-/** Samples and characters of messages that are encoded at a time, so that requests take no more than items do. */
+/** Samples, or characters of messages, that are encoded at a time, so that requests need no more memory than items. */
 const portion = { samples: 5_000, characters: 512 << 10 };
-/** An item with its share of requests: CloudWatch's form has the longest. */
+/** Size of an item with its share of requests; CloudWatch's form is the largest. */
 const sampleBytes = 1_000;
 const entryBytes = 500;
 
-/** What a batch of samples takes at most, with the requests that are made of it. */
+/** Upper limit of the memory of a batch of samples and its requests. */
 export function bytesOfSamples(items: readonly MetricItem[]): number {
   return items.length * sampleBytes;
 }
 
-/** As of samples: a character takes two bytes in an item, and as many in each of the two texts that a request is made of. */
+/**
+ * Upper limit of the memory of a batch of log entries: a character takes two bytes in the item and in each of the two
+ * texts of a request.
+ */
 export function bytesOfEntries(items: readonly LogItem[]): number {
   return items.reduce((sum, { message }) => sum + entryBytes + 6 * message.length, 0);
 }
@@ -115,7 +118,7 @@ export function portionsOfEntries(items: readonly LogItem[]): readonly (readonly
   return portionsOf(items, ({ message }) => message.length, portion.characters);
 }
 
-/** In order, each of `most` at most, or of one item. */
+/** Splits items in order into portions of size `most` or less; a larger item is a portion of its own. */
 function portionsOf<I>(items: readonly I[], sizeOf: (item: I) => number, most: number): readonly (readonly I[])[] {
   const portions: I[][] = [];
   let size = 0;

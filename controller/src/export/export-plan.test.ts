@@ -2,12 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { firstDueAt, followUp, nextDueAt, standingOf } from "./export-plan.ts";
 import { newRunState, type RunState } from "./export-run-state.ts";
-import { createExportSlots, type Standing } from "./export-slots.ts";
+import { createExportConcurrency, type Standing } from "./export-concurrency.ts";
 
 const dayMs = 86_400_000;
 const well = { consecutiveFailures: 0, samples: 1 };
 
-test("ticks are an interval apart, whoever counts them and however late one is", () => {
+test("ticks are an interval apart, on every controller and after late ticks", () => {
   fc.assert(
     fc.property(
       fc.uuid(),
@@ -25,14 +25,14 @@ test("ticks are an interval apart, whoever counts them and however late one is",
   );
 });
 
-test("what is new is looked at soon, what another controller leaves at its own time", () => {
+test("new integrations are due soon; those of another controller at their usual time", () => {
   const timing = { id: "a", intervalMs: 3_600_000, changedAt: 1_000_000 };
   expect(firstDueAt(timing, 1_000_100)).toBeLessThanOrEqual(1_005_100);
   const later = timing.changedAt + 10 * timing.intervalMs;
   expect(firstDueAt(timing, later)).toBe(nextDueAt(timing, well, later));
 });
 
-test("what is new and had nothing to send is looked at again soon, until it sent a sample or a minute is over", () => {
+test("a new integration is due again soon, until it sent a sample or a minute has passed", () => {
   const timing = { id: "a", intervalMs: 3_600_000, changedAt: dayMs };
   const nothingYet = { consecutiveFailures: 0, samples: 0 };
   expect(nextDueAt(timing, nothingYet, dayMs + 10_000)).toBeLessThanOrEqual(dayMs + 15_000);
@@ -42,7 +42,7 @@ test("what is new and had nothing to send is looked at again soon, until it sent
   expect(nextDueAt(timing, nothingYet, later)).toBe(nextDueAt(timing, well, later));
 });
 
-test("what fails is asked every five minutes, and never before the destination wants it", () => {
+test("a failing integration is due every five minutes, and not before the requested delay", () => {
   const timing = { id: "a", intervalMs: 30_000, changedAt: 0 };
   const spread = (failures: number) => {
     const first = nextDueAt(timing, { consecutiveFailures: failures, samples: 1 }, dayMs);
@@ -55,12 +55,12 @@ test("what fails is asked every five minutes, and never before the destination w
 // biome-ignore format: a table, aligned so that it reads as one
 test.each([
   [{ consecutiveFailures: 9,  failingSinceMs: 0 },                             "nothing"],
-  [{ consecutiveFailures: 10, failingSinceMs: 0 },                             "tellFailing"],
-  [{ consecutiveFailures: 11, failingSinceMs: 0, isTold: true },               "nothing"],
-  [{ consecutiveFailures: 11, failingSinceMs: 0 - 7 * dayMs, isTold: true },   "disable"],
-  [{ consecutiveFailures: 0,  isTold: true },                                  "tellRecovered"],
+  [{ consecutiveFailures: 10, failingSinceMs: 0 },                             "announceFailing"],
+  [{ consecutiveFailures: 11, failingSinceMs: 0, isAnnounced: true },               "nothing"],
+  [{ consecutiveFailures: 11, failingSinceMs: 0 - 7 * dayMs, isAnnounced: true },   "disable"],
+  [{ consecutiveFailures: 0,  isAnnounced: true },                                  "announceRecovered"],
   [{ consecutiveFailures: 0 },                                                 "nothing"],
-] as const)("after %o comes %s", (state, next) => {
+] as const)("after %o follows %s", (state, next) => {
   expect(followUp({ ...newRunState, ...state }, 1_000)).toBe(next);
 });
 
@@ -68,25 +68,25 @@ test.each([
 test.each([
   [{ lastExportMs: null },                             "new"],
   [{ lastExportMs: 999 },                              "new"],
-  [{ lastExportMs: 1_000 },                            "well"],
+  [{ lastExportMs: 1_000 },                            "healthy"],
   [{ lastExportMs: 1_000, consecutiveFailures: 1 },    "failing"],
   [{ lastExportMs: null,  consecutiveFailures: 1 },    "failing"],
 ] as const)("%o, changed at 1000, is %s", (state, standing) => {
   expect(standingOf({ ...newRunState, ...state }, { changedAt: 1_000 })).toBe(standing);
 });
 
-test("neither one organization, nor all that are new, nor all that fail, take the slots of others", () => {
-  const slots = createExportSlots();
+test("neither one organization nor new or failing destinations use the capacity of others", () => {
+  const concurrency = createExportConcurrency();
   const takeAll = (organizationId: string, standing: Standing) => {
     const all = [];
-    for (let one = slots.take(organizationId, 2, standing); one !== undefined; ) {
+    for (let one = concurrency.take(organizationId, 2, standing); one !== undefined; ) {
       all.push(one);
-      one = slots.take(organizationId, 2, standing);
+      one = concurrency.take(organizationId, 2, standing);
     }
     return all;
   };
   const sum = (all: readonly { readonly count: number }[]) => all.reduce((total, { count }) => total + count, 0);
-  const greedy = takeAll("greedy", "well");
+  const greedy = takeAll("greedy", "healthy");
   expect(sum(greedy)).toBe(8);
   for (const [standing, most] of [
     ["failing", 16],
@@ -96,14 +96,14 @@ test("neither one organization, nor all that are new, nor all that fail, take th
     expect(Math.max(...dead.map(sum))).toBe(2);
     expect(sum(dead.flat())).toBe(most);
   }
-  expect(slots.take("well", 2, "well")).toMatchObject({ count: 1 });
+  expect(concurrency.take("healthy", 2, "healthy")).toMatchObject({ count: 1 });
   for (const each of greedy) each.release();
-  expect(slots.take("greedy", 2, "well")).toBeDefined();
+  expect(concurrency.take("greedy", 2, "healthy")).toBeDefined();
 });
 
-test("a hundred new destinations of one organization that hang delay none that took something, and for minutes those that are new", () => {
+test("a hundred hanging new destinations delay only new ones of their organization", () => {
   const lookMs = 250;
-  const slots = createExportSlots();
+  const concurrency = createExportConcurrency();
   const made = (name: string, organizationId: string, hangs: boolean, state: Partial<RunState> = {}) => ({
     timing: { id: name, intervalMs: 30_000, changedAt: 0 },
     organizationId,
@@ -131,16 +131,16 @@ test("a hundred new destinations of one organization that hang delay none that t
     const due = all.filter((each) => each.dueAt <= now && each.endsAt === Number.POSITIVE_INFINITY);
     for (const each of due.toSorted((a, b) => a.dueAt - b.dueAt)) {
       const standing = standingOf(each.state, each.timing);
-      const taken = slots.take(each.organizationId, 1, standing);
+      const taken = concurrency.take(each.organizationId, 1, standing);
       if (taken === undefined) continue;
       each.release = taken.release;
       each.longestWaitMs = Math.max(each.longestWaitMs, now - each.dueAt);
-      // Ten seconds for the first time, and three tries of half a minute later.
+      // Ten seconds the first time, and three attempts half a minute later.
       const hangMs = standing === "new" ? 10_000 : 93_000;
       each.endsAt = now + (each.hangs ? hangMs : 500);
     }
   }
-  // Ten at once have four slots, for half a second each.
+  // Ten at once share four permits, for half a second each.
   expect(Math.max(...wells.map(({ longestWaitMs }) => longestWaitMs))).toBeLessThanOrEqual(1_500);
   expect(other.longestWaitMs).toBeLessThanOrEqual(lookMs);
   expect(last.longestWaitMs).toBeLessThanOrEqual(600_000);

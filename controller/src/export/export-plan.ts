@@ -1,14 +1,14 @@
 import { hash } from "#kernel/runtime/ownership.ts";
 import type { RunState } from "./export-run-state.ts";
-import type { Standing } from "./export-slots.ts";
+import type { Standing } from "./export-concurrency.ts";
 
-/** Failed ticks after which an integration is said to fail. */
-const failuresTold = 10;
+/** Failed ticks after which an integration is announced as failing. */
+const failuresAnnounced = 10;
 const failingEveryMs = 5 * 60_000;
 const disabledAfterMs = 7 * 86_400_000;
-/** The first tick of what is new or changed comes so soon. */
+/** Delay of the first tick of a new or changed integration. */
 const firstAfterMs = 5_000;
-/** So long it is new: machines tell samples each quarter of a minute. */
+/** An integration counts as new for this long; machines report samples every 15 s. */
 const newForMs = 60_000;
 
 interface Timing {
@@ -17,15 +17,18 @@ interface Timing {
   readonly changedAt: number;
 }
 
-/** Pure: when an integration is due that this controller has just come to work on, soon if it was just changed. Those of one interval are spread over it. */
+/**
+ * Pure: time of the first tick after this controller took over the integration; soon after a change. Integrations with
+ * the same interval are spread over it.
+ */
 export function firstDueAt({ id, intervalMs, changedAt }: Timing, nowMs: number): number {
   const spread = nextOfPhase(id, intervalMs, nowMs);
   return nowMs - changedAt < intervalMs ? Math.min(spread, nowMs + firstAfterMs) : spread;
 }
 
 /**
- * Pure: when it is due again. One that is new and has sent no sample yet is looked at again soon, so that its maker sees the first; one
- * that fails is asked less often, and never before the time that its destination named.
+ * Pure: time of the next tick. A new integration that has sent nothing is due again soon, so that its owner sees the
+ * first sample. A failing one is due less often, and not before the delay that its destination requested.
  */
 export function nextDueAt(
   { id, intervalMs, changedAt }: Timing,
@@ -33,37 +36,43 @@ export function nextDueAt(
   nowMs: number,
   afterMs = 0,
 ): number {
-  const isFailing = state.consecutiveFailures >= failuresTold;
+  const isFailing = state.consecutiveFailures >= failuresAnnounced;
   const everyMs = isFailing ? Math.max(intervalMs, failingEveryMs) : intervalMs;
   const isNew = state.samples === 0 && state.consecutiveFailures === 0 && nowMs - changedAt < newForMs;
   const next = nextOfPhase(id, everyMs, nowMs);
   return Math.max(isNew ? Math.min(next, nowMs + firstAfterMs) : next, nowMs + afterMs);
 }
 
-/** Pure: how its destination stands. One failure is enough, since it may take minutes to fail again; a change may lead elsewhere. */
+/**
+ * Pure: the standing of the destination. A single failure makes it failing, because the next one can take minutes; a
+ * change of the integration makes it new.
+ */
 export function standingOf(
   { consecutiveFailures, lastExportMs }: Pick<RunState, "consecutiveFailures" | "lastExportMs">,
   { changedAt }: Pick<Timing, "changedAt">,
 ): Standing {
   if (consecutiveFailures > 0) return "failing";
-  return lastExportMs === null || lastExportMs < changedAt ? "new" : "well";
+  return lastExportMs === null || lastExportMs < changedAt ? "new" : "healthy";
 }
 
-/** The next moment, of those that are an interval apart, which the id gives. */
+/** The next time of a series with this interval; the id decides the phase. */
 function nextOfPhase(id: string, everyMs: number, nowMs: number): number {
   const phase = hash(id) % everyMs;
   return Math.floor((nowMs - phase) / everyMs + 1) * everyMs + phase;
 }
 
-/** Pure: what a tick's end has to be followed by. */
-export function followUp(state: RunState, nowMs: number): "disable" | "tellFailing" | "tellRecovered" | "nothing" {
+/** Pure: the action that has to follow a tick. */
+export function followUp(
+  state: RunState,
+  nowMs: number,
+): "disable" | "announceFailing" | "announceRecovered" | "nothing" {
   if (state.failingSinceMs !== null && nowMs - state.failingSinceMs >= disabledAfterMs) return "disable";
-  if (state.consecutiveFailures >= failuresTold && !state.isTold) return "tellFailing";
-  if (state.consecutiveFailures === 0 && state.isTold) return "tellRecovered";
+  if (state.consecutiveFailures >= failuresAnnounced && !state.isAnnounced) return "announceFailing";
+  if (state.consecutiveFailures === 0 && state.isAnnounced) return "announceRecovered";
   return "nothing";
 }
 
-/** Pure: how old the oldest thing is that may wait, in seconds. */
+/** Pure: age of the oldest item that may wait, in seconds. */
 export function backlogSeconds({ behindSinceMs }: Pick<RunState, "behindSinceMs">, nowMs: number): number {
   return behindSinceMs === null ? 0 : Math.max(0, Math.round((nowMs - behindSinceMs) / 1_000));
 }

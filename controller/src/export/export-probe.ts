@@ -5,7 +5,10 @@ import type { ExportDataType } from "./metrics-export.ts";
 
 const probeMs = 10_000;
 
-/** Asks the destination without data about what the integration carries, within ten seconds in all unless another time is given. Resolves to what is wrong, in our own words; undefined when nothing is. */
+/**
+ * Tests the destination without data, for the integration's type of data, within ten seconds in all by default.
+ * Resolves to the error message; undefined on success.
+ */
 export type ProbeDestination = (
   target: SendTarget,
   dataType: ExportDataType,

@@ -5,7 +5,7 @@ import type { ControlLoop } from "#kernel/runtime/runner.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { RunStates } from "./export-run-state.ts";
-import { exportsOfService, metricsExportKind, type MetricsExportObject, placeName } from "./metrics-export.ts";
+import { exportsOfService, metricsExportKind, type MetricsExportObject, scopeName } from "./metrics-export.ts";
 
 interface Deps {
   readonly exports: Collection<MetricsExportObject>;
@@ -16,22 +16,22 @@ interface Deps {
 
 const hourMs = 3_600_000;
 
-/** Integrations go with their service. Key: id of a service. */
+/** Deletes the integrations of deleted services. Key: id of a service. */
 export function createExportRemoval({ exports, services, begin }: Deps): ControlLoop {
   return {
     reconciler: {
       name: "export-removal",
       async reconcile(serviceId, signal) {
         if (services.get(serviceId) !== undefined) return settled;
-        // The memory of services may be behind that of integrations: only the store says that one is not there.
-        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service is there");
-        const left = exports.by(exportsOfService, serviceId);
-        if (left.length === 0) return settled;
+        // The collection of services may lag behind that of integrations: ask the store before anything is removed.
+        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
+        const remaining = exports.by(exportsOfService, serviceId);
+        if (remaining.length === 0) return settled;
         const unit = begin();
-        for (const stored of left) {
+        for (const stored of remaining) {
           const { metadata, spec } = stored.object;
           unit.remove(metricsExportKind, stored);
-          unit.releaseName(metricsExportKind, metadata.organizationId, placeName(spec));
+          unit.releaseName(metricsExportKind, metadata.organizationId, scopeName(spec));
         }
         await exports.reached(await unit.commit(signal), 1_000);
         return settled;
@@ -44,12 +44,12 @@ export function createExportRemoval({ exports, services, begin }: Deps): Control
   };
 }
 
-/** Forgets in the history how integrations did that are gone. */
+/** Deletes the run states of deleted integrations from the history. */
 export function createExportUpkeep({ exports, states }: Pick<Deps, "exports" | "states">): ControlLoop {
   return createPeriodic("export-upkeep", hourMs, async (signal) => {
-    const gone: string[] = [];
+    const deleted: string[] = [];
     for (const id of await states.ids())
-      if (exports.get(id) === undefined && (await exports.fresh(id, signal)) === undefined) gone.push(id);
-    await states.forget(gone);
+      if (exports.get(id) === undefined && (await exports.fresh(id, signal)) === undefined) deleted.push(id);
+    await states.forget(deleted);
   });
 }

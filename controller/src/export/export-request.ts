@@ -3,10 +3,10 @@ import { HoldfastError, pointerOf } from "@holdfast/common/errors.ts";
 import type { ConfigurationFault, Destination } from "./destinations/destination.ts";
 import { carriesLogs, carriesMetrics, type MetricsExportSpec } from "./metrics-export.ts";
 
-const interval = { least: 30, most: 3_600, usual: 60 } as const;
-export const usualIntervalSeconds = interval.usual;
-/** The limits as JSON Schema has them. */
-export const intervalForm = { minimum: interval.least, maximum: interval.most };
+const interval = { least: 30, most: 3_600, default: 60 } as const;
+export const defaultIntervalSeconds = interval.default;
+/** The limits of the interval as JSON Schema. */
+export const intervalSchema = { minimum: interval.least, maximum: interval.most };
 
 interface Fault {
   readonly field: string;
@@ -14,7 +14,7 @@ interface Fault {
   readonly detail: string;
 }
 
-/** What is wrong with the interval; the words of the first are the specification's. */
+/** The faults of the interval. The text of the first one is given by the specification. */
 export function intervalFaults(seconds: number | undefined): readonly Fault[] {
   const field = "export_interval_seconds";
   if (seconds === undefined || (seconds >= interval.least && seconds <= interval.most)) return [];
@@ -26,7 +26,7 @@ export function configurationFaults(faults: readonly ConfigurationFault[]): read
   return faults.map(({ key, code, detail }) => ({ field: `configuration.${key}`, code, detail }));
 }
 
-/** Throws INVALID_REQUEST with all of them, if there are any. */
+/** Throws INVALID_REQUEST with all faults, if there are any. */
 export function refuse(faults: readonly Fault[]): void {
   if (faults.length === 0) return;
   const errors = faults.map((fault) => ({ ...fault, pointer: pointerOf(fault.field) }));
@@ -34,15 +34,18 @@ export function refuse(faults: readonly Fault[]): void {
   throw new HoldfastError("INVALID_REQUEST", detail, { errors });
 }
 
-/** Throws DATA_TYPE_NOT_SUPPORTED where nothing of the data type is for the destination. */
-export function requireFit(spec: Pick<MetricsExportSpec, "dataType">, { type, metrics, logs }: Destination): void {
+/** Throws DATA_TYPE_NOT_SUPPORTED if the destination supports none of the data type. */
+export function requireSupportedDataType(
+  spec: Pick<MetricsExportSpec, "dataType">,
+  { type, metrics, logs }: Destination,
+): void {
   const fits = (carriesMetrics(spec) && metrics !== undefined) || (carriesLogs(spec) && logs !== undefined);
   if (fits) return;
   const takes = metrics === undefined ? "logs" : "metrics";
   throw new HoldfastError("DATA_TYPE_NOT_SUPPORTED", `${type} takes ${takes} only, not ${spec.dataType}.`);
 }
 
-/** A Struct, as protobuf-es shows it. */
+/** The configuration of a request: a Struct is a JSON object in protobuf-es. */
 export function configurationOf(given: JsonObject | undefined): Readonly<Record<string, unknown>> {
   return given ?? {};
 }

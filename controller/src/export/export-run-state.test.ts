@@ -27,10 +27,10 @@ const cursor = (position: string, stream: ExportCursor["stream"] = "metrics") =>
   stream,
   position,
 });
-const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, gone: 0, goneSegments: 0, atMs: 1_000 };
+const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, expired: 0, expiredSegments: 0, atMs: 1_000 };
 const progress = (change: Partial<Progress>): Progress => ({ ...nothing, cursors: [], ...change });
 
-test("cursors and figures move together, and are there for the next owner", async () => {
+test("cursors and counters advance together, and the next owner reads them", async () => {
   const id = uuidv7();
   const { state, cursors } = await states.take(id);
   expect(cursors).toEqual([]);
@@ -42,10 +42,10 @@ test("cursors and figures move together, and are there for the next owner", asyn
   await states.advance(
     id,
     state.epoch,
-    progress({ samples: 3, logEntries: 2, gone: 4, cursors: [cursor("20")], atMs: 2_000 }),
+    progress({ samples: 3, logEntries: 2, expired: 4, cursors: [cursor("20")], atMs: 2_000 }),
   );
   const next = await states.take(id);
-  expect(next.state).toMatchObject({ samples: 8, logEntries: 2, refused: 1, gone: 4, lastExportMs: 2_000 });
+  expect(next.state).toMatchObject({ samples: 8, logEntries: 2, refused: 1, expired: 4, lastExportMs: 2_000 });
   expect(next.state.epoch).toBe(state.epoch + 1);
   expect(next.cursors.toSorted((a, b) => (a.stream < b.stream ? -1 : 1))).toEqual([
     cursor("1:7", "logs"),
@@ -53,7 +53,7 @@ test("cursors and figures move together, and are there for the next owner", asyn
   ]);
 });
 
-test("an owner that was paused moves nothing back, and counts nothing twice", async () => {
+test("a paused owner moves no cursor back and counts nothing twice", async () => {
   const id = uuidv7();
   const paused = await states.take(id);
   const owner = await states.take(id);
@@ -62,14 +62,14 @@ test("an owner that was paused moves nothing back, and counts nothing twice", as
   await expect(states.advance(id, paused.state.epoch, late)).rejects.toThrow(Overtaken);
   const end = { atMs: 1, error: "HTTP 500", behindSinceMs: 1, hasSent: true };
   await expect(states.endTick(id, paused.state.epoch, end)).rejects.toThrow(Overtaken);
-  await expect(states.tell(id, paused.state.epoch, true)).rejects.toThrow(Overtaken);
+  await expect(states.setAnnounced(id, paused.state.epoch, true)).rejects.toThrow(Overtaken);
   await states.drop(id, paused.state.epoch, [cursor("90")]);
   const { state, cursors } = await states.take(id);
   expect(cursors).toEqual([cursor("90")]);
   expect(state).toMatchObject({ samples: 9, consecutiveFailures: 0, lastError: null });
 });
 
-test("failures are counted by ticks from the first on, until one that does not fail, or they are forgotten", async () => {
+test("failed ticks are counted until one succeeds or the failures are cleared", async () => {
   const id = uuidv7();
   const { epoch } = (await states.take(id)).state;
   const fail = (atMs: number) =>
@@ -82,16 +82,16 @@ test("failures are counted by ticks from the first on, until one that does not f
     lastAttemptMs: 20,
     behindSinceMs: 5,
   });
-  await states.tell(id, epoch, true);
+  await states.setAnnounced(id, epoch, true);
   const well = await states.endTick(id, epoch, { atMs: 30, error: null, behindSinceMs: null, hasSent: false });
-  expect(well).toMatchObject({ consecutiveFailures: 0, failingSinceMs: null, lastError: null, isTold: true });
+  expect(well).toMatchObject({ consecutiveFailures: 0, failingSinceMs: null, lastError: null, isAnnounced: true });
   expect(well).toMatchObject({ lastAttemptMs: 20, behindSinceMs: null });
   await fail(40);
   await states.clear(id);
-  expect((await states.read([id, uuidv7()])).get(id)).toMatchObject({ consecutiveFailures: 0, isTold: false });
+  expect((await states.read([id, uuidv7()])).get(id)).toMatchObject({ consecutiveFailures: 0, isAnnounced: false });
 });
 
-test("what is forgotten takes its cursors with it", async () => {
+test("a deleted run state deletes its cursors", async () => {
   const id = uuidv7();
   const { epoch } = (await states.take(id)).state;
   await states.advance(id, epoch, progress({ cursors: [cursor("1")] }));

@@ -3,74 +3,80 @@ import type { Database } from "#kernel/history/database.ts";
 
 export type Stream = "metrics" | "logs";
 
-/** How an integration does, as the history has it. Times are milliseconds since 1970. */
+/** The run state of an integration in the history. Times are milliseconds since 1970. */
 export interface RunState {
   readonly epoch: number;
   readonly consecutiveFailures: number;
   readonly failingSinceMs: number | null;
-  readonly isTold: boolean;
+  readonly isAnnounced: boolean;
   readonly lastError: string | null;
   readonly lastAttemptMs: number | null;
   readonly lastExportMs: number | null;
-  /** Up to then all was delivered; null while nothing waits. */
+  /** Everything before this time is delivered; null when nothing waits. */
   readonly behindSinceMs: number | null;
   readonly samples: number;
   readonly logEntries: number;
   readonly tooOld: number;
   readonly refused: number;
-  readonly gone: number;
-  readonly goneSegments: number;
+  readonly expired: number;
+  readonly expiredSegments: number;
 }
 
-/** How far one stream of one machine is. */
+/** The position of one stream of one machine. */
 export interface ExportCursor {
   readonly machineId: string;
   readonly stream: Stream;
   readonly serviceId: string;
-  /** Of metrics a time in milliseconds, of logs a position of the agent's. */
+  /**
+   * Metrics: a time in milliseconds since 1970, such as `1764246000000`. Logs: a position of the agent's log reader, or
+   * `@` and a time (see `positionFrom`).
+   */
   readonly position: string;
 }
 
-/** What a batch came to. */
+/** The outcome of a batch. */
 export interface Progress {
   readonly cursors: readonly ExportCursor[];
   readonly samples: number;
   readonly logEntries: number;
   readonly tooOld: number;
   readonly refused: number;
-  readonly gone: number;
-  readonly goneSegments: number;
+  readonly expired: number;
+  readonly expiredSegments: number;
   readonly atMs: number;
 }
 
-/** How a tick ended. */
+/** The outcome of a tick. */
 export interface TickEnd {
   readonly atMs: number;
-  /** Status and our own words; null when nothing failed. */
+  /** Status and message of the first error; null when nothing failed. */
   readonly error: string | null;
   readonly behindSinceMs: number | null;
-  /** Was something sent? */
+  /** True if something was sent. */
   readonly hasSent: boolean;
 }
 
-/** Another controller works on the integration since. */
+/** Another controller has taken over the integration. */
 export class Overtaken extends Error {
   override readonly name = "Overtaken";
 }
 
-/** Cursors and figures of integrations, in the history. Writes with an epoch that is not the newest throw Overtaken and change nothing. */
+/**
+ * Cursors and counters of integrations in the history. Each takeover raises the integration's epoch; writes with an
+ * older epoch throw Overtaken and change nothing.
+ */
 export interface RunStates {
-  /** Raises the epoch: whoever worked on it until now moves nothing any more. */
+  /** Takes over an integration: raises its epoch, so that a former owner cannot write any more. */
   take(exportId: string): Promise<{ readonly state: RunState; readonly cursors: readonly ExportCursor[] }>;
   advance(exportId: string, epoch: number, progress: Progress): Promise<void>;
   endTick(exportId: string, epoch: number, end: TickEnd): Promise<RunState>;
-  /** Its failures, or their end, are announced. */
-  tell(exportId: string, epoch: number, isTold: boolean): Promise<void>;
+  /** Records that its failures, or their end, were announced. */
+  setAnnounced(exportId: string, epoch: number, isAnnounced: boolean): Promise<void>;
   drop(exportId: string, epoch: number, cursors: readonly Pick<ExportCursor, "machineId" | "stream">[]): Promise<void>;
-  /** Forgets its failures: it begins anew where it is. */
+  /** Resets its failures; its position stays. */
   clear(exportId: string): Promise<void>;
   read(exportIds: readonly string[]): Promise<ReadonlyMap<string, RunState>>;
-  /** All that there is something of. */
+  /** Ids of all integrations with a run state. */
   ids(): Promise<readonly string[]>;
   forget(exportIds: readonly string[]): Promise<void>;
 }
@@ -79,7 +85,7 @@ export const newRunState: RunState = {
   epoch: 0,
   consecutiveFailures: 0,
   failingSinceMs: null,
-  isTold: false,
+  isAnnounced: false,
   lastError: null,
   lastAttemptMs: null,
   lastExportMs: null,
@@ -88,14 +94,14 @@ export const newRunState: RunState = {
   logEntries: 0,
   tooOld: 0,
   refused: 0,
-  gone: 0,
-  goneSegments: 0,
+  expired: 0,
+  expiredSegments: 0,
 };
 
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 
 export function createRunStates(whenReady: () => Database): RunStates {
-  const held = (rows: readonly Row[], exportId: string): Row => {
+  const requireRow = (rows: readonly Row[], exportId: string): Row => {
     const [row] = rows;
     if (row === undefined) throw new Overtaken(`another controller works on ${exportId}`);
     return row;
@@ -116,18 +122,18 @@ export function createRunStates(whenReady: () => Database): RunStates {
     },
     async advance(exportId, epoch, { cursors, ...figures }) {
       const rows = await whenReady().query<Row>(
-        `with held as (
+        `with current as (
            update export_state set samples = samples + $3, log_entries = log_entries + $4, too_old = too_old + $5,
              refused = refused + $6, gone = gone + $7, gone_segments = gone_segments + $8,
              last_export_ms = case when $3::bigint + $4::bigint > 0 then $9::bigint else last_export_ms end
            where export_id = $1 and epoch = $2 returning export_id
          ), moved as (
            insert into export_cursor (export_id, machine_id, stream, service_id, position)
-           select held.export_id, c.* from held, unnest($10::uuid[], $11::text[], $12::uuid[], $13::text[]) as c
+           select current.export_id, c.* from current, unnest($10::uuid[], $11::text[], $12::uuid[], $13::text[]) as c
            on conflict (export_id, machine_id, stream)
            do update set position = excluded.position, service_id = excluded.service_id
          )
-         select export_id from held`,
+         select export_id from current`,
         [
           exportId,
           epoch,
@@ -135,8 +141,8 @@ export function createRunStates(whenReady: () => Database): RunStates {
           figures.logEntries,
           figures.tooOld,
           figures.refused,
-          figures.gone,
-          figures.goneSegments,
+          figures.expired,
+          figures.expiredSegments,
           Math.trunc(figures.atMs),
           cursors.map(({ machineId }) => machineId),
           cursors.map(({ stream }) => stream),
@@ -144,7 +150,7 @@ export function createRunStates(whenReady: () => Database): RunStates {
           cursors.map(({ position }) => position),
         ],
       );
-      held(rows, exportId);
+      requireRow(rows, exportId);
     },
     async endTick(exportId, epoch, { atMs, error, behindSinceMs, hasSent }) {
       const rows = await whenReady().query<Row>(
@@ -157,17 +163,17 @@ export function createRunStates(whenReady: () => Database): RunStates {
          where export_id = $1 and epoch = $2 returning *`,
         [exportId, epoch, Math.trunc(atMs), error, behindSinceMs === null ? null : Math.trunc(behindSinceMs), hasSent],
       );
-      return stateOf(held(rows, exportId));
+      return stateOf(requireRow(rows, exportId));
     },
-    async tell(exportId, epoch, isTold) {
+    async setAnnounced(exportId, epoch, isAnnounced) {
       const text = "update export_state set told = $3 where export_id = $1 and epoch = $2 returning export_id";
-      held(await whenReady().query<Row>(text, [exportId, epoch, isTold]), exportId);
+      requireRow(await whenReady().query<Row>(text, [exportId, epoch, isAnnounced]), exportId);
     },
     async drop(exportId, epoch, cursors) {
       await whenReady().query(
-        `delete from export_cursor c using export_state s, unnest($3::uuid[], $4::text[]) as gone (machine_id, stream)
+        `delete from export_cursor c using export_state s, unnest($3::uuid[], $4::text[]) as dropped (machine_id, stream)
          where s.export_id = $1 and s.epoch = $2 and c.export_id = s.export_id
-           and c.machine_id = gone.machine_id and c.stream = gone.stream`,
+           and c.machine_id = dropped.machine_id and c.stream = dropped.stream`,
         [exportId, epoch, cursors.map(({ machineId }) => machineId), cursors.map(({ stream }) => stream)],
       );
     },
@@ -213,7 +219,7 @@ function stateOf(row: Row): RunState {
     epoch: number("epoch"),
     consecutiveFailures: number("consecutive_failures"),
     failingSinceMs: orNull("failing_since_ms"),
-    isTold: row["told"] === true,
+    isAnnounced: row["told"] === true,
     lastError: row["last_error"] === null ? null : String(row["last_error"]),
     lastAttemptMs: orNull("last_attempt_ms"),
     lastExportMs: orNull("last_export_ms"),
@@ -222,7 +228,7 @@ function stateOf(row: Row): RunState {
     logEntries: number("log_entries"),
     tooOld: number("too_old"),
     refused: number("refused"),
-    gone: number("gone"),
-    goneSegments: number("gone_segments"),
+    expired: number("gone"),
+    expiredSegments: number("gone_segments"),
   };
 }

@@ -4,14 +4,14 @@ import type { Answer, Destination, ExportRequest, VendorUrls } from "./destinati
 import type { Verdict } from "./destinations/verdict.ts";
 import type { Configuration } from "./metrics-export.ts";
 
-/** Where the requests of one integration go, and as whose. */
+/** The target of an integration's requests, and the organization that they are sent for. */
 export interface SendTarget {
   readonly destination: Destination;
   readonly configuration: Configuration;
   readonly organizationId: string;
 }
 
-/** Sends one request through the guard, and says what became of it. */
+/** Sends one request by the egress client and returns the verdict on it. */
 export type SendRequest = (
   request: ExportRequest<unknown>,
   target: SendTarget,
@@ -44,17 +44,17 @@ export function createExportSender({ egress, vendors }: Deps): SendRequest {
     let answer: Answer;
     try {
       const { status, retryAfterMs, bytes } = await client.request(url, { ...options, bytesMax: answerBytesMax });
-      // What it took it took, however its words end.
-      const told = await bytes().catch((error: unknown) => {
+      // A response body that breaks off does not change which items were accepted.
+      const bytesRead = await bytes().catch((error: unknown) => {
         if (error instanceof EgressFailure) return nothing;
         throw error;
       });
-      answer = { status, retryAfterMs, body: told };
+      answer = { status, retryAfterMs, body: bytesRead };
     } catch (error) {
       if (error instanceof EgressFailure) return verdictOfFailure(error);
       throw error;
     }
-    return destination.judge(answer, request);
+    return destination.interpret(answer, request);
   };
 }
 

@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type Delivered, DeliveryFailed, deliverItems, fewestItems } from "./deliver-items.ts";
 import type { EncodeContext, Encoder, VendorUrls } from "./destinations/destination.ts";
 import {
-  type BatchRoom,
+  type BatchBudget,
   bytesOfEntries,
   bytesOfSamples,
   type ExportMemory,
@@ -12,28 +12,28 @@ import {
 } from "./export-memory.ts";
 import { type ExportCursor, type RunStates, type Stream } from "./export-run-state.ts";
 import type { SendRequest, SendTarget } from "./export-sender.ts";
-import type { Standing } from "./export-slots.ts";
+import type { Standing } from "./export-concurrency.ts";
 import { type ExportTargets, type MachineTarget, machineTarget } from "./export-targets.ts";
 import { type LogSource, positionFrom } from "./log-source.ts";
 import type { MetricsExportObject } from "./metrics-export.ts";
 import type { SampleSource } from "./sample-source.ts";
 
-/** What one controller knows of an integration that it works on. */
+/** The state of an integration in the memory of the controller that exports it. */
 export interface ExportRun {
   readonly epoch: number;
-  /** By stream and machine. */
+  /** Cursors by stream and machine (`cursorKey`). */
   readonly cursors: Map<string, ExportCursor>;
-  /** Fewer at once while a destination refuses parts of batches. */
+  /** Batch sizes; reduced while a destination refuses parts of batches. */
   readonly batch: Record<Stream, number>;
 }
 
-/** How the tick of one stream ended. */
+/** The outcome of one stream's tick. */
 export interface StreamEnd {
-  /** Status and our own words; undefined when nothing failed. */
+  /** Status and message; undefined when nothing failed. */
   readonly error: string | undefined;
   readonly afterMs: number | undefined;
   readonly hasSent: boolean;
-  /** Up to then all is delivered; undefined when nothing is left. */
+  /** Everything before this time is delivered; undefined when nothing waits. */
   readonly behindSinceMs: number | undefined;
 }
 
@@ -42,18 +42,24 @@ export interface ExportTick {
   readonly target: SendTarget;
   readonly targets: ExportTargets;
   readonly run: ExportRun;
-  /** One that fails shares the memory of those that do, and a new one has less time. */
+  /** A failing integration shares a smaller part of the memory, and a new one has less time. */
   readonly standing: Standing;
   readonly signal: AbortSignal;
-  /** Ends `signal` when the tick took too long. */
+  /** Aborts `signal` when the tick takes too long. */
   readonly late: AbortSignal;
 }
 
 export interface ExportShipper {
-  /** Brings what a stream has to the destination, ten batches at most; each moves its cursors once it was taken. */
+  /**
+   * Sends a stream's items to the destination, at most ten batches. The cursors advance after each batch that was
+   * accepted.
+   */
   ship(stream: Stream, tick: ExportTick): Promise<StreamEnd>;
-  /** Services that have an integration of the type themselves: what is told meanwhile is not for this one. */
-  pass(tick: ExportTick): Promise<void>;
+  /**
+   * Advances the cursors of services that have an integration of the type themselves: this integration does not export
+   * their items.
+   */
+  skipOverridden(tick: ExportTick): Promise<void>;
 }
 
 interface Deps {
@@ -68,16 +74,19 @@ interface Deps {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** After so many it is the others' turn. */
+/** Batches per tick; then other integrations are served. */
 const batchesMax = 10;
 const requestMs = 30_000;
-/** A destination that took nothing yet has so long for a request and its tries: many that hang come to their ends soon. */
+/**
+ * Deadline of a request with its retries for a destination that has not accepted anything yet, so that many that hang
+ * end soon.
+ */
 const newRequestMs = 10_000;
-const tooSlow = "The destination was too slow: the batch did not get through.";
-/** Samples of machines, each of some twenty values; and entries of logs. */
+const tooSlow = "The destination was too slow: the batch was not delivered in time.";
+/** Batch sizes: samples of machines, each with about twenty values, and log entries. */
 export const fullBatch: Readonly<Record<Stream, number>> = { metrics: 200, logs: 1_000 };
 const smallBatch: Readonly<Record<Stream, number>> = { metrics: 2, logs: fewestItems };
-/** A machine whose node is gone tells nothing more once it was silent for so long. */
+/** The cursor of a removed node is dropped after this long without samples. */
 const silentMs = 3_600_000;
 
 export function cursorKey({ stream, machineId }: Pick<ExportCursor, "stream" | "machineId">): string {
@@ -96,9 +105,9 @@ export function createExportShipper(deps: Deps): ExportShipper {
     const deadlineMs = standing === "new" ? newRequestMs : requestMs;
     const context: EncodeContext = { nowMs: clock.now(), vendors: deps.vendors };
     const { oldestMs } = encoder;
-    const fresh = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
-    const done = { taken: 0, refused: 0, tooOld: items.length - fresh.length, why: undefined as string | undefined };
-    for (const portion of portionsOf(fresh)) {
+    const recent = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
+    const totals = { taken: 0, refused: 0, tooOld: items.length - recent.length, why: undefined as string | undefined };
+    for (const portion of portionsOf(recent)) {
       const begunMs = clock.monotonicMs();
       const { taken, refused, tooOld, why } = await deliverItems(portion, {
         encoder,
@@ -108,21 +117,21 @@ export function createExportShipper(deps: Deps): ExportShipper {
         wait: (ms) => deps.wait(ms, signal),
         isLate: () => standing === "new" && clock.monotonicMs() - begunMs >= deadlineMs,
       });
-      done.taken += taken;
-      done.refused += refused;
-      done.tooOld += tooOld;
-      done.why = why ?? done.why;
+      totals.taken += taken;
+      totals.refused += refused;
+      totals.tooOld += tooOld;
+      totals.why = why ?? totals.why;
     }
-    return done;
+    return totals;
   }
 
-  /** One batch is over: its figures and cursors are written in one, then hold here. */
+  /** Records a delivered batch: counters and cursors are stored in one transaction, then applied here. */
   async function advance(
     { integration, run }: ExportTick,
     stream: Stream,
     delivered: Delivered,
     moved: readonly ExportCursor[],
-    gone: { readonly gone?: number; readonly goneSegments?: number },
+    expired: { readonly expired?: number; readonly expiredSegments?: number },
   ): Promise<void> {
     const { taken, tooOld, refused, why } = delivered;
     const exportId = integration.metadata.id;
@@ -133,29 +142,29 @@ export function createExportShipper(deps: Deps): ExportShipper {
       logEntries: stream === "logs" ? taken : 0,
       tooOld,
       refused,
-      gone: gone.gone ?? 0,
-      goneSegments: gone.goneSegments ?? 0,
+      expired: expired.expired ?? 0,
+      expiredSegments: expired.expiredSegments ?? 0,
       atMs: clock.now(),
     });
     for (const cursor of moved) run.cursors.set(cursorKey(cursor), cursor);
     run.batch[stream] = Math.min(fullBatch[stream], run.batch[stream] * 2);
   }
 
-  /** Machines of now, and those whose nodes are gone with something that is not delivered yet. */
+  /** The current machines, and machines of removed nodes with undelivered items. */
   function machinesOf(stream: Stream, { targets, run }: ExportTick): readonly MachineTarget[] {
-    const there = new Set(targets.machines.map(({ machineId }) => machineId));
-    const left = [...run.cursors.values()].flatMap((cursor) => {
+    const currentIds = new Set(targets.machines.map(({ machineId }) => machineId));
+    const removed = [...run.cursors.values()].flatMap((cursor) => {
       const service = targets.services.get(cursor.serviceId);
-      if (cursor.stream !== stream || service === undefined || there.has(cursor.machineId)) return [];
+      if (cursor.stream !== stream || service === undefined || currentIds.has(cursor.machineId)) return [];
       return [machineTarget(service, cursor.machineId)];
     });
-    return [...targets.machines, ...left];
+    return [...targets.machines, ...removed];
   }
 
   function positionOf(stream: Stream, { machineId }: MachineTarget, { run, integration }: ExportTick): string {
     const { since } = integration.spec;
-    const known = run.cursors.get(cursorKey({ stream, machineId }))?.position;
-    return known ?? (stream === "logs" ? positionFrom(since) : String(since));
+    const position = run.cursors.get(cursorKey({ stream, machineId }))?.position;
+    return position ?? (stream === "logs" ? positionFrom(since) : String(since));
   }
 
   const cursorOf = (stream: Stream, { machineId, origin: { serviceId } }: MachineTarget, position: string) => ({
@@ -165,12 +174,15 @@ export function createExportShipper(deps: Deps): ExportShipper {
     position,
   });
 
-  async function withRoom<T>({ standing, signal }: ExportTick, work: (room: BatchRoom) => Promise<T>): Promise<T> {
-    const room = await memory.take(standing === "failing", signal);
+  async function withBudget<T>(
+    { standing, signal }: ExportTick,
+    work: (budget: BatchBudget) => Promise<T>,
+  ): Promise<T> {
+    const budget = await memory.reserve(standing === "failing", signal);
     try {
-      return await work(room);
+      return await work(budget);
     } finally {
-      room.release();
+      budget.release();
     }
   }
 
@@ -180,44 +192,44 @@ export function createExportShipper(deps: Deps): ExportShipper {
     let waiting = machinesOf("metrics", tick);
     let batches = 0;
     while (waiting.length > 0 && batches < batchesMax) {
-      const placed = waiting.map((target) => ({ target, afterMs: Number(positionOf("metrics", target, tick)) }));
+      const positioned = waiting.map((target) => ({ target, afterMs: Number(positionOf("metrics", target, tick)) }));
       const nowMs = clock.now();
-      const { positions, done } = await withRoom(tick, async (room) => {
-        const found = await samples.next(placed, tick.run.batch.metrics, nowMs);
-        const { items, gone } = found;
-        room.shrink(bytesOfSamples(items));
-        const from = placed.filter(({ target }) => found.positions.has(target.machineId));
+      const { positions, done: totals } = await withBudget(tick, async (budget) => {
+        const found = await samples.next(positioned, tick.run.batch.metrics, nowMs);
+        const { items, expired } = found;
+        budget.shrink(bytesOfSamples(items));
+        const from = positioned.filter(({ target }) => found.positions.has(target.machineId));
         if (from.length === 0) return found;
         batches += 1;
         progress.begin(Math.min(...from.map(({ afterMs }) => afterMs)), items.length);
         const delivered = await deliver(items, portionsOfSamples, encoder, tick);
         const positionIn = ({ machineId }: MachineTarget) => String(found.positions.get(machineId));
         const moved = from.map(({ target }) => cursorOf("metrics", target, positionIn(target)));
-        await advance(tick, "metrics", delivered, moved, { gone });
+        await advance(tick, "metrics", delivered, moved, { expired });
         progress.end(delivered);
         return found;
       });
-      const silent = placed.filter(
-        ({ target: { machineId }, afterMs }) => done.has(machineId) && afterMs < nowMs - silentMs,
+      const silentMachines = positioned.filter(
+        ({ target: { machineId }, afterMs }) => totals.has(machineId) && afterMs < nowMs - silentMs,
       );
-      await forgetSilent(
+      await dropSilent(
         tick,
-        silent.filter(({ target }) => !positions.has(target.machineId)).map(({ target }) => target),
+        silentMachines.filter(({ target }) => !positions.has(target.machineId)).map(({ target }) => target),
       );
-      waiting = waiting.filter(({ machineId }) => !done.has(machineId));
+      waiting = waiting.filter(({ machineId }) => !totals.has(machineId));
     }
     if (waiting.length === 0) return progress.caughtUp();
-    progress.left(Math.min(...waiting.map((target) => Number(positionOf("metrics", target, tick)))));
+    progress.removed(Math.min(...waiting.map((target) => Number(positionOf("metrics", target, tick)))));
   }
 
-  /** Cursors of machines that no node has any more, once nothing comes of them. */
-  async function forgetSilent(tick: ExportTick, silent: readonly MachineTarget[]): Promise<void> {
-    const gone = silent
+  /** Drops the cursors of removed nodes without new samples. */
+  async function dropSilent(tick: ExportTick, silentMachines: readonly MachineTarget[]): Promise<void> {
+    const expired = silentMachines
       .filter((target) => !tick.targets.machines.includes(target))
       .map(({ machineId }) => ({ machineId, stream: "metrics" as const }));
-    if (gone.length === 0) return;
-    await states.drop(tick.integration.metadata.id, tick.run.epoch, gone);
-    for (const each of gone) tick.run.cursors.delete(cursorKey(each));
+    if (expired.length === 0) return;
+    await states.drop(tick.integration.metadata.id, tick.run.epoch, expired);
+    for (const each of expired) tick.run.cursors.delete(cursorKey(each));
   }
 
   async function shipLogs(tick: ExportTick, progress: StreamProgress): Promise<void> {
@@ -225,26 +237,26 @@ export function createExportShipper(deps: Deps): ExportShipper {
     if (encoder === undefined) return;
     let batches = 0;
     let waiting = [...tick.targets.machines];
-    // Each machine in turn, so that a talkative one does not hold up the others of its service.
+    // Round robin, so that a machine with many entries does not delay the others of its service.
     while (waiting.length > 0 && batches < batchesMax) {
       const further: MachineTarget[] = [];
       for (const target of waiting) {
-        const newestMs = await withRoom(tick, async (room) => {
+        const newestMs = await withBudget(tick, async (budget) => {
           const position = positionOf("logs", target, tick);
           const found = await logs.next(target, position, tick.run.batch.logs, tick.signal);
           if (found === undefined || found.position === position) return undefined;
-          const { items, goneSegments } = found;
-          room.shrink(bytesOfEntries(items));
+          const { items, expiredSegments } = found;
+          budget.shrink(bytesOfEntries(items));
           if (items.length > 0) batches += 1;
           progress.begin(items[0]?.timeMs ?? clock.now(), items.length);
           const delivered = await deliver(items, portionsOfEntries, encoder, tick);
-          await advance(tick, "logs", delivered, [cursorOf("logs", target, found.position)], { goneSegments });
+          await advance(tick, "logs", delivered, [cursorOf("logs", target, found.position)], { expiredSegments });
           progress.end(delivered);
           return found.hasMore ? (items.at(-1)?.timeMs ?? clock.now()) : undefined;
         });
         if (newestMs === undefined) continue;
         further.push(target);
-        progress.left(newestMs);
+        progress.removed(newestMs);
       }
       waiting = further;
     }
@@ -258,7 +270,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
         await (stream === "metrics" ? shipSamples(tick, progress) : shipLogs(tick, progress));
         return progress.result(undefined, undefined);
       } catch (error) {
-        // The rest is the next tick's. A destination that took nothing all the time keeps slots from others, and has failed.
+        // The next tick sends the rest. A destination that accepted nothing during the whole tick has failed.
         if (tick.late.aborted && tick.signal.reason === tick.late.reason)
           return progress.result(progress.isStuck ? tooSlow : undefined, undefined);
         if (!(error instanceof DeliveryFailed)) throw error;
@@ -266,10 +278,10 @@ export function createExportShipper(deps: Deps): ExportShipper {
         return progress.result(error.message, error.afterMs);
       }
     },
-    async pass(tick) {
+    async skipOverridden(tick) {
       const { integration, targets, run } = tick;
       const now = clock.now();
-      const machines = targets.elsewhere.flatMap((service) =>
+      const machines = targets.overridden.flatMap((service) =>
         service.spec.nodes.map(({ id }) => machineTarget(service, id)),
       );
       const cursors = machines.flatMap((target) => [
@@ -277,7 +289,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
         cursorOf("logs", target, positionFrom(now)),
       ]);
       if (cursors.length === 0) return;
-      const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, gone: 0, goneSegments: 0 };
+      const nothing = { samples: 0, logEntries: 0, tooOld: 0, refused: 0, expired: 0, expiredSegments: 0 };
       await states.advance(integration.metadata.id, run.epoch, { ...nothing, cursors, atMs: now });
       for (const cursor of cursors) run.cursors.set(cursorKey(cursor), cursor);
     },
@@ -286,7 +298,7 @@ export function createExportShipper(deps: Deps): ExportShipper {
 
 type StreamProgress = ReturnType<typeof createProgress>;
 
-/** What a stream's tick came to so far. */
+/** The progress of one stream's tick. */
 function createProgress() {
   let hasSent = false;
   let isWaiting = false;
@@ -299,7 +311,7 @@ function createProgress() {
       isWaiting = items > 0;
       behindSinceMs = oldestMs;
     },
-    /** A batch is on its way, and none came through. */
+    /** True if a batch is in flight and none was accepted. */
     get isStuck() {
       return isWaiting && taken === 0;
     },
@@ -308,13 +320,13 @@ function createProgress() {
       taken += delivered.taken;
       if (delivered.refused > 0) refusal = delivered.why;
     },
-    left(oldestMs: number) {
+    removed(oldestMs: number) {
       behindSinceMs = oldestMs;
     },
     caughtUp() {
       behindSinceMs = undefined;
     },
-    /** A destination that refused everything has failed, though nothing is left to be sent. */
+    /** A destination that refused everything has failed, even if nothing waits. */
     result(error: string | undefined, afterMs: number | undefined): StreamEnd {
       return { error: error ?? (taken === 0 ? refusal : undefined), afterMs, hasSent, behindSinceMs };
     },

@@ -1,30 +1,56 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { ValuesOf } from "@holdfast/common/config.ts";
+import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import {
+  CreateMetricsExportRequestSchema,
+  UpdateMetricsExportRequestSchema,
+} from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
+import type { System } from "#kernel/system.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
+import { configurationSchema } from "./configuration/configuration-schema.ts";
+import type { Destination, VendorUrls } from "./destinations/destination.ts";
+import { destinations } from "./destinations/destinations.ts";
 import { exportEventDefinitions } from "./export-events.ts";
 import { createExportMemory } from "./export-memory.ts";
 import { backlogSeconds } from "./export-plan.ts";
 import { createProbe } from "./export-probe.ts";
 import { createExportRemoval, createExportUpkeep } from "./export-removal.ts";
+import { intervalSchema } from "./export-request.ts";
 import { createRunStates, type RunState } from "./export-run-state.ts";
 import { createExportSender } from "./export-sender.ts";
-import { exportSettings, vendorUrlsOf } from "./export-settings.ts";
 import { createExportShipper } from "./export-shipper.ts";
 import { createExportTargets } from "./export-targets.ts";
 import { createExportTicker } from "./export-ticker.ts";
 import { createLogSource } from "./log-source.ts";
-import { destinationTypes, metricsExportKind } from "./metrics-export.ts";
 import { createMetricsExportApi } from "./metrics-export-api.ts";
+import { destinationTypes, metricsExportKind } from "./metrics-export.ts";
 import { createSampleSource, type StoredSamples } from "./sample-source.ts";
-import { exportForms } from "./export-forms.ts";
+
+const exportSettings = {
+  apmUrl: text(
+    "HOLDFAST_EXPORT_APM_URL",
+    "Base URL that replaces the vendor's for exports of type apm_platform, such as that of a proxy",
+    "",
+  ),
+  logSaasUrl: text("HOLDFAST_EXPORT_LOG_SAAS_URL", "URL for exports of type log_saas that name no endpoint", ""),
+  cloudUrl: text(
+    "HOLDFAST_EXPORT_CLOUD_URL",
+    "Base URL that replaces the vendor's for exports of type cloud_monitoring",
+    "",
+  ),
+} as const;
+
+function vendorUrlsOf({ apmUrl, logSaasUrl, cloudUrl }: ValuesOf<typeof exportSettings>): VendorUrls {
+  const base = (url: string) => url.replace(/\/+$/, "");
+  return { apm: base(apmUrl), logSaas: base(logSaasUrl), cloud: base(cloudUrl) };
+}
 
 interface ExportSystemDeps {
   readonly fleet: Pick<FleetSystem, "fleet">;
@@ -34,7 +60,13 @@ interface ExportSystemDeps {
   readonly storedSamples: StoredSamples;
 }
 
-/** Metrics and logs of services, pushed to where a team already looks. */
+/**
+ * Exports push metrics and logs of services to monitoring systems of users. The ticker runs each enabled integration of
+ * this controller when it is due; a tick reads new samples and log entries behind the integration's cursors, encodes
+ * them for its destination type, sends them through the egress client, and then advances the cursors in the history.
+ * Concurrency (`export-concurrency.ts`) and memory (`export-memory.ts`) are limited so that unreachable destinations do
+ * not delay others. Repeated failures are announced by events, and after seven days the integration is disabled.
+ */
 export const exportSystem = declareSystem({
   name: "export",
   settings: exportSettings,
@@ -64,7 +96,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
   const targetsOf = createExportTargets(all);
   const ready = Promise.all([exports.ready, services.ready]);
   const ticker = createExportTicker({ ...all, shipper, targetsOf, ownership: shards, ready });
-  /** What the integrations of this controller come to, by type of destination. */
+  /** A gauge over the integrations of this controller, by destination type. */
   const byType = (join: (before: number, state: RunState) => number) => () => {
     const values = new Map<string, number>(destinationTypes.map((type) => [type, 0]));
     for (const [id, { state }] of ticker.working) {
@@ -79,7 +111,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
     rpcs: [createMetricsExportApi({ ...all, egress: deps.egress.users, probe: createProbe(all) })],
     work: [createExportRemoval(all), createExportUpkeep(all)],
     metrics: [
-      { name: "exports", help: "Integrations that this controller exports for", read: byType((count) => count + 1) },
+      { name: "exports", help: "Integrations that this controller exports", read: byType((count) => count + 1) },
       {
         name: "exports_failing",
         help: "Integrations of this controller whose last tick failed",
@@ -87,15 +119,45 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
       },
       {
         name: "export_backlog_seconds",
-        help: "Age of the oldest thing that an integration of this controller has to send",
+        help: "Age of the oldest item that an integration of this controller has to send",
         read: byType((oldest, state) => Math.max(oldest, backlogSeconds(state, clock.now()))),
       },
       {
         name: "export_batch_bytes",
-        help: "Memory of batches that this controller holds for exports, 64 MiB at most",
+        help: "Memory of the export batches of this controller, at most 64 MiB",
         read: () => memory.usedBytes,
       },
     ],
     close: () => ticker.stop(),
   };
 }
+
+const all: readonly Destination[] = Object.values(destinations);
+
+/** "both" is valid for any destination, which skips the type that it does not support. */
+function dataTypesOf({ metrics, logs }: Destination): readonly string[] {
+  return [...(metrics === undefined ? [] : ["metrics"]), ...(logs === undefined ? [] : ["logs"]), "both"];
+}
+
+/** Restricts the configuration of an integration to the keys of its destination type. */
+const exportForms: readonly Form[] = [
+  [
+    CreateMetricsExportRequestSchema,
+    {
+      oneOf: all.map((destination) => ({
+        title: destination.type,
+        properties: {
+          destination_type: { const: destination.type },
+          configuration: configurationSchema(destination, false),
+          data_type: { enum: dataTypesOf(destination) },
+        },
+      })),
+    },
+  ],
+  [
+    UpdateMetricsExportRequestSchema.field.configuration,
+    { anyOf: all.map((destination) => ({ title: destination.type, ...configurationSchema(destination, true) })) },
+  ],
+  [CreateMetricsExportRequestSchema.field.exportIntervalSeconds, intervalSchema],
+  [UpdateMetricsExportRequestSchema.field.exportIntervalSeconds, intervalSchema],
+];

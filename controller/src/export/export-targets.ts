@@ -2,9 +2,9 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { Collection } from "#kernel/store/collection.ts";
 import { ofOrganization } from "#kernel/store/of-organization.ts";
 import type { Origin } from "./export-item.ts";
-import { exportsOfPlace, type MetricsExportObject, placeName } from "./metrics-export.ts";
+import { exportsOfScope, type MetricsExportObject, scopeName } from "./metrics-export.ts";
 
-/** A machine that an integration exports from. */
+/** A machine whose items an integration exports. */
 export interface MachineTarget {
   readonly machineId: string;
   readonly service: ManagedServiceObject;
@@ -13,60 +13,63 @@ export interface MachineTarget {
 }
 
 export interface ExportTargets {
-  /** Machines of the nodes of its services. */
+  /** The machines of its services. */
   readonly machines: readonly MachineTarget[];
   readonly services: ReadonlyMap<string, ManagedServiceObject>;
-  /** Services of the organization whose own integration of the type takes the place of this one. */
-  readonly elsewhere: readonly ManagedServiceObject[];
+  /** Services of the organization with an integration of the same type of their own, which replaces this one. */
+  readonly overridden: readonly ManagedServiceObject[];
 }
 
-/** Answers what an integration exports from now. An origin is one object for as long as its service stays as it is. */
+/**
+ * Returns a function that resolves what an integration exports now. The origin of a machine is the same object while
+ * its service does not change.
+ */
 export function createExportTargets(deps: {
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "page">;
   readonly exports: Pick<Collection<MetricsExportObject>, "by">;
 }): (integration: MetricsExportObject) => ExportTargets {
-  const known = new WeakMap<ManagedServiceObject, readonly MachineTarget[]>();
+  const cache = new WeakMap<ManagedServiceObject, readonly MachineTarget[]>();
 
   function machinesOf(service: ManagedServiceObject): readonly MachineTarget[] {
-    const before = known.get(service);
+    const before = cache.get(service);
     if (before !== undefined) return before;
     const machines = service.spec.nodes.map(({ id }) => machineTarget(service, id));
-    known.set(service, machines);
+    cache.set(service, machines);
     return machines;
   }
 
   function hasOwn(service: ManagedServiceObject, { metadata, spec }: MetricsExportObject): boolean {
-    const place = placeName({ ...spec, serviceId: service.metadata.id });
-    return deps.exports.by(exportsOfPlace, `${metadata.organizationId} ${place}`).length > 0;
+    const scope = scopeName({ ...spec, serviceId: service.metadata.id });
+    return deps.exports.by(exportsOfScope, `${metadata.organizationId} ${scope}`).length > 0;
   }
 
   return (integration) => {
     const { metadata, spec } = integration;
     if (spec.serviceId !== null) {
       const service = deps.services.get(spec.serviceId)?.object;
-      const its = service?.metadata.organizationId === metadata.organizationId ? [service] : [];
-      return targetsOf(its, [], machinesOf);
+      const own = service?.metadata.organizationId === metadata.organizationId ? [service] : [];
+      return targetsOf(own, [], machinesOf);
     }
     const all = ofOrganization(deps.services, metadata.organizationId);
-    const elsewhere = all.filter((service) => hasOwn(service, integration));
-    const its = elsewhere.length === 0 ? all : all.filter((service) => !elsewhere.includes(service));
-    return targetsOf(its, elsewhere, machinesOf);
+    const overridden = all.filter((service) => hasOwn(service, integration));
+    const own = overridden.length === 0 ? all : all.filter((service) => !overridden.includes(service));
+    return targetsOf(own, overridden, machinesOf);
   };
 }
 
 function targetsOf(
   services: readonly ManagedServiceObject[],
-  elsewhere: readonly ManagedServiceObject[],
+  overridden: readonly ManagedServiceObject[],
   machinesOf: (service: ManagedServiceObject) => readonly MachineTarget[],
 ): ExportTargets {
   return {
     machines: services.flatMap(machinesOf),
     services: new Map(services.map((service) => [service.metadata.id, service])),
-    elsewhere,
+    overridden,
   };
 }
 
-/** A machine of the service, also one whose node is gone. */
+/** A machine of the service, also that of a removed node. */
 export function machineTarget(service: ManagedServiceObject, machineId: string): MachineTarget {
   const { metadata, spec, status } = service;
   const origin = {

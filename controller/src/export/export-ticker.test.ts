@@ -27,7 +27,7 @@ import {
 } from "../../../test/support/servers/export-receiver.ts";
 import { until } from "../../../test/support/wait-until.ts";
 import { newConfiguration } from "./configuration/changed-configuration.ts";
-import { partConfiguration, sealSecrets } from "./configuration/secrets.ts";
+import { splitConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import { destinations } from "./destinations/destinations.ts";
 import { createExportMemory } from "./export-memory.ts";
 import { createRunStates, type RunStates } from "./export-run-state.ts";
@@ -44,7 +44,7 @@ const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(
 const destination = destinations.prometheus_remote_write;
 const reader = exportReaders.prometheus_remote_write;
 const vendors = { apm: "", logSaas: "", cloud: "" };
-/** A time that all of a test's samples are around: partitions are made for these days. */
+/** The time around which all samples of a test are: partitions are created for these days. */
 const start = Math.floor(Date.now() / 60_000) * 60_000 - 3 * hourMs;
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -85,7 +85,7 @@ const begin = (now: number) =>
     ids: uuidv7,
   });
 
-/** Its last node tells samples; those before it tell nothing. */
+/** The last node reports samples; the others report none. */
 async function addService(organizationId: string, silentNodes = 0) {
   const machineId = uuidv7();
   const silent = Array.from({ length: silentNodes }, () => nodeOf(uuidv7()));
@@ -97,7 +97,7 @@ async function addService(organizationId: string, silentNodes = 0) {
   const unit = begin(start);
   unit.create(managedServiceKind, service);
   await services.reached(await unit.commit(), 60_000);
-  const told = (fromMs: number, count: number) =>
+  const publish = (fromMs: number, count: number) =>
     samples.insert(
       Array.from({ length: count }, (_, n) => ({
         machineId,
@@ -108,14 +108,14 @@ async function addService(organizationId: string, silentNodes = 0) {
         ]),
       })),
     );
-  return { id: service.metadata.id, machineId, told };
+  return { id: service.metadata.id, machineId, publish };
 }
 
 async function addExport(organizationId: string, url: string, change: Partial<MetricsExportSpec> = {}) {
   const id = uuidv7();
   const checked = newConfiguration(destination, reader.configuration(url));
   if (!checked.ok) throw new Error("the configuration is not good");
-  const parted = partConfiguration(destination, checked.configuration);
+  const parted = splitConfiguration(destination, checked.configuration);
   const unit = begin(start);
   unit.create(metricsExportKind, {
     metadata: newMetadata(id, start, { name: "test", organizationId }),
@@ -137,8 +137,10 @@ async function addExport(organizationId: string, url: string, change: Partial<Me
   return id;
 }
 
-/** A receiver that keeps what it took, and a ticker that works on one organization's integrations until the test is over. */
-async function world() {
+/**
+ * A receiver that stores what it accepted, and a ticker that runs one organization's integrations until the test ends.
+ */
+async function scenario() {
   const organizationId = uuidv7();
   const time = { now: start };
   const taken: ReadItem[] = [];
@@ -176,7 +178,7 @@ async function world() {
       clock,
       log: silentLog,
       ready: Promise.resolve(),
-      lookMs: 2,
+      pollIntervalMs: 2,
       tickMaxMs,
     });
     const stop = () => ticker.stop();
@@ -196,8 +198,8 @@ async function world() {
   return { organizationId, time, taken, take, receiver, startTicker, stateOf, keys, events };
 }
 
-/** What a machine's samples are at the destination. */
-const wanted = (machineId: string, fromMs: number, count: number) =>
+/** The samples of a machine as the destination gets them. */
+const requested = (machineId: string, fromMs: number, count: number) =>
   Array.from({ length: count }, (_, n) =>
     ["cpu", "memory"].map((name) => `${machineId} ${name} ${fromMs + n * 15_000}`),
   ).flat();
@@ -209,18 +211,22 @@ function expectInOrder(items: readonly ReadItem[]): void {
   }
 }
 
-test("an outage of two hours leaves no hole, is told, and so is its end", async () => {
-  const { organizationId, time, taken, take, receiver, startTicker, stateOf, keys, events } = await world();
+test("an outage of two hours leaves no gap, and is announced with its end", async () => {
+  const { organizationId, time, taken, take, receiver, startTicker, stateOf, keys, events } = await scenario();
   const service = await addService(organizationId);
   receiver.reply(() => ({ status: 503 }));
   const id = await addExport(organizationId, receiver.url);
-  await service.told(start, 480);
+  await service.publish(start, 480);
   startTicker();
   await until(async () => {
     time.now += 60_000;
     return (await events(id)).includes("export.failing");
   });
-  expect(await stateOf(id)).toMatchObject({ lastError: "HTTP 503: the destination fails", samples: 0, isTold: true });
+  expect(await stateOf(id)).toMatchObject({
+    lastError: "HTTP 503: the destination fails",
+    samples: 0,
+    isAnnounced: true,
+  });
   receiver.reply(take);
   await until(async () => {
     time.now += 300_000;
@@ -230,12 +236,17 @@ test("an outage of two hours leaves no hole, is told, and so is its end", async 
     time.now += 30_000;
     return keys().length >= 960;
   });
-  expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 480).toSorted());
+  expect(keys().toSorted()).toEqual(requested(service.machineId, start, 480).toSorted());
   expectInOrder(taken);
   await until(async () => (await stateOf(id))?.behindSinceMs === null);
   const { length } = receiver.arrivals;
-  expect(await stateOf(id)).toMatchObject({ samples: 960, consecutiveFailures: 0, isTold: false, lastError: null });
-  // Nothing new: no request, and no write.
+  expect(await stateOf(id)).toMatchObject({
+    samples: 960,
+    consecutiveFailures: 0,
+    isAnnounced: false,
+    lastError: null,
+  });
+  // Without new items there is no request and no write.
   const before = await stateOf(id);
   for (let n = 0; n < 20; n += 1) {
     time.now += 30_000;
@@ -248,12 +259,12 @@ test("an outage of two hours leaves no hole, is told, and so is its end", async 
 test.each(["take", "advance", "endTick"] as const)(
   "an owner that dies in %s is followed by one that loses nothing",
   async (step) => {
-    const { organizationId, time, taken, receiver, startTicker, stateOf, keys } = await world();
+    const { organizationId, time, taken, receiver, startTicker, stateOf, keys } = await scenario();
     const service = await addService(organizationId);
     const id = await addExport(organizationId, receiver.url);
-    await service.told(start, 100);
+    await service.publish(start, 100);
     const died = Promise.withResolvers<void>();
-    // It comes to the step and no further: what it wanted to write there is not written.
+    // It reaches this step and stops there: the write does not happen.
     const first = startTicker({
       [step]: () => {
         died.resolve();
@@ -273,7 +284,7 @@ test.each(["take", "advance", "endTick"] as const)(
       time.now += 30_000;
       return ((await stateOf(id))?.samples ?? 0) >= 200;
     });
-    expect([...new Set(keys())].toSorted()).toEqual(wanted(service.machineId, start, 100).toSorted());
+    expect([...new Set(keys())].toSorted()).toEqual(requested(service.machineId, start, 100).toSorted());
     expectInOrder(
       [
         ...new Map(taken.toReversed().map((item) => [`${item.nodeId} ${item.name} ${item.timeMs}`, item])).values(),
@@ -283,18 +294,18 @@ test.each(["take", "advance", "endTick"] as const)(
 );
 
 test("an owner that was paused while another took over moves no cursor back", async () => {
-  const { organizationId, time, receiver, startTicker, stateOf, keys } = await world();
+  const { organizationId, time, receiver, startTicker, stateOf, keys } = await scenario();
   const service = await addService(organizationId);
   const id = await addExport(organizationId, receiver.url);
-  await service.told(start, 20);
+  await service.publish(start, 20);
   const paused = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
   let late: unknown;
   const first = startTicker({
-    async advance(...asked) {
+    async advance(...requests) {
       paused.resolve();
       await goOn.promise;
-      late = await states.advance(...asked).catch((error: unknown) => error);
+      late = await states.advance(...requests).catch((error: unknown) => error);
       throw late;
     },
   });
@@ -306,7 +317,7 @@ test("an owner that was paused while another took over moves no cursor back", as
     ]);
   });
   startTicker();
-  await service.told(start + 20 * 15_000, 20);
+  await service.publish(start + 20 * 15_000, 20);
   await until(async () => {
     time.now += 30_000;
     return ((await stateOf(id))?.samples ?? 0) >= 80;
@@ -318,11 +329,11 @@ test("an owner that was paused while another took over moves no cursor back", as
   expect([...new Set(keys())]).toHaveLength(80);
 });
 
-test("a service's own integration takes the place of the global one, also once it is gone", async () => {
-  const { organizationId, time, receiver, startTicker, keys, stateOf } = await world();
+test("a service's own integration replaces the global one, also for the time after its deletion", async () => {
+  const { organizationId, time, receiver, startTicker, keys, stateOf } = await scenario();
   const [a, b] = [await addService(organizationId), await addService(organizationId)];
-  await a.told(start, 4);
-  await b.told(start, 4);
+  await a.publish(start, 4);
+  await b.publish(start, 4);
   time.now = start + 60_000;
   const whole = await addExport(organizationId, receiver.url);
   const own = await addExport(organizationId, receiver.url, { serviceId: a.id });
@@ -331,7 +342,9 @@ test("a service's own integration takes the place of the global one, also once i
     time.now += 10_000;
     return keys().length >= 16 && (await stateOf(whole))?.samples === 8 && (await stateOf(own))?.samples === 8;
   });
-  expect(keys().toSorted()).toEqual([...wanted(a.machineId, start, 4), ...wanted(b.machineId, start, 4)].toSorted());
+  expect(keys().toSorted()).toEqual(
+    [...requested(a.machineId, start, 4), ...requested(b.machineId, start, 4)].toSorted(),
+  );
   const stored = exports.get(own);
   if (stored === undefined) throw new Error("it is not there");
   const unit = begin(time.now);
@@ -339,34 +352,34 @@ test("a service's own integration takes the place of the global one, also once i
   await exports.reached(await unit.commit(), 60_000);
   const later = Math.ceil(time.now / 15_000) * 15_000 + 60_000;
   time.now = later + 60_000;
-  await a.told(later, 2);
+  await a.publish(later, 2);
   const since = () => [...new Set(keys().slice(16))];
   await until(() => {
     time.now += 10_000;
     return since().length >= 4;
   });
-  expect(since().toSorted()).toEqual(wanted(a.machineId, later, 2).toSorted());
+  expect(since().toSorted()).toEqual(requested(a.machineId, later, 2).toSorted());
 });
 
-test("machines that tell nothing hold up none that does, however many there are", async () => {
-  const { organizationId, time, receiver, startTicker, keys } = await world();
+test("silent machines do not delay others, however many there are", async () => {
+  const { organizationId, time, receiver, startTicker, keys } = await scenario();
   const service = await addService(organizationId, 450);
   await addExport(organizationId, receiver.url);
-  await service.told(start, 4);
+  await service.publish(start, 4);
   startTicker();
   await until(() => {
     time.now += 10_000;
     return keys().length >= 8;
   });
-  expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 4).toSorted());
+  expect(keys().toSorted()).toEqual(requested(service.machineId, start, 4).toSorted());
 });
 
-test("one that is far behind takes turns until it is not, without waiting for its interval", async () => {
-  const { organizationId, time, receiver, startTicker, stateOf, keys } = await world();
+test("an integration with a backlog is rescheduled at once until it has caught up", async () => {
+  const { organizationId, time, receiver, startTicker, stateOf, keys } = await scenario();
   const service = await addService(organizationId);
   const id = await addExport(organizationId, receiver.url);
   // More than ten batches.
-  await service.told(start - 3_000 * 15_000, 3_000);
+  await service.publish(start - 3_000 * 15_000, 3_000);
   const stored = exports.get(id);
   if (stored === undefined) throw new Error("it is not there");
   const unit = begin(start);
@@ -377,20 +390,20 @@ test("one that is far behind takes turns until it is not, without waiting for it
     time.now += 1_000;
     return ((await stateOf(id))?.samples ?? 0) > 0;
   });
-  // Time stands still: none of what follows is another interval.
+  // The clock does not move: nothing that follows is due by an interval.
   await until(async () => (await stateOf(id))?.samples === 6_000 && (await stateOf(id))?.behindSinceMs === null);
   expect(new Set(keys()).size).toBe(6_000);
 });
 
-test("sixty new destinations of twelve organizations that hang delay no other one", async () => {
-  const { organizationId, time, receiver, startTicker, keys } = await world();
+test("sixty hanging new destinations of twelve organizations delay no other one", async () => {
+  const { organizationId, time, receiver, startTicker, keys } = await scenario();
   const hanging = await startExportReceiver(() => "never");
   onTestFinished(() => hanging.close());
   const others = Array.from({ length: 12 }, () => uuidv7());
   for (const other of others)
     for (let n = 0; n < 5; n += 1) {
       const dead = await addService(other);
-      await dead.told(start, 2);
+      await dead.publish(start, 2);
       await addExport(other, hanging.url, { serviceId: dead.id });
     }
   startTicker({}, { others });
@@ -399,23 +412,23 @@ test("sixty new destinations of twelve organizations that hang delay no other on
     return hanging.arrivals.length >= 24;
   });
   const service = await addService(organizationId);
-  await service.told(start, 4);
+  await service.publish(start, 4);
   const begun = performance.now();
   await addExport(organizationId, receiver.url);
   await until(() => {
     time.now += 10_000;
     return keys().length >= 8;
   });
-  // A request to those that hang is given up after ten seconds.
+  // A request to a hanging destination times out after ten seconds.
   expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
-test("new destinations that hang delay none of their organization that took something before", async () => {
-  const { organizationId, time, receiver, startTicker, stateOf, keys } = await world();
+test("hanging new destinations do not delay healthy ones of their organization", async () => {
+  const { organizationId, time, receiver, startTicker, stateOf, keys } = await scenario();
   const hanging = await startExportReceiver(() => "never");
   onTestFinished(() => hanging.close());
   const service = await addService(organizationId);
-  await service.told(start, 2);
+  await service.publish(start, 2);
   const id = await addExport(organizationId, receiver.url, { serviceId: service.id });
   startTicker();
   await until(async () => {
@@ -424,7 +437,7 @@ test("new destinations that hang delay none of their organization that took some
   });
   for (let n = 0; n < 12; n += 1) {
     const dead = await addService(organizationId);
-    await dead.told(start, 2);
+    await dead.publish(start, 2);
     await addExport(organizationId, hanging.url, { serviceId: dead.id });
   }
   await until(() => {
@@ -432,22 +445,22 @@ test("new destinations that hang delay none of their organization that took some
     return hanging.arrivals.length >= 2;
   });
   const begun = performance.now();
-  await service.told(start + 30_000, 2);
+  await service.publish(start + 30_000, 2);
   await until(() => {
     time.now += 10_000;
     return keys().length >= 8;
   });
-  // A request to those that hang is given up after ten seconds.
+  // A request to a hanging destination times out after ten seconds.
   expect(performance.now() - begun).toBeLessThan(5_000);
-  expect(keys().toSorted()).toEqual(wanted(service.machineId, start, 4).toSorted());
+  expect(keys().toSorted()).toEqual(requested(service.machineId, start, 4).toSorted());
 });
 
-test("a destination that answers too slowly for a tick has failed", async () => {
-  const { organizationId, time, startTicker, stateOf } = await world();
+test("a destination that responds too slowly for a tick has failed", async () => {
+  const { organizationId, time, startTicker, stateOf } = await scenario();
   const hanging = await startExportReceiver(() => "never");
   onTestFinished(() => hanging.close());
   const service = await addService(organizationId);
-  await service.told(start, 2);
+  await service.publish(start, 2);
   const id = await addExport(organizationId, hanging.url);
   startTicker({}, { tickMaxMs: 500 });
   await until(async () => {
@@ -457,12 +470,12 @@ test("a destination that answers too slowly for a tick has failed", async () => 
   expect(await stateOf(id)).toMatchObject({ lastError: expect.stringContaining("too slow"), samples: 0, refused: 0 });
 });
 
-test("after seven days of failures it is disabled, and says so", async () => {
-  const { organizationId, time, receiver, startTicker, events } = await world();
+test("after seven days of failures an integration is disabled, with an event", async () => {
+  const { organizationId, time, receiver, startTicker, events } = await scenario();
   const service = await addService(organizationId);
   receiver.reply(() => ({ status: 401 }));
   const id = await addExport(organizationId, receiver.url);
-  await service.told(start, 2);
+  await service.publish(start, 2);
   startTicker();
   await until(async () => {
     time.now += dayMs / 10;

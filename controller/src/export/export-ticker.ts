@@ -21,7 +21,7 @@ import {
   fullBatch,
   type StreamEnd,
 } from "./export-shipper.ts";
-import { createExportSlots, type Standing } from "./export-slots.ts";
+import { createExportConcurrency, type Standing } from "./export-concurrency.ts";
 import type { ExportTargets } from "./export-targets.ts";
 import { carriesLogs, carriesMetrics, type MetricsExportObject, metricsExportKind } from "./metrics-export.ts";
 
@@ -35,23 +35,23 @@ export interface ExportTickerDeps {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
-  /** Resolves when everything that targets are read from is in memory. */
+  /** Resolves when all collections that targets are read from are in memory. */
   readonly ready: Promise<unknown>;
-  /** How often due integrations are looked for; a quarter of a second unless given. */
-  readonly lookMs?: number;
-  /** A tick ends after so long; five minutes unless given. */
+  /** Interval between checks for due integrations; 250 ms by default. */
+  readonly pollIntervalMs?: number;
+  /** Limit of a tick; five minutes by default. */
   readonly tickMaxMs?: number;
 }
 
 export interface ExportTicker {
-  /** Integrations that this controller works on, and how far each is. */
+  /** The integrations that this controller exports, and their run states. */
   readonly working: ReadonlyMap<string, { readonly state: RunState }>;
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when all ticks have ended. */
   stop(): Promise<void>;
 }
 
-interface Kept {
-  /** Revision of the integration that the rest is of. */
+interface ActiveExport {
+  /** Revision of the integration that the other fields belong to. */
   readonly modRevision: bigint;
   dueAt: number;
   isRunning: boolean;
@@ -59,7 +59,7 @@ interface Kept {
   state: RunState;
 }
 
-/** What a tick works on, and with how many slots. */
+/** The streams of a tick, and how many of them run at once. */
 interface Share {
   readonly streams: readonly Stream[];
   readonly atOnce: number;
@@ -68,85 +68,85 @@ interface Share {
 
 const tickMaxMs = 5 * 60_000;
 
-/** Runs the ticks of the integrations that this controller owns, each when it is due. It begins by itself. */
+/** Runs the ticks of the integrations that this controller owns, each when it is due. Starts at once. */
 export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
   const { exports, states, ownership, clock, log, shipper } = deps;
   const stopping = new AbortController();
-  const kept = new Map<string, Kept>();
-  const slots = createExportSlots();
+  const active = new Map<string, ActiveExport>();
+  const concurrency = createExportConcurrency();
   const running = new Set<Promise<void>>();
 
-  function look(): void {
+  function startDue(): void {
     const now = clock.now();
-    const due: { readonly stored: Stored<MetricsExportObject>; readonly its: Kept }[] = [];
+    const due: { readonly stored: Stored<MetricsExportObject>; readonly entry: ActiveExport }[] = [];
     for (const stored of exports.values()) {
       const { metadata, spec } = stored.object;
       if (!spec.isEnabled || !ownership.owns(metadata.id)) continue;
-      const its = keptOf(stored, now);
-      if (!its.isRunning && its.dueAt <= now) due.push({ stored, its });
+      const entry = activeOf(stored, now);
+      if (!entry.isRunning && entry.dueAt <= now) due.push({ stored, entry });
     }
-    // Those that wait longest come first: one that is behind takes its next turn after them.
-    for (const { stored, its } of due.toSorted((a, b) => a.its.dueAt - b.its.dueAt)) begin(stored, its);
-    for (const [id, its] of kept) {
+    // The longest waiting first; an integration with a backlog is due again after the others.
+    for (const { stored, entry } of due.toSorted((a, b) => a.entry.dueAt - b.entry.dueAt)) begin(stored, entry);
+    for (const [id, entry] of active) {
       const isOver = exports.get(id)?.object.spec.isEnabled !== true || !ownership.owns(id);
-      if (isOver && !its.isRunning) kept.delete(id);
+      if (isOver && !entry.isRunning) active.delete(id);
     }
   }
 
-  function keptOf(stored: Stored<MetricsExportObject>, now: number): Kept {
-    const before = kept.get(stored.object.metadata.id);
+  function activeOf(stored: Stored<MetricsExportObject>, now: number): ActiveExport {
+    const before = active.get(stored.object.metadata.id);
     if (before !== undefined && (before.isRunning || before.modRevision === stored.modRevision)) return before;
-    const fresh: Kept = {
+    const created: ActiveExport = {
       modRevision: stored.modRevision,
       dueAt: before === undefined ? firstDueAt(timingOf(stored.object), now) : now,
       isRunning: false,
       run: undefined,
       state: newRunState,
     };
-    kept.set(stored.object.metadata.id, fresh);
-    return fresh;
+    active.set(stored.object.metadata.id, created);
+    return created;
   }
 
-  function begin(stored: Stored<MetricsExportObject>, its: Kept): void {
+  function begin(stored: Stored<MetricsExportObject>, entry: ActiveExport): void {
     const { metadata, spec } = stored.object;
     const streams = streamsOf(spec, destinationOf(spec.destinationType));
-    const { run } = its;
-    // What it may have is known once its state was read, which waits for no destination.
-    const standing = run === undefined ? "well" : standingOf(its.state, timingOf(stored.object));
-    const wanted = run !== undefined && standing === "well" ? streams.length : 1;
-    const taken = slots.take(metadata.organizationId, wanted, standing);
+    const { run } = entry;
+    // The standing is only known after the state is read, which needs no destination.
+    const standing = run === undefined ? "healthy" : standingOf(entry.state, timingOf(stored.object));
+    const requested = run !== undefined && standing === "healthy" ? streams.length : 1;
+    const taken = concurrency.take(metadata.organizationId, requested, standing);
     if (taken === undefined) return;
     const right = ownership.begin(metadata.id);
     if (right === undefined) return taken.release();
-    its.isRunning = true;
+    entry.isRunning = true;
     const share = { streams, atOnce: taken.count, standing };
-    const begun = run === undefined ? takeOver(stored, its, right) : tick(stored, its, run, share, right);
-    const work = begun.finally(() => {
+    const started = run === undefined ? takeOver(stored, entry, right) : tick(stored, entry, run, share, right);
+    const work = started.finally(() => {
       right.end();
       taken.release();
-      its.isRunning = false;
+      entry.isRunning = false;
       running.delete(work);
     });
     running.add(work);
   }
 
-  /** It stays due: its tick is the next thing that is looked for. */
-  async function takeOver({ object }: Stored<MetricsExportObject>, its: Kept, right: Right): Promise<void> {
+  /** The integration stays due, so its first tick follows. */
+  async function takeOver({ object }: Stored<MetricsExportObject>, entry: ActiveExport, right: Right): Promise<void> {
     const { id } = object.metadata;
     try {
       const { state, cursors } = await states.take(id);
       const byKey = new Map(cursors.map((cursor) => [cursorKey(cursor), cursor] as const));
-      its.state = state;
-      its.run = { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
+      entry.state = state;
+      entry.run = { epoch: state.epoch, cursors: byKey, batch: { ...fullBatch } };
     } catch (error) {
-      if (!stopping.signal.aborted && !right.signal.aborted) told(id, error);
-      its.dueAt = nextDueAt(timingOf(object), its.state, clock.now());
+      if (!stopping.signal.aborted && !right.signal.aborted) logFailure(id, error);
+      entry.dueAt = nextDueAt(timingOf(object), entry.state, clock.now());
     }
   }
 
   async function tick(
     stored: Stored<MetricsExportObject>,
-    its: Kept,
+    entry: ActiveExport,
     run: ExportRun,
     { streams, atOnce, standing }: Share,
     right: Right,
@@ -164,7 +164,7 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
       const target = { destination, configuration, organizationId };
       const targets = deps.targetsOf(integration);
       const current = { integration, target, targets, run, standing, signal, late };
-      await shipper.pass(current);
+      await shipper.skipOverridden(current);
       const ends = await shipAll(streams, atOnce, current);
       const errors = ends.flatMap(({ error }) => error ?? []);
       const behind = ends.flatMap(({ behindSinceMs }) => behindSinceMs ?? []);
@@ -177,18 +177,18 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
         hasSent: ends.some(({ hasSent }) => hasSent),
       };
       isBehind = end.error === null && end.behindSinceMs !== null;
-      if (isNews(its.state, end)) its.state = await states.endTick(id, run.epoch, end);
-      await follow(stored, its.state, run, right);
+      if (isChanged(entry.state, end)) entry.state = await states.endTick(id, run.epoch, end);
+      await announce(stored, entry.state, run, right);
     } catch (error) {
-      its.run = undefined;
-      // The next owner, or the next tick, goes on from the cursors.
-      if (!stopping.signal.aborted && !right.signal.aborted && !(error instanceof Overtaken)) told(id, error);
+      entry.run = undefined;
+      // The next owner, or the next tick, continues from the stored cursors.
+      if (!stopping.signal.aborted && !right.signal.aborted && !(error instanceof Overtaken)) logFailure(id, error);
     }
     const now = clock.now();
-    its.dueAt = isBehind ? now : nextDueAt(timing, its.state, now, afterMs);
+    entry.dueAt = isBehind ? now : nextDueAt(timing, entry.state, now, afterMs);
   }
 
-  /** One after another where there is a slot for one alone. */
+  /** Runs the streams one after the other when the permit is for one. */
   async function shipAll(streams: readonly Stream[], atOnce: number, tick: ExportTick): Promise<readonly StreamEnd[]> {
     if (atOnce >= streams.length) return Promise.all(streams.map((stream) => shipper.ship(stream, tick)));
     const ends: StreamEnd[] = [];
@@ -196,8 +196,11 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
     return ends;
   }
 
-  /** What an owner has to be told, or done. The announcement comes first: twice is better than never. */
-  async function follow(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: Right) {
+  /**
+   * Announces or disables a failing integration. The event is written before the state: a crash repeats it, and never
+   * loses it.
+   */
+  async function announce(stored: Stored<MetricsExportObject>, state: RunState, run: ExportRun, right: Right) {
     const next = followUp(state, clock.now());
     if (next === "nothing") return;
     const integration = stored.object;
@@ -213,29 +216,29 @@ export function createExportTicker(deps: ExportTickerDeps): ExportTicker {
         spec: { ...spec, isEnabled: false, disabledReason: reason },
       });
       unit.event(exportEvent("export.disabled", integration, state));
-    } else if (next === "tellFailing") unit.event(exportEvent("export.failing", integration, state));
+    } else if (next === "announceFailing") unit.event(exportEvent("export.failing", integration, state));
     else unit.event(exportEvent("export.recovered", integration));
     await unit.commit(right.signal);
-    if (next !== "disable") await states.tell(id, run.epoch, next === "tellFailing");
+    if (next !== "disable") await states.setAnnounced(id, run.epoch, next === "announceFailing");
   }
 
-  function told(id: string, error: unknown): void {
-    // The history is away: nothing is sent, and nothing lost. Another writer was first: the next tick sees its change.
+  function logFailure(id: string, error: unknown): void {
+    // The history is unavailable: nothing was sent or lost. Or another write came first: the next tick sees it.
     if (error instanceof Conflict || (error instanceof HoldfastError && error.key === "STORE_UNAVAILABLE"))
-      log.debug("export waits", { export: id, error: String(error) });
+      log.debug("export postponed", { export: id, error: String(error) });
     else log.error("export tick failed", { export: id, error });
   }
 
   async function loop(): Promise<void> {
     while (!stopping.signal.aborted) {
-      look();
-      await delay(deps.lookMs ?? 250, undefined, { signal: stopping.signal }).catch(() => undefined);
+      startDue();
+      await delay(deps.pollIntervalMs ?? 250, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
   const looping = deps.ready.then(loop);
 
   return {
-    working: kept,
+    working: active,
     async stop() {
       stopping.abort(new Error("the controller stops"));
       await looping;
@@ -250,15 +253,15 @@ function timingOf({ metadata, spec }: MetricsExportObject) {
   return { id: metadata.id, intervalMs: spec.intervalSeconds * 1_000, changedAt: metadata.updatedAt };
 }
 
-/** What the integration asks for and its destination takes. */
+/** The streams that the integration requests and its destination supports. */
 function streamsOf(spec: MetricsExportObject["spec"], destination: Destination): readonly Stream[] {
   const metrics = carriesMetrics(spec) && destination.metrics !== undefined;
   const logs = carriesLogs(spec) && destination.logs !== undefined;
   return [...(metrics ? (["metrics"] as const) : []), ...(logs ? (["logs"] as const) : [])];
 }
 
-/** A tick that sent nothing and found nothing amiss leaves everything as it was. */
-function isNews(
+/** True if the tick changed the run state; a tick that sent nothing and found no error writes nothing. */
+function isChanged(
   state: RunState,
   end: { error: string | null; behindSinceMs: number | null; hasSent: boolean },
 ): boolean {

@@ -9,20 +9,20 @@ export interface LogBatch {
   readonly items: readonly LogItem[];
   readonly position: string;
   readonly hasMore: boolean;
-  /** Segments that were rotated away before they were read. */
-  readonly goneSegments: number;
+  /** Number of log segments that were deleted before they were read. */
+  readonly expiredSegments: number;
 }
 
 export interface LogSource {
-  /** Whole entries behind the position; undefined while the machine does not answer. */
+  /** Complete entries after the position; undefined while the machine is unreachable. */
   next(target: MachineTarget, position: string, most: number, signal: AbortSignal): Promise<LogBatch | undefined>;
 }
 
 const readTimeoutMs = 10_000;
-/** A position in no segment: entries from a time on. */
+/** Prefix of a position that is a time, such as `@1764246000000`. */
 const fromTime = "@";
 
-/** The position at which entries of a time begin, milliseconds since 1970. */
+/** The position of the first entry from a time on, milliseconds since 1970. */
 export function positionFrom(timeMs: number): string {
   return `${fromTime}${Math.trunc(timeMs)}`;
 }
@@ -37,7 +37,7 @@ const levels: ReadonlyMap<string, ExportedLevel> = new Map(
 }),
 );
 
-/** Reads in the lane of bulk work: readers of logs never wait for exports. */
+/** Reads in the lane for bulk work, so that interactive reads of logs do not wait for exports. */
 export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
   return {
     async next({ machineId, service, origin, role }, position, most, signal) {
@@ -70,9 +70,9 @@ export function createLogSource(fleet: Pick<Fleet, "run">): LogSource {
           role,
           timeMs: time === undefined ? 0 : timestampMs(time),
         }));
-        return { items, position: nextCursor, hasMore, goneSegments: lostSegments };
+        return { items, position: nextCursor, hasMore, expiredSegments: lostSegments };
       } catch (error) {
-        // It is stopped, or away for now: its log waits there.
+        // The machine is stopped or unreachable; its log stays there.
         if (error instanceof HoldfastError && (error.key === "MACHINE_UNREACHABLE" || error.key === "RATE_LIMITED"))
           return undefined;
         throw error;

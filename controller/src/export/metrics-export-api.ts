@@ -21,7 +21,7 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { changedConfiguration, newConfiguration } from "./configuration/changed-configuration.ts";
 import type { CheckedConfiguration } from "./configuration/check-configuration.ts";
 import { checkTargets } from "./configuration/check-targets.ts";
-import { openConfiguration, partConfiguration, sealSecrets } from "./configuration/secrets.ts";
+import { openConfiguration, splitConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import type { VendorUrls } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/destinations.ts";
 import type { ProbeDestination } from "./export-probe.ts";
@@ -30,8 +30,8 @@ import {
   configurationOf,
   intervalFaults,
   refuse,
-  requireFit,
-  usualIntervalSeconds,
+  requireSupportedDataType,
+  defaultIntervalSeconds,
 } from "./export-request.ts";
 import { newRunState, type RunState, type RunStates } from "./export-run-state.ts";
 import {
@@ -40,7 +40,7 @@ import {
   metricsExportKind,
   type MetricsExportObject,
   type MetricsExportSpec,
-  placeName,
+  scopeName,
 } from "./metrics-export.ts";
 import { dataTypeName, destinationTypeName, metricsExportMessage } from "./metrics-export-message.ts";
 
@@ -61,11 +61,11 @@ export interface MetricsExportApiDeps {
 
 type Answer = MessageInitShape<typeof MetricsExportSchema>;
 
-const usualLimit = 50;
-/** Of each integration, on each controller. */
+const defaultLimit = 50;
+/** Rate of tests per integration, on each controller. */
 const testRate = { burst: 10, perSecond: 10 / 60 };
 
-/** The RPCs of exports. What they push is the ticker's. */
+/** The RPCs of exports; the ticker (export-ticker.ts) exports. */
 export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedService {
   const { exports, clock, sealer, states } = deps;
   const tests = createTokenBuckets(testRate, () => clock.monotonicMs());
@@ -86,11 +86,11 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     return found;
   }
 
-  const shown = (integration: MetricsExportObject, state: RunState = newRunState) =>
+  const message = (integration: MetricsExportObject, state: RunState = newRunState) =>
     metricsExportMessage(integration, state, { sealer, nowMs: clock.now() });
   const stateOf = async (id: string) => (await states.read([id])).get(id);
 
-  /** Nobody exports what they may not read, and only who runs the organization exports from all of it. */
+  /** Exports need the scopes to read the data: `services:data` for logs, and `org:write` for a global integration. */
   function requireRights({ serviceId, ...spec }: Pick<MetricsExportSpec, "serviceId" | "dataType">, call: Call): void {
     if (carriesLogs(spec)) requireScope(call, "services:data");
     if (serviceId === null) requireScope(call, "org:write");
@@ -108,7 +108,10 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     }
   }
 
-  /** Changes an integration and answers it. `read` asks for its state first: a change that cannot be answered is not made. */
+  /**
+   * Changes an integration and returns its message. Its run state is read first: a change whose response would fail is
+   * not made.
+   */
   function change(
     id: string,
     call: Call,
@@ -123,11 +126,11 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const state = await stateOf(id);
       const metadata = { ...nextMetadata(before.object.metadata, clock.now()), ...(name !== undefined && { name }) };
       const after: MetricsExportObject = { metadata, spec, status: {} };
-      const answer = create(MetricsExportSchema, shown(after, state));
+      const answer = create(MetricsExportSchema, message(after, state));
       const unit = deps.begin();
       unit.update(kind, before, after);
       const { organizationId } = metadata;
-      const [from, to] = [placeName(before.object.spec), placeName(spec)];
+      const [from, to] = [scopeName(before.object.spec), scopeName(spec)];
       if (from !== to) {
         unit.claimName(kind, organizationId, to, id);
         unit.releaseName(kind, organizationId, from);
@@ -145,35 +148,35 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       const destinationType = destinationTypeName(request.destinationType);
       const destination = destinationOf(destinationType);
       const checked = newConfiguration(destination, configurationOf(request.configuration));
-      const whole = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
+      const configuration = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
       const organizationId = organizationOf(call);
       const serviceId = request.serviceId ?? null;
       const dataType = dataTypeName(request.dataType);
       if (serviceId !== null) deps.access.require(serviceId, call);
       requireRights({ serviceId, dataType }, call);
-      requireFit({ dataType }, destination);
-      await checkTargets(destination, whole, deps, call.signal);
+      requireSupportedDataType({ dataType }, destination);
+      await checkTargets(destination, configuration, deps, call.signal);
       return retryConflict(call.signal, async () => {
         const id = deps.newId();
-        const parted = partConfiguration(destination, whole);
+        const split = splitConfiguration(destination, configuration);
         const now = clock.now();
         const spec: MetricsExportSpec = {
           serviceId,
           destinationType,
           dataType,
-          intervalSeconds: request.exportIntervalSeconds ?? usualIntervalSeconds,
-          configuration: parted.configuration,
-          sealedSecrets: sealSecrets(id, destination, parted, sealer),
+          intervalSeconds: request.exportIntervalSeconds ?? defaultIntervalSeconds,
+          configuration: split.configuration,
+          sealedSecrets: sealSecrets(id, destination, split, sealer),
           isEnabled: true,
           disabledReason: null,
           since: now,
         };
         const metadata = newMetadata(id, now, { name: request.name, organizationId });
         const integration: MetricsExportObject = { metadata, spec, status: {} };
-        const answer = create(MetricsExportSchema, shown(integration));
+        const answer = create(MetricsExportSchema, message(integration));
         const unit = deps.begin();
         unit.create(kind, integration);
-        unit.claimName(kind, organizationId, placeName(spec), id);
+        unit.claimName(kind, organizationId, scopeName(spec), id);
         await deps.quotas.claim(unit, organizationId, { exports: 1 });
         unit.audit(auditOf(call, "metrics-export.create", kind.name, id));
         unit.answer(call, answer);
@@ -183,7 +186,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     },
 
     async listMetricsExports(request, call) {
-      const { limit = usualLimit, offset = 0, serviceId, isEnabled } = request;
+      const { limit = defaultLimit, offset = 0, serviceId, isEnabled } = request;
       const type = request.destinationType === undefined ? undefined : destinationTypeName(request.destinationType);
       const page = { after: undefined, limit: Number.POSITIVE_INFINITY, organizationId: organizationOf(call) };
       const { items } = exports.page(
@@ -195,21 +198,21 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         page,
         { maxScanned: Number.POSITIVE_INFINITY },
       );
-      const wanted = items.slice(offset, offset + limit).map(({ object }) => object);
-      const its = await states.read(wanted.map(({ metadata }) => metadata.id));
-      const integrations = wanted.map((each) => shown(each, its.get(each.metadata.id)));
+      const pageItems = items.slice(offset, offset + limit).map(({ object }) => object);
+      const pageStates = await states.read(pageItems.map(({ metadata }) => metadata.id));
+      const integrations = pageItems.map((each) => message(each, pageStates.get(each.metadata.id)));
       return { integrations, total: items.length, limit, offset };
     },
 
     async getMetricsExport({ id }, call) {
       const { object } = require(id, call);
-      return shown(object, await stateOf(id));
+      return message(object, await stateOf(id));
     },
 
     updateMetricsExport(request, call) {
-      const given = new Set(request.updateMask?.paths.map((path) => path.split(".")[0] ?? ""));
-      refuse(maskFaults(request, given));
-      return change(request.id, call, "update", (before) => updated(before, request, given, call), request.name);
+      const paths = new Set(request.updateMask?.paths.map((path) => path.split(".")[0] ?? ""));
+      refuse(maskFaults(request, paths));
+      return change(request.id, call, "update", (before) => updated(before, request, paths, call), request.name);
     },
 
     deleteMetricsExport: ({ id }, call) =>
@@ -219,7 +222,7 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
         if (spec.serviceId === null) requireScope(call, "org:write");
         const unit = deps.begin();
         unit.remove(kind, before);
-        unit.releaseName(kind, metadata.organizationId, placeName(spec));
+        unit.releaseName(kind, metadata.organizationId, scopeName(spec));
         unit.audit(auditOf(call, "metrics-export.delete", kind.name, id));
         await commitAndSee(call, unit, [exports]);
         return {};
@@ -252,30 +255,30 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
     },
   };
 
-  /** The spec with what is given. Throws what a creation would. */
+  /** The changed spec. Throws the same errors as a creation. */
   async function updated(
     { metadata, spec }: MetricsExportObject,
     request: UpdateMetricsExportRequest,
-    given: ReadonlySet<string>,
+    paths: ReadonlySet<string>,
     call: Call,
   ): Promise<MetricsExportSpec> {
     const destinationType =
       request.destinationType === undefined ? spec.destinationType : destinationTypeName(request.destinationType);
     const destination = destinationOf(destinationType);
-    const asked = configurationOf(request.configuration);
-    const kept = openConfiguration({ metadata, spec }, destinationOf(spec.destinationType), sealer);
+    const requestedConfiguration = configurationOf(request.configuration);
+    const storedConfiguration = openConfiguration({ metadata, spec }, destinationOf(spec.destinationType), sealer);
     const checked =
       destinationType === spec.destinationType
-        ? changedConfiguration(destination, kept, asked)
-        : newConfiguration(destination, asked);
-    const whole = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
-    const serviceId = given.has("service_id") ? (request.serviceId ?? null) : spec.serviceId;
+        ? changedConfiguration(destination, storedConfiguration, requestedConfiguration)
+        : newConfiguration(destination, requestedConfiguration);
+    const configuration = requireConfiguration(checked, intervalFaults(request.exportIntervalSeconds));
+    const serviceId = paths.has("service_id") ? (request.serviceId ?? null) : spec.serviceId;
     const dataType = request.dataType === undefined ? spec.dataType : dataTypeName(request.dataType);
     if (serviceId !== null && serviceId !== spec.serviceId) deps.access.require(serviceId, call);
     requireRights({ serviceId, dataType }, call);
-    requireFit({ dataType }, destination);
-    if (given.has("configuration")) await checkTargets(destination, whole, deps, call.signal);
-    const parted = partConfiguration(destination, whole);
+    requireSupportedDataType({ dataType }, destination);
+    if (paths.has("configuration")) await checkTargets(destination, configuration, deps, call.signal);
+    const split = splitConfiguration(destination, configuration);
     const isElsewhere = destinationType !== spec.destinationType || serviceId !== spec.serviceId;
     return {
       ...spec,
@@ -283,8 +286,8 @@ export function createMetricsExportApi(deps: MetricsExportApiDeps): ServedServic
       destinationType,
       dataType,
       intervalSeconds: request.exportIntervalSeconds ?? spec.intervalSeconds,
-      configuration: parted.configuration,
-      sealedSecrets: sealSecrets(metadata.id, destination, parted, sealer),
+      configuration: split.configuration,
+      sealedSecrets: sealSecrets(metadata.id, destination, split, sealer),
       since: isElsewhere ? clock.now() : spec.since,
     };
   }
@@ -297,8 +300,8 @@ function requireConfiguration(checked: CheckedConfiguration, others: ReturnType<
   return checked.ok ? checked.configuration : {};
 }
 
-/** What a change cannot have, and what cannot be cleared. */
-function maskFaults(request: UpdateMetricsExportRequest, given: ReadonlySet<string>) {
+/** The faults of a change's mask: fields that cannot be changed here or cleared. */
+function maskFaults(request: UpdateMetricsExportRequest, paths: ReadonlySet<string>) {
   const values: Readonly<Record<string, unknown>> = {
     name: request.name,
     destination_type: request.destinationType,
@@ -307,11 +310,11 @@ function maskFaults(request: UpdateMetricsExportRequest, given: ReadonlySet<stri
     configuration: request.configuration,
   };
   const cleared = Object.entries(values).flatMap(([field, value]) =>
-    given.has(field) && value === undefined ? [field] : [],
+    paths.has(field) && value === undefined ? [field] : [],
   );
   const detail = "cannot be changed here: POST .../enable and POST .../disable do that";
   return [
     ...cleared.map((field) => ({ field, code: "not_clearable", detail: "must not be null" })),
-    ...(given.has("is_enabled") ? [{ field: "is_enabled", code: "not_changeable", detail }] : []),
+    ...(paths.has("is_enabled") ? [{ field: "is_enabled", code: "not_changeable", detail }] : []),
   ];
 }

@@ -6,7 +6,7 @@ import {
   type MetricsExportSchema,
 } from "@holdfast/proto/holdfast/v1/metrics_export_pb.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
-import { openConfiguration, shownConfiguration } from "./configuration/secrets.ts";
+import { openConfiguration, maskedConfiguration } from "./configuration/secrets.ts";
 import { destinationOf } from "./destinations/destinations.ts";
 import { backlogSeconds } from "./export-plan.ts";
 import type { RunState } from "./export-run-state.ts";
@@ -20,7 +20,7 @@ import {
   type MetricsExportObject,
 } from "./metrics-export.ts";
 
-/** The enumerations are in the order of the names. */
+/** The proto's enumeration has the order of the names. */
 export function destinationTypeName(type: DestinationType): TypeName {
   return nameAt(destinationTypes, type);
 }
@@ -35,14 +35,14 @@ function nameAt<T>(names: readonly T[], number: number): T {
   return name;
 }
 
-/** An integration as the API shows it, its secrets masked. */
+/** The API message of an integration, with masked secrets. */
 export function metricsExportMessage(
   { metadata, spec }: MetricsExportObject,
   state: RunState,
   { sealer, nowMs }: { readonly sealer: Sealer; readonly nowMs: number },
 ): Omit<MessageInitShape<typeof MetricsExportSchema>, "$typeName"> {
   const destination = destinationOf(spec.destinationType);
-  const whole = openConfiguration({ metadata, spec }, destination, sealer);
+  const configuration = openConfiguration({ metadata, spec }, destination, sealer);
   const at = (timeMs: number | null) => (timeMs === null ? undefined : timestampFromMs(timeMs));
   const lastExportAt = at(state.lastExportMs);
   const lastAttemptAt = at(state.lastAttemptMs);
@@ -53,7 +53,7 @@ export function metricsExportMessage(
     destinationType: (destinationTypes.indexOf(spec.destinationType) + 1) as DestinationType,
     dataType: (exportDataTypes.indexOf(spec.dataType) + 1) as ExportDataType,
     exportIntervalSeconds: spec.intervalSeconds,
-    configuration: shownConfiguration(destination, whole) as JsonObject,
+    configuration: maskedConfiguration(destination, configuration) as JsonObject,
     isEnabled: spec.isEnabled,
     consecutiveFailures: state.consecutiveFailures,
     ...(state.lastError !== null && { lastExportError: state.lastError }),
@@ -64,8 +64,8 @@ export function metricsExportMessage(
     dropped: {
       tooOld: BigInt(state.tooOld),
       refused: BigInt(state.refused),
-      gone: BigInt(state.gone),
-      goneLogSegments: BigInt(state.goneSegments),
+      gone: BigInt(state.expired),
+      goneLogSegments: BigInt(state.expiredSegments),
     },
     ...(spec.disabledReason !== null && { disabledReason: spec.disabledReason }),
     warnings: warningsOf({ spec }),
@@ -77,14 +77,14 @@ export function metricsExportMessage(
 function warningsOf({ spec }: Pick<MetricsExportObject, "spec">): string[] {
   const destination = destinationOf(spec.destinationType);
   const { configuration } = spec;
-  const skipped = (what: string) => `${what}_skipped: ${spec.destinationType} takes none`;
+  const skipped = (what: string) => `${what}_skipped: ${spec.destinationType} does not support them`;
   const plain = Object.values(configuration).some((value) => typeof value === "string" && /^http:/i.test(value));
   return [
     ...(carriesMetrics(spec) && destination.metrics === undefined ? [skipped("metrics")] : []),
     ...(carriesLogs(spec) && destination.logs === undefined ? [skipped("logs")] : []),
-    ...(plain ? ["plain_http: others on the way can read what is sent over http://"] : []),
+    ...(plain ? ["plain_http: data sent over http:// can be read in transit"] : []),
     ...(configuration["tls_skip_verify"] === true
-      ? ["tls_skip_verify: whoever is on the way can take the destination's place"]
+      ? ["tls_skip_verify: without verification another server can impersonate the destination"]
       : []),
     ...(destination.warnings?.(configuration) ?? []),
   ];

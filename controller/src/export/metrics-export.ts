@@ -2,23 +2,26 @@ import type { DestinedSecret } from "#kernel/secrets/destined-secret.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** An integration: what is pushed, where to and how often. How it does is in the history, so that no tick writes here. */
+/**
+ * An integration: type of data, destination and interval. Its run state is in the history, so ticks do not write to
+ * etcd.
+ */
 export type MetricsExportObject = Resource<MetricsExportSpec, Record<string, never>>;
 
 export interface MetricsExportSpec {
-  /** Null: all services of the organization that have none of the type themselves. */
+  /** Null: all services of the organization without an integration of the same type. */
   readonly serviceId: string | null;
   readonly destinationType: DestinationType;
   readonly dataType: ExportDataType;
   readonly intervalSeconds: number;
-  /** Without its secrets. */
+  /** The configuration without its secrets. */
   readonly configuration: Configuration;
-  /** Sealed for this object and for where it leads: the secrets of the configuration, as JSON. */
+  /** The secrets of the configuration as JSON, sealed for this object and its target. */
   readonly sealedSecrets: DestinedSecret;
   readonly isEnabled: boolean;
-  /** Why the platform disabled it. */
+  /** Reason for which the platform disabled it; null when it did not. */
   readonly disabledReason: string | null;
-  /** What was told before is not exported; milliseconds since 1970. */
+  /** Start of the export: older items are not exported; milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -36,28 +39,28 @@ export type DestinationType = (typeof destinationTypes)[number];
 export const exportDataTypes = ["metrics", "logs", "both"] as const;
 export type ExportDataType = (typeof exportDataTypes)[number];
 
-/** Values by key, as the API has them. */
+/** Values by key, as in the API. */
 export type Configuration = Readonly<Record<string, ConfigurationValue>>;
 export type ConfigurationValue = string | number | boolean | Readonly<Record<string, string>>;
 
 export const metricsExportKind = defineKind<MetricsExportObject>("metrics-export", {
   goesWithOrganization: true,
-  indexes: [exportsOfPlace, exportsOfService],
+  indexes: [exportsOfScope, exportsOfService],
   quotas: [{ name: "exports", words: "integrations", limit: 100, error: "EXPORT_LIMIT_REACHED" }],
 });
 
-/** Index: the one integration of a type for a service, or for all of an organization. */
-export function exportsOfPlace({ metadata, spec }: MetricsExportObject): string {
-  return `${metadata.organizationId} ${placeName(spec)}`;
+/** Index: the integration of a type for a service, or for all services of an organization. */
+export function exportsOfScope({ metadata, spec }: MetricsExportObject): string {
+  return `${metadata.organizationId} ${scopeName(spec)}`;
 }
 
-/** Index: integrations of a service; global ones are not in it. */
+/** Index: the integrations of a service; global ones are not included. */
 export function exportsOfService({ spec }: MetricsExportObject): string | undefined {
   return spec.serviceId ?? undefined;
 }
 
-/** The name that makes an integration the only one of its type in its place. */
-export function placeName({ serviceId, destinationType }: Pick<MetricsExportSpec, "serviceId" | "destinationType">) {
+/** Unique name of an integration in its organization: `<service id or *>/<destination type>`. */
+export function scopeName({ serviceId, destinationType }: Pick<MetricsExportSpec, "serviceId" | "destinationType">) {
   return `${serviceId ?? "*"}/${destinationType}`;
 }
 

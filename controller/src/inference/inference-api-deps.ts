@@ -18,7 +18,7 @@ import type { InferenceProcess } from "./process/inference-process.ts";
 import type { InferenceSettings } from "./settings/inference-settings.ts";
 import type { UsageStore } from "./usage/usage-store.ts";
 
-/** What the RPCs of inference work with. */
+/** Dependencies of the RPCs of inference. */
 export interface InferenceApiDeps {
   readonly begin: () => UnitOfWork;
   readonly settings: Collection<InferenceSettings>;
@@ -38,7 +38,7 @@ export interface InferenceApiDeps {
   readonly newId: () => string;
 }
 
-/** The organization of the path, which must be the caller's own. */
+/** The organization of the path. Throws OBJECT_NOT_FOUND unless it is the caller's. */
 export function ownOrganization(orgId: string, call: Call): string {
   if (orgId === organizationOf(call)) return orgId;
   throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such organization of yours.");

@@ -13,21 +13,24 @@ import {
   type InferenceSettings as InferenceSettingsMessage,
   InferenceSettingsSchema,
 } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
-import { heldOf } from "./account/hold-plan.ts";
+import { leasedOf } from "./account/quota-lease-plan.ts";
 import type { AccountStatus } from "./account/inference-account.ts";
 import type { InferenceKey } from "./key/inference-key.ts";
 import type { ConfiguredProvider, InferenceLimits } from "./settings/inference-settings.ts";
 
 export function providerMessage(name: string, its: ConfiguredProvider, catalog: Catalog): InferenceProvider {
-  const known = providerNamed(catalog, name);
+  const catalogProvider = providerNamed(catalog, name);
   return create(InferenceProviderSchema, {
     provider: name,
     enabled: its.enabled,
     ...(its.baseUrl !== "" && { baseUrl: its.baseUrl }),
     euEndpoint: its.euEndpoint,
     hasApiKey: true,
-    capabilities: { chat: known?.capabilities.chat ?? false, embeddings: known?.capabilities.embeddings ?? false },
-    euRoute: known !== undefined && hasEuRoute(known, its),
+    capabilities: {
+      chat: catalogProvider?.capabilities.chat ?? false,
+      embeddings: catalogProvider?.capabilities.embeddings ?? false,
+    },
+    euRoute: catalogProvider !== undefined && hasEuRoute(catalogProvider, its),
     ...(its.caCertificate !== "" && { caCertificate: its.caCertificate }),
     updatedAt: timestampFromMs(its.updatedAt),
   });
@@ -47,7 +50,7 @@ export function settingsMessage(
   },
 ): InferenceSettingsMessage {
   const period = periodOf(now);
-  const { settled, holds, circuitOpenedAt, unaccounted = {} } = statusOf(costAccount(organizationId, period));
+  const { settled, leases, circuitOpenedAt, unaccounted = {} } = statusOf(costAccount(organizationId, period));
   return create(InferenceSettingsSchema, {
     monthlyCostLimitCents: BigInt(monthlyCostLimitCents),
     euOnly,
@@ -56,9 +59,9 @@ export function settingsMessage(
       open: circuitOpenedAt !== null,
       ...(circuitOpenedAt !== null && { openedAt: timestampFromMs(circuitOpenedAt) }),
       spentCents: settled / microcentsPerCent,
-      reservedCents: heldOf(holds) / microcentsPerCent,
+      reservedCents: leasedOf(leases) / microcentsPerCent,
       unaccountedCents:
-        heldOf(Object.fromEntries(Object.entries(unaccounted).filter(([id]) => isLost(id)))) / microcentsPerCent,
+        leasedOf(Object.fromEntries(Object.entries(unaccounted).filter(([id]) => isLost(id)))) / microcentsPerCent,
       periodStart: timestampFromMs(periodStart(period)),
     },
   });

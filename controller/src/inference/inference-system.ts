@@ -1,21 +1,22 @@
 import { readFileSync } from "node:fs";
 import { serve } from "@holdfast/common/call.ts";
 import { list, text, type ValuesOf } from "@holdfast/common/config.ts";
+import { parseAccount, periodOf } from "@holdfast/common/inference/accounts.ts";
 import { type Catalog, readCatalog, shippedCatalog } from "@holdfast/common/inference/catalog.ts";
-import { periodOf, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import { InferenceService } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import { InferenceService, PutInferenceProviderRequestSchema } from "@holdfast/proto/holdfast/v1/inference_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import type { Quotas } from "#access/organization/quotas.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
-import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
+import type { System } from "#kernel/system.ts";
 import { inferenceAccountKind } from "./account/inference-account.ts";
 import { createLedger, type Ledger } from "./account/ledger.ts";
 import type { InferenceApiDeps } from "./inference-api-deps.ts";
-import { inferenceEventDefinitions } from "./inference-event-definitions.ts";
 import { inferenceKeyKind } from "./key/inference-key.ts";
 import { createKeyHandlers } from "./key/key-handlers.ts";
 import { createFeedService, type ServedFeed } from "./process/feed-service.ts";
@@ -26,24 +27,50 @@ import { createProviderHandlers } from "./settings/provider-handlers.ts";
 import { createSettingsHandlers } from "./settings/settings-handlers.ts";
 import { createUsageHandlers } from "./usage/usage-handlers.ts";
 import { createUsageStore, type UsageStore } from "./usage/usage-store.ts";
-import { inferenceForms } from "./inference-forms.ts";
 
 const inferenceSettings = {
   inferenceCatalog: text(
     "HOLDFAST_INFERENCE_CATALOG",
-    "JSON file of providers of models that are added to the shipped ones, with URLs and prices; empty for none",
+    "JSON file with providers of models, their URLs and prices, in addition to the built-in ones; empty for none",
     "",
   ),
   inferenceAddresses: list(
     "HOLDFAST_INFERENCE_ADDRESSES",
-    "Addresses of the inference proxy, which the zone has at the name inference; empty for no name",
+    "Addresses of the inference proxy for the DNS name inference in the platform's zone; empty: no name",
   ),
 } as const;
 
 export type InferenceSettings = ValuesOf<typeof inferenceSettings>;
 
-interface Ahead {
-  /** The stream that processes of the proxy follow. */
+const eventData = {
+  period: { type: "string", meaning: "the month in UTC, such as 2026-11" },
+  spent_cents: { type: "number", meaning: "cost of the month so far" },
+  monthly_cost_limit_cents: { type: "number", meaning: "the limit of the month" },
+} as const;
+
+const eventExample = { period: "2026-11", spent_cents: 4012.5, monthly_cost_limit_cents: 5000 };
+
+/** The events of an organization's inference. */
+const inferenceEventDefinitions = {
+  "inference.budget_warning": {
+    when: "the month has cost alert_pct of its limit, once a month",
+    data: eventData,
+    example: eventExample,
+  },
+  "inference.circuit_opened": {
+    when: "the month's limit is used up, and calls are refused from now on",
+    data: eventData,
+    example: { ...eventExample, spent_cents: 5000 },
+  },
+  "inference.circuit_closed": {
+    when: "a reset closed the circuit, while the cost was below the limit",
+    data: eventData,
+    example: { ...eventExample, spent_cents: 5000, monthly_cost_limit_cents: 8000 },
+  },
+} as const satisfies Record<string, EventDefinition>;
+
+interface InferenceSeams {
+  /** The stream that proxy processes follow. */
   readonly inferenceFeed: ServedFeed;
   readonly inferenceParts: {
     readonly ledger: Ledger;
@@ -53,7 +80,7 @@ interface Ahead {
   };
 }
 
-interface BelowInference extends Ahead {
+interface BelowInference extends InferenceSeams {
   readonly egress: Pick<Egress, "users">;
   readonly quotas: Quotas;
   readonly ownListeners: () => readonly string[];
@@ -63,7 +90,12 @@ interface BelowInference extends Ahead {
 const hourMs = 3_600_000;
 const nameTtlS = 60;
 
-/** Models of other providers behind one endpoint, with limits that hold. The proxy itself is a process of its own. */
+/**
+ * Inference: one endpoint for the models of several providers, with limits per organization and key. The proxy is a
+ * process of its own (inference/); this system has its configuration and its accounts. Proxy processes follow a
+ * controller by a stream (`feed-service.ts`), which sends settings and keys, grants and recalls quota leases
+ * (`ledger.ts`), and takes settlements of ended calls into accounts and usage.
+ */
 export const inferenceSystem = declareSystem({
   name: "inference",
   settings: inferenceSettings,
@@ -77,12 +109,12 @@ export const inferenceSystem = declareSystem({
   open: openInferenceSystem,
 });
 
-/** The fleet's listener serves the stream, so it is made before. */
+/** The fleet's listener serves the stream, so it is created before the fleet. */
 function createSeams(
   kernel: Kernel,
   { inferenceCatalog }: ValuesOf<typeof inferenceSettings>,
   below: () => BelowInference,
-): Ahead {
+): InferenceSeams {
   const { collections, membership } = kernel;
   const file = inferenceCatalog === "" ? undefined : readFileSync(inferenceCatalog, "utf8");
   const catalog = file === undefined ? shippedCatalog : readCatalog(file);
@@ -92,12 +124,12 @@ function createSeams(
     accounts: collections.open(inferenceAccountKind),
     processes: collections.open(inferenceProcessKind),
   };
-  /** Processes whose streams are here. */
-  const here = new Set<string>();
-  // What an earlier run of this controller wrote of streams went with it.
+  /** Ids of the processes that follow this controller. */
+  const followingHere = new Set<string>();
+  // Streams that an earlier run of this controller recorded do not exist any more.
   const isFollowing = ({ metadata, status: { controllerId } }: InferenceProcess) =>
     controllerId === kernel.controllerId
-      ? here.has(metadata.id)
+      ? followingHere.has(metadata.id)
       : controllerId !== null && membership.member(controllerId) !== undefined;
   const ledger = createLedger({ ...kernel, ...kinds, isFollowing });
   const usage = createUsageStore(kernel.history.sql);
@@ -106,7 +138,7 @@ function createSeams(
     ...kinds,
     ledger,
     usage,
-    here,
+    followingHere,
     catalog: () => file ?? "{}",
     refusals() {
       const { ownListeners, fleet } = below();
@@ -160,8 +192,8 @@ function openInferenceSystem(
     ],
     work: [
       createPeriodic("inference-upkeep", hourMs, async (signal) => {
-        await usage.keepOnly([...organizations.ids()], clock.now());
-        await forgetOldAccounts(signal);
+        await usage.retainOnly([...organizations.ids()], clock.now());
+        await deleteOldAccounts(signal);
       }),
       createPeriodic("inference-name", hourMs, putName),
     ],
@@ -175,14 +207,14 @@ function openInferenceSystem(
   };
 
   async function putName(signal: AbortSignal): Promise<void> {
-    const wanted = { name: `inference.${fleet.domain}`, addresses: inferenceAddresses, ttlS: nameTtlS };
+    const record = { name: `inference.${fleet.domain}`, addresses: inferenceAddresses, ttlS: nameTtlS };
     const unit = kernel.begin();
     const owner = { kind: "inference", id: "proxy" };
-    if (fleet.zone.put(unit, owner, inferenceAddresses.length === 0 ? [] : [wanted])) await unit.commit(signal);
+    if (fleet.zone.put(unit, owner, inferenceAddresses.length === 0 ? [] : [record])) await unit.commit(signal);
   }
 
-  /** Those of months before the last one: their usage is in the history. */
-  async function forgetOldAccounts(signal: AbortSignal): Promise<void> {
+  /** Deletes the accounts of months before the last one; their usage is in the history. */
+  async function deleteOldAccounts(signal: AbortSignal): Promise<void> {
     const last = periodOf(clock.now() - 40 * 24 * hourMs);
     const old = [...accounts.values()].filter(({ object }) => {
       const period = parseAccount(object.metadata.id)?.period ?? "";
@@ -194,4 +226,15 @@ function openInferenceSystem(
       await unit.commit(signal).catch(() => undefined);
     }
   }
+}
+
+/** An https URL without query and fragment. */
+const baseUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$' };
+
+/** Restricts providers to those of the installation's catalog. */
+function inferenceForms({ providers }: Catalog): readonly Form[] {
+  return [
+    [PutInferenceProviderRequestSchema.field.provider, { enum: providers.map(({ name }) => name) }],
+    [PutInferenceProviderRequestSchema.field.baseUrl, baseUrlForm],
+  ];
 }

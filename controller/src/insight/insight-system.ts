@@ -1,48 +1,47 @@
 import { randomUUID } from "node:crypto";
+import { metricCatalog } from "@holdfast/common/metric-catalog.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import { CreateAlertRuleRequestSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
+import { GetMetricsRequestSchema, ListMetricSamplesRequestSchema } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import { taskKind } from "#fleet/task/task-object.ts";
+import type { Kernel } from "#kernel/kernel.ts";
+import { declareSystem } from "#kernel/system-declaration.ts";
+import type { System } from "#kernel/system.ts";
+import { channelKind } from "#notify/channel/channel.ts";
 import type { OperationSystem } from "#operation/operation-system.ts";
 import { createEngineTasks } from "#services/service/engine-task.ts";
-import { createChatModel } from "./query-console/chat-model.ts";
-import { createConsoleRunner } from "./query-console/console-runner.ts";
-import { createGuardThread } from "./query-console/guard-thread.ts";
-import { type ModelSettings, modelSettings } from "./query-console/model-settings.ts";
-import { createQueryConsoleApi } from "./query-console/query-console-api.ts";
-import { createQueryApi } from "./query-stats/query-api.ts";
-import { createStatisticsTasks } from "./query-stats/statistics-tasks.ts";
-import type { Kernel } from "#kernel/kernel.ts";
-import type { System } from "#kernel/system.ts";
-import { declareSystem } from "#kernel/system-declaration.ts";
-import { channelKind } from "#notify/channel/channel.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createAlertApi } from "./alert/alert-api.ts";
-import { alertEventDefinitions } from "./alert/alert-event-definitions.ts";
 import { createAlertEvaluator } from "./alert/alert-evaluator.ts";
-import { alertRuleKind, alertRuleSetKind, alertSettingsKind } from "./alert/alert-rule.ts";
+import { alertEventDefinitions } from "./alert/alert-event-definitions.ts";
+import { alertRuleKind, alertRuleSetKind, alertSettingsKind, createRulesByService } from "./alert/alert-rule.ts";
 import { createAlertRulesWork } from "./alert/alert-rules-reconciler.ts";
-import { createChannelUsers } from "./alert/channel-users.ts";
-import { createChannelFor } from "./alert/channel-for.ts";
-import { createRuleOutlook } from "./alert/rule-outlook.ts";
-import { createRulesOfServices } from "./alert/rules-of-services.ts";
-import { createEventApi } from "./event/event-api.ts";
-import { createEventPages, type EventPagesDeps } from "./event/event-pages.ts";
+import { createChannelFor, createChannelUsers } from "./alert/rule-channels.ts";
+import { createEvaluateRules } from "./alert/rule-evaluations.ts";
+import { createEventApi, createEventPages, type EventPagesDeps } from "./event/event-api.ts";
 import { createHealthApi } from "./health/health-api.ts";
 import { createMetricApi } from "./metric/metric-api.ts";
 import { createSampleCollector, type SampleCollector } from "./metric/sample-collector.ts";
 import { createSamples, type Samples } from "./metric/samples/samples.ts";
-import { insightForms } from "./insight-forms.ts";
+import { createChatModel, type ModelSettings, modelSettings } from "./query-console/chat-model.ts";
+import { createConsoleRunner } from "./query-console/console-runner.ts";
+import { createGuardThread } from "./query-console/guard-thread.ts";
+import { createQueryConsoleApi } from "./query-console/query-console-api.ts";
+import { createQueryApi } from "./query-stats/query-api.ts";
+import { createStatisticsTasks } from "./query-stats/statistics-tasks.ts";
 
 interface InsightSystemDeps extends Pick<EventPagesDeps, "access"> {
   readonly fleet: Pick<FleetSystem, "fleet" | "contents">;
   readonly operation: Pick<OperationSystem, "taskIds" | "addTaskSource" | "asynchronous">;
   readonly samples: SampleCollector;
   readonly storedSamples: Samples;
-  /** For servers that operators configure. */
+  /** The client for servers that operators configure. */
   readonly operatorEgress: EgressClient;
 }
 
-/** What happened, how services do, and who is told when they do badly. */
+/** Monitoring of services: events, health, metrics, alert rules, query statistics and the query console. */
 export const insightSystem = declareSystem({
   name: "insight",
   settings: modelSettings,
@@ -58,7 +57,7 @@ export const insightSystem = declareSystem({
     return {
       storedSamples,
       samples: createSampleCollector({ ...kernel, storedSamples }),
-      // Rules name channels, which stand below them.
+      // Rules refer to channels, and channels must not import rules.
       usersOfChannel: createChannelUsers({
         rules: kernel.collections.open(alertRuleKind),
         alertSettings: kernel.collections.open(alertSettingsKind),
@@ -80,8 +79,8 @@ function openInsightSystem(
   const ruleSets = collections.open(alertRuleSetKind);
   const alertSettings = collections.open(alertSettingsKind);
   const channels = collections.open(channelKind);
-  const rulesOf = createRulesOfServices(rules);
-  const all = { ...kernel, ...deps, services, rules, ruleSets, alertSettings, channels, rulesOf };
+  const rulesByService = createRulesByService(rules);
+  const all = { ...kernel, ...deps, services, rules, ruleSets, alertSettings, channels, rulesByService };
   const channelFor = createChannelFor({ channels, alertSettings });
   const alerts = createAlertEvaluator({ ...all, samples: deps.storedSamples, channelFor, ownership: shards });
   const events = createEventPages(all);
@@ -99,19 +98,19 @@ function openInsightSystem(
       createMetricApi(all),
       createQueryApi({ ...all, tasks: createEngineTasks(all), statistics, asynchronous, auditNow }),
       createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
-      createAlertApi({ ...all, outlook: createRuleOutlook({ ...all, samples: deps.storedSamples }) }),
+      createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: deps.storedSamples }) }),
     ],
     forms: insightForms,
     work: [createAlertRulesWork(all)],
     metrics: [
       {
         name: "samples_waiting",
-        help: "Samples of machines that wait for their statement",
+        help: "Samples of machines that wait to be inserted into the history",
         read: () => deps.samples.waiting,
       },
       {
         name: "sample_lag_seconds",
-        help: "How old the newest sample was when the history took it last",
+        help: "Age of the newest sample at the last insert into the history",
         read: () => deps.samples.lagS,
       },
     ],
@@ -122,3 +121,12 @@ function openInsightSystem(
     },
   };
 }
+
+const metric = { enum: metricCatalog.map(({ name }) => name) };
+
+/** Restricts metric names to those of the catalog. */
+const insightForms: readonly Form[] = [
+  [GetMetricsRequestSchema.field.metric, metric],
+  [ListMetricSamplesRequestSchema.field.metric, metric],
+  [CreateAlertRuleRequestSchema.field.metric, metric],
+];

@@ -11,17 +11,17 @@ type NotifyEventType = "webhook.test" | "webhook.disabled" | "channel.test" | "c
 /** The events of webhook endpoints and alert channels. */
 export const notifyEventDefinitions = {
   "webhook.test": {
-    when: "a test delivery was asked for; only that endpoint gets it",
+    when: "a test delivery was requested; only that endpoint gets it",
     data: { ...webhookData, message: { type: "string", meaning: "a sentence for people" } },
     example: { webhook_id: webhookId, message: "This is a test of your webhook endpoint." },
   },
   "channel.confirmation_requested": {
-    when: "a link was asked for by which the holder of a channel's e-mail address agrees to get alerts",
+    when: "a link was requested by which the holder of a channel's e-mail address agrees to get alerts",
     data: { channel_id: { type: "uuid", meaning: "the channel" } },
     example: { channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92" },
   },
   "channel.test": {
-    when: "a test of an alert channel was asked for; only that channel gets it",
+    when: "a test of an alert channel was requested; only that channel gets it",
     data: {
       channel_id: { type: "uuid", meaning: "the channel" },
       message: { type: "string", meaning: "a sentence for people" },
@@ -32,11 +32,11 @@ export const notifyEventDefinitions = {
     },
   },
   "webhook.disabled": {
-    when: "the platform switched an endpoint off because it had failed for 5 days",
+    when: "the platform disabled an endpoint because it had failed for 5 days",
     data: {
       ...webhookData,
-      url: { type: "string", meaning: "where it was" },
-      failing_since: { type: "time", meaning: "when the first of the failed attempts was" },
+      url: { type: "string", meaning: "URL of the endpoint" },
+      failing_since: { type: "time", meaning: "time of the first of the failed attempts" },
     },
     example: { webhook_id: webhookId, url: "https://example.com/hooks", failing_since: "2026-11-16T10:00:00.000Z" },
   },

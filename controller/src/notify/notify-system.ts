@@ -1,21 +1,28 @@
 import type { Egress } from "@holdfast/egress/create-egress.ts";
-import type { Quotas } from "#access/organization/quotas.ts";
+import { targetForm } from "@holdfast/egress/target.ts";
+import { type Form, formatForm } from "@holdfast/gateway/openapi/forms.ts";
+import {
+  CreateChannelRequestSchema,
+  NewChannelConfigSchema,
+  UpdateChannelRequestSchema,
+} from "@holdfast/proto/holdfast/v1/channel_pb.ts";
+import { CreateWebhookRequestSchema, UpdateWebhookRequestSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
 import { organizationKind } from "#access/organization/organization.ts";
+import type { Quotas } from "#access/organization/quotas.ts";
 import type { Kernel } from "#kernel/kernel.ts";
-import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { type EventDefinition, optInOf } from "#kernel/outbox/event-definition.ts";
-import type { System } from "#kernel/system.ts";
+import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
+import type { System } from "#kernel/system.ts";
 import { type ChannelApiDeps, createChannelApi } from "./channel/channel-api.ts";
 import { createChannelConfirmations } from "./channel/channel-confirmation.ts";
 import { createChannelReceivers } from "./channel/channel-receivers.ts";
 import { channelKind } from "./channel/channel.ts";
 import { createConfirmationPage } from "./channel/confirmation-page.ts";
-import { createLinkPace, linkPaceKind } from "./channel/link-pace.ts";
+import { createLinkRateLimit, linkRateLimitKind } from "./channel/link-rate-limit.ts";
+import { createMailDigestQueue } from "./mail/mail-digest-queue.ts";
 import { startMailDigests } from "./mail/mail-digest.ts";
-import { createMailDigests } from "./mail/mail-digests.ts";
-import { createMailPace } from "./mail/mail-pace.ts";
-import { createMailSender } from "./mail/mail-sender.ts";
+import { createMailRateLimit, createMailSender } from "./mail/mail-sender.ts";
 import { type MailSettings, mailSettings } from "./mail/mail-settings.ts";
 import { createMailer } from "./mail/mailer.ts";
 import { notifyEventDefinitions } from "./notify-event-definitions.ts";
@@ -25,21 +32,26 @@ import { allReceivers } from "./webhook/receiver.ts";
 import { createWebhookApi } from "./webhook/webhook-api.ts";
 import { createWebhookReceivers } from "./webhook/webhook-receivers.ts";
 import { webhookKind } from "./webhook/webhook.ts";
-import { notifyForms } from "./notify-forms.ts";
 
 interface NotifySystemDeps {
-  /** Where clients reach the platform. */
+  /** URL at which clients reach the platform. */
   readonly baseUrl: string;
   readonly egress: Pick<Egress, "users" | "operators">;
   readonly quotas: Quotas;
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
-  /** What keeps a channel from being deleted. */
+  /** Lists what refers to a channel; a channel in use cannot be deleted. */
   readonly usersOfChannel: ChannelApiDeps["usersOf"];
 }
 
 const hourMs = 3_600_000;
 
-/** Who is told of events: a delivery comes into the history with its event. */
+/**
+ * Webhooks and alert channels. A delivery is inserted into the history together with its event (`planDeliveries`), by
+ * the controller that moves the outbox. The dispatcher of that controller sends deliveries at once where limits allow
+ * it, and otherwise reads them from the history when they are due. An attempt and the time of the next one are recorded
+ * before the attempt counts as over, so a crash repeats a delivery and loses none. Mail has a rate limit per address;
+ * alerts above it are queued and sent as one digest.
+ */
 export const notifySystem = declareSystem({
   name: "notify",
   settings: mailSettings,
@@ -58,7 +70,7 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
   const channels = collections.open(channelKind);
   const organizations = collections.open(organizationKind);
   const deliveries = createDeliveries(history.sql);
-  const digests = createMailDigests(history.sql);
+  const digests = createMailDigestQueue(history.sql);
   const egress = deps.egress.users;
   const mailer = createMailer(settings, { egress: deps.egress.operators, log });
   const all = {
@@ -74,25 +86,28 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
     digests,
   };
   const confirmations = createChannelConfirmations(all);
-  const pace = createMailPace(clock);
-  const mail = createMailSender({ ...all, pace, confirmations });
-  const linkPace = createLinkPace({ ...kernel, linkPaces: collections.open(linkPaceKind) });
+  const mailRateLimit = createMailRateLimit(clock);
+  const mail = createMailSender({ ...all, rateLimit: mailRateLimit, confirmations });
+  const linkRateLimit = createLinkRateLimit({ ...kernel, linkRateLimits: collections.open(linkRateLimitKind) });
   const receivers = allReceivers([createWebhookReceivers(all), createChannelReceivers({ ...all, mail })]);
   const dispatcher = createDeliveryDispatcher({ ...kernel, deliveries, receivers, ownership: shards });
-  const digesting = mailer === undefined ? undefined : startMailDigests({ ...all, mailer, pace, ownership: shards });
+  const digesting =
+    mailer === undefined
+      ? undefined
+      : startMailDigests({ ...all, mailer, rateLimit: mailRateLimit, ownership: shards });
   return {
     name: "notify",
     rpcs: [
       createWebhookApi(all),
-      createChannelApi({ ...all, linkPace, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
+      createChannelApi({ ...all, linkRateLimit, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
     ],
     forms: notifyForms(deps.eventTypes.keys()),
     planners: [dispatcher],
     pages: [createConfirmationPage(confirmations, deps.baseUrl)],
     work: [
       createPeriodic("delivery-upkeep", hourMs, async (signal) => {
-        await deliveries.keepOnly([...webhooks.ids(), ...channels.ids()]);
-        await linkPace.sweep(signal);
+        await deliveries.retainOnly([...webhooks.ids(), ...channels.ids()]);
+        await linkRateLimit.sweep(signal);
       }),
     ],
     async close() {
@@ -100,4 +115,30 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
       await dispatcher.stop();
     },
   };
+}
+
+const ofWebhook = { required: ["url"], properties: { address: false } };
+const ofMail = { required: ["address"], properties: { url: false } };
+
+/** Restricts event types to those of this version, and the config of a channel to the member of its type. */
+function notifyForms(eventTypes: Iterable<string>): readonly Form[] {
+  const event = { enum: [...eventTypes] };
+  return [
+    [CreateWebhookRequestSchema.field.url, targetForm],
+    [UpdateWebhookRequestSchema.field.url, targetForm],
+    [CreateWebhookRequestSchema.field.events, event],
+    [UpdateWebhookRequestSchema.field.events, event],
+    [NewChannelConfigSchema.field.url, targetForm],
+    [NewChannelConfigSchema.field.address, formatForm("email")],
+    [
+      CreateChannelRequestSchema,
+      {
+        oneOf: [
+          { properties: { type: { const: "webhook" }, config: ofWebhook } },
+          { properties: { type: { const: "email" }, config: ofMail } },
+        ],
+      },
+    ],
+    [UpdateChannelRequestSchema.field.config, { oneOf: [ofWebhook, ofMail] }],
+  ];
 }

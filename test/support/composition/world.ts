@@ -39,7 +39,7 @@ export function createModelWorld(): ModelWorld {
         progressPct: 0,
         actual: {},
         outputsVersion: "",
-        hasTaken: thing?.hasTaken ?? true,
+        isChangeApplied: thing?.hasTaken ?? true,
       };
     },
     create(id) {

@@ -49,9 +49,9 @@ export function createExportDelivery(
   const waits: number[] = [];
   const watched: Destination = {
     ...destination,
-    judge(answer, request) {
+    interpret(answer, request) {
       answers.push(answer);
-      return destination.judge(answer, request);
+      return destination.interpret(answer, request);
     },
   };
   const target = { destination: watched, configuration, organizationId: "o" };

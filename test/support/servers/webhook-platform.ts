@@ -20,10 +20,9 @@ import { createDeliveryDispatcher } from "@holdfast/controller/notify/webhook/de
 import { allReceivers } from "@holdfast/controller/notify/webhook/receiver.ts";
 import { createWebhookReceivers } from "@holdfast/controller/notify/webhook/webhook-receivers.ts";
 import { createChannelReceivers } from "@holdfast/controller/notify/channel/channel-receivers.ts";
-import { channelKind } from "@holdfast/controller/notify/channel/channel.ts";
-import { sealChannelSecret } from "@holdfast/controller/notify/channel/channel-secret.ts";
+import { channelKind, sealChannelSecret } from "@holdfast/controller/notify/channel/channel.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
-import type { SlotLimits } from "@holdfast/controller/notify/webhook/endpoint-share.ts";
+import type { AttemptLimits } from "@holdfast/controller/notify/webhook/endpoint-limits.ts";
 import { webhookKind, type WebhookObject } from "@holdfast/controller/notify/webhook/webhook.ts";
 import { eventTypes } from "@holdfast/controller/event-types.ts";
 import { optInOf } from "@holdfast/controller/kernel/outbox/event-definition.ts";
@@ -48,7 +47,7 @@ export interface WebhookPlatform {
   /** Makes a channel of type webhook; resolves to its id once events may name it. */
   channel(organizationId: string, url: string): Promise<string>;
   /** Starts what moves events to the history and delivers them, with another deadline of an attempt if one is given. */
-  deliver(options?: { clock?: Clock; limits?: SlotLimits; attemptMs?: number }): Delivering;
+  deliver(options?: { clock?: Clock; limits?: AttemptLimits; attemptMs?: number }): Delivering;
   close(): Promise<void>;
 }
 
@@ -135,7 +134,7 @@ export async function openWebhookPlatform({ etcdUrl, historyUrl }: WebhookServer
         egress.post(url, { ...request, deadlineMs: attemptMs ?? request.deadlineMs });
       const all = { ...common, webhooks, channels, deliveries, clock, egress: { post } };
       const toWebhooks = createWebhookReceivers({ ...all, isOptIn: optInOf(eventTypes), begin: () => begin(clock) });
-      const toChannels = createChannelReceivers({ ...all, mail: { tell: async () => "No mail is sent here." } });
+      const toChannels = createChannelReceivers({ ...all, mail: { send: async () => "No mail is sent here." } });
       const dispatcher = createDeliveryDispatcher({
         ...common,
         deliveries,

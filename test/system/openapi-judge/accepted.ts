@@ -90,7 +90,7 @@ export const accepted: readonly Accepted[] = [
   {
     check: "not_a_server_error",
     status: 501,
-    words: /^not_configured: This installation has no server for mail/,
+    words: /^not_configured: This installation has no mail server/,
     operations: ["POST /alerts/channels", "PATCH /alerts/channels/{id}", "POST /alerts/channels/{id}/test"],
     reason: "the installation of the test sends no mail",
   },
@@ -322,7 +322,7 @@ export const accepted: readonly Accepted[] = [
   refused(422, /^template_unavailable: /, "the installation has not every kind that templates name", "POST /pipelines"),
   refused(
     400,
-    /^invalid_descriptor: .*(is no resource|names itself|is the name of another resource)/,
+    /^invalid_descriptor: .*(is not a resource|names itself|is the name of another resource)/,
     "dependencies name resources of the same descriptor, and each resource has a name of its own",
     "POST /projects/deploy",
     "POST /projects/plan",

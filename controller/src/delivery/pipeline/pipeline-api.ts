@@ -4,7 +4,7 @@ import { PipelineService } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
 import { auditOf, organizationOf, principalOf, requireUnlimited } from "#access/caller.ts";
 import { covers } from "#access/scopes.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
-import { notMade, type Observe } from "#composition/composition-step.ts";
+import { notCreated, type Observe } from "#composition/composition-step.ts";
 import { compositionKind, type CompositionObject, type Member } from "#composition/composition.ts";
 import { costOf } from "#composition/deploy-plan.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
@@ -42,10 +42,10 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
     return pipelineTemplateMessage(template, { reason, cents: isPriced ? centsOf(descriptor) : undefined, currency });
   }
 
-  /** What a service is for, by the template; its own name where a newer version does not have it. */
+  /** The role of a service by its template; its own name if a newer version of the template lacks it. */
   function roleOf({ spec }: CompositionObject, { name }: Member): string {
-    const known = templates.newest.find((each) => each.name === spec.template?.name);
-    return known?.resources.find((resource) => resource.name === name)?.role ?? name;
+    const template = templates.newest.find((each) => each.name === spec.template?.name);
+    return template?.resources.find((resource) => resource.name === name)?.role ?? name;
   }
 
   async function connectionsFor(pipeline: CompositionObject, observe: Observe, showsSecrets: boolean, call: Call) {
@@ -78,8 +78,8 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
       requireChoice({ zone, planName }, catalog);
       const descriptor = requireOffer(template, reader, name, { zone, planName });
       requireKindScopes(kinds, descriptor.members, call);
-      const asked = {
-        face: "pipeline" as const,
+      const launchRequest = {
+        kind: "pipeline" as const,
         organizationId: own,
         descriptor,
         template: { name: templateId, version: template.version },
@@ -87,13 +87,13 @@ export function createPipelineApi(deps: PipelineApiDeps): ServedService {
         zone,
       };
       return retryConflict(call.signal, () =>
-        launch(deps, asked, (made) => pipelineMessage(made, () => notMade), call),
+        launch(deps, launchRequest, (made) => pipelineMessage(made, () => notCreated), call),
       );
     },
 
     async listPipelines(request, call) {
       const page = { ...cursors.open(call, "pipelines", null, request), organizationId: organizationOf(call) };
-      const { items, next } = compositions.page(({ spec }) => spec.face === "pipeline", page);
+      const { items, next } = compositions.page(({ spec }) => spec.kind === "pipeline", page);
       return { pipelines: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
     },
 

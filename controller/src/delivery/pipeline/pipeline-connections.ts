@@ -3,13 +3,14 @@ import type { PipelineConnectionsSchema } from "@holdfast/proto/holdfast/v1/pipe
 import { connectionUri, type DatabaseOutputs } from "#resource-kind/outputs.ts";
 
 type Connections = MessageInitShape<typeof PipelineConnectionsSchema>;
-type Form = (outputs: DatabaseOutputs, showsSecrets: boolean) => Connections;
+type ConnectionFormat = (outputs: DatabaseOutputs, showsSecrets: boolean) => Connections;
 
-const uri: Form = (outputs, showsSecrets) => (showsSecrets ? { connectionUri: connectionUri(outputs, null) } : {});
+const uri: ConnectionFormat = (outputs, showsSecrets) =>
+  showsSecrets ? { connectionUri: connectionUri(outputs, null) } : {};
 
-/** How services of each role are told of; a role that is none of these is told of as a URI. */
+/** Connection details by role; other roles get a URI. */
 // biome-ignore format: a table, aligned so that it reads as one
-const forms: Readonly<Record<string, Form>> = {
+const formats: Readonly<Record<string, ConnectionFormat>> = {
   "kafka-ingestion": ({ host, port, username, password }, showsSecrets) => ({
     bootstrapServers: `${host}:${port}`, securityProtocol: "SASL_SSL", saslMechanism: "SCRAM-SHA-256", username,
     ...(showsSecrets && { password }),
@@ -24,8 +25,8 @@ const forms: Readonly<Record<string, Form>> = {
   "event-store":   uri,
 };
 
-/** Pure: how a service of a role is reached; what has its password is left out unless secrets are shown. */
+/** Pure: the connection details of a service. Without `showsSecrets`, everything with a password is left out. */
 export function connectionsOf(role: string, outputs: DatabaseOutputs, showsSecrets: boolean): Connections {
-  const form = Object.hasOwn(forms, role) ? forms[role] : undefined;
-  return (form ?? uri)(outputs, showsSecrets);
+  const format = Object.hasOwn(formats, role) ? formats[role] : undefined;
+  return (format ?? uri)(outputs, showsSecrets);
 }

@@ -8,38 +8,39 @@ import {
   type PipelineTemplateSchema,
 } from "@holdfast/proto/holdfast/v1/pipeline_pb.ts";
 import { amountOf } from "#catalog/price.ts";
-import { isWell } from "#composition/composition-plan.ts";
+import { isMemberHealthy } from "#composition/composition-plan.ts";
 import type { Observe } from "#composition/composition-step.ts";
 import type { CompositionObject, Member } from "#composition/composition.ts";
-import { statusOfMember } from "#composition/member-status.ts";
+import { statusOfMember } from "#composition/member.ts";
 import type { Template } from "../template/template.ts";
 
 /**
- * Pure: the status of a pipeline, and why it is degraded. It is deploying until all were healthy once, unless one of them failed or
- * cannot be made.
+ * Pure: the status of a pipeline, and the reason why it is degraded. It is deploying until all services were healthy
+ * once, unless one failed or cannot be created.
  */
 function pipelineStatus(
   { status, metadata }: CompositionObject,
   observe: Observe,
 ): { readonly status: PipelineStatus; readonly detail: string | null } {
   if (metadata.deletionRequestedAt !== undefined) return { status: PipelineStatus.DELETING, detail: null };
-  const ill = status.members.find((member) => member.step !== "planned" && !isWell(observe(member)));
-  const reason = ill === undefined ? null : `${ill.name}: ${observe(ill).detail ?? "it is not healthy"}`;
+  const unhealthy = status.members.find((member) => member.step !== "planned" && !isMemberHealthy(observe(member)));
+  const reason =
+    unhealthy === undefined ? null : `${unhealthy.name}: ${observe(unhealthy).detail ?? "it is not healthy"}`;
   const wasHealthy = status.announcedHealthy !== undefined;
   const failed = status.members.find((member) => member.step !== "planned" && observe(member).phase === "failed");
   if (failed !== undefined)
     return { status: PipelineStatus.DEGRADED, detail: `${failed.name}: ${observe(failed).detail ?? "it failed"}` };
   if (!wasHealthy && status.detail !== null) return { status: PipelineStatus.DEGRADED, detail: status.detail };
   if (!wasHealthy) return { status: PipelineStatus.DEPLOYING, detail: reason };
-  return { status: ill === undefined ? PipelineStatus.RUNNING : PipelineStatus.DEGRADED, detail: reason };
+  return { status: unhealthy === undefined ? PipelineStatus.RUNNING : PipelineStatus.DEGRADED, detail: reason };
 }
 
-/** The pipeline as users see it. */
+/** The API message of a pipeline. */
 export function pipelineMessage(pipeline: CompositionObject, observe: Observe): Pipeline {
   return create(PipelineSchema, pipelineFields(pipeline, observe));
 }
 
-/** What a pipeline and its detail have alike. */
+/** The fields that a pipeline has in lists and in its detail. */
 export function pipelineFields(pipeline: CompositionObject, observe: Observe) {
   const { metadata, spec } = pipeline;
   const { status, detail } = pipelineStatus(pipeline, observe);
@@ -55,7 +56,7 @@ export function pipelineFields(pipeline: CompositionObject, observe: Observe) {
   };
 }
 
-/** A service of a pipeline as users see it. */
+/** The API message of a pipeline's service. */
 export function memberMessage(
   member: Member,
   role: string,
@@ -68,13 +69,13 @@ export function memberMessage(
     role,
     databaseType: engine,
     status: word,
-    healthy: member.step !== "planned" && isWell(observed),
+    healthy: member.step !== "planned" && isMemberHealthy(observed),
     ...(member.step !== "planned" && { serviceId: member.id }),
     ...(detail !== null && { statusDetail: detail }),
   };
 }
 
-/** The template as users see it; `cents` is undefined while an engine of it is missing. */
+/** The API message of a template; `cents` is undefined while an engine of it is unavailable. */
 export function pipelineTemplateMessage(
   { name, version, title, description, resources }: Template,
   offer: { readonly reason: string | undefined; readonly cents: number | undefined; readonly currency: string },
@@ -99,7 +100,7 @@ export function pipelineTemplateMessage(
   };
 }
 
-/** A member of a spec that is a text; another one where it is not there. */
+/** The value if it is a text, or else the alternative. */
 export function textOf(value: unknown, otherwise: string): string {
   return typeof value === "string" ? value : otherwise;
 }

@@ -15,32 +15,26 @@ import { amountOf } from "#catalog/price.ts";
 import type { CompositionSystem } from "#composition/composition-system.ts";
 import { compositionKind, type CompositionObject, type Member, nameKindOf } from "#composition/composition.ts";
 import { newComposition, redeployed } from "#composition/deploy.ts";
-import { driftOf, planDeploy, shown } from "#composition/deploy-plan.ts";
+import { driftOf, planDeploy, redactedChange } from "#composition/deploy-plan.ts";
 import { deploymentKind, type DeploymentObject, isEnded, newDeployment } from "#composition/deployment.ts";
 import { snapshotOf } from "#composition/deployment-progress.ts";
 import { descriptorSchema } from "#composition/descriptor-schema.ts";
 import type { Descriptor } from "#composition/descriptor.ts";
-import { notMade, type Observe } from "#composition/composition-step.ts";
+import { notCreated, type Observe } from "#composition/composition-step.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { findByName, quotaOf, requireByName, requireKindScopes } from "../composition-access.ts";
 import { deleteComposition } from "../delete-composition.ts";
-import {
-  changeMessage,
-  deploymentMessage,
-  planMessage,
-  projectMessage,
-  shownProjectStates,
-} from "./project-message.ts";
+import { changeMessage, deploymentMessage, planMessage, projectMessage, projectStates } from "./project-message.ts";
 
 export interface ProjectApiDeps extends CompositionSystem, Pick<Kernel, "begin" | "cursors" | "clock" | "newId"> {
   readonly quotas: Pick<Quotas, "claim">;
   readonly catalog: CatalogData;
 }
 
-/** The RPCs of projects: they write down what is asked; the reconciler of compositions brings it. */
+/** The RPCs of projects. They write the desired state; the reconciler of compositions applies it. */
 export function createProjectApi(deps: ProjectApiDeps): ServedService {
   const { compositions, deployments, records, kinds, seal, observer, reader, begin, cursors, clock, newId, quotas } =
     deps;
@@ -49,12 +43,12 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
   const descriptorOf = ({ descriptor }: { readonly descriptor: Uint8Array }) =>
     reader.read(new TextDecoder().decode(descriptor));
   const observe = (project: CompositionObject | undefined, call: Call): Promise<Observe> =>
-    project === undefined ? Promise.resolve(() => notMade) : observer.observe(project, call.signal);
+    project === undefined ? Promise.resolve(() => notCreated) : observer.observe(project, call.signal);
   const message = async (project: CompositionObject, call: Call): Promise<Project> =>
     projectMessage(project, await observe(project, call));
 
-  /** One that is Deleted is as none: its name is free. */
-  const alive = (found: Stored<CompositionObject> | undefined) =>
+  /** A Deleted project counts as absent: its name is free. */
+  const notDeleted = (found: Stored<CompositionObject> | undefined) =>
     found === undefined || found.object.status.state === "Deleted" ? undefined : found;
 
   async function planOf(descriptor: Descriptor, current: CompositionObject | undefined, call: Call) {
@@ -72,42 +66,42 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     const { name, members } = descriptor;
     const organizationId = organizationOf(call);
     const found = findByName(compositions, "project", name, call);
-    const current = alive(found);
+    const current = notDeleted(found);
     refuseWhileBusy(current?.object);
     const { plan, observe: seen } = await planOf(descriptor, current?.object, call);
     if (digest !== undefined && digest !== plan.digest)
-      throw new HoldfastError("PLAN_CHANGED", "The plan is not the one that the digest is of.", {
+      throw new HoldfastError("PLAN_CHANGED", "The plan has changed since the digest was computed.", {
         members: { plan_digest: plan.digest },
       });
     const deploymentId = newId();
     const now = clock.now();
     const context = { kinds, seal, observe: seen, deploymentId, newId, now };
     const unit = begin();
-    const made = newOf(descriptor, plan.entries);
-    const fresh = current === undefined;
+    const created = newOf(descriptor, plan.entries);
+    const isNew = current === undefined;
     const id = current?.object.metadata.id ?? newId();
-    const asked = { id, organizationId, name, face: "project" as const, members, monthlyCents: plan.monthlyCents };
-    const { after, isOver } = fresh
-      ? { after: newComposition(asked, context), isOver: false }
+    const request = { id, organizationId, name, kind: "project" as const, members, monthlyCents: plan.monthlyCents };
+    const { after, isNoop } = isNew
+      ? { after: newComposition(request, context), isNoop: false }
       : redeployed(current.object, members, plan, context);
-    if (fresh) {
+    if (isNew) {
       unit.create(compositionKind, after);
       unit.claimName(nameKindOf("project"), organizationId, name, id);
-      // The one of before is shown no more.
+      // The Deleted project of the same name is removed.
       if (found !== undefined) unit.remove(compositionKind, found);
     } else unit.update(compositionKind, current, after);
-    const amounts = { ...quotaOf(kinds, made), ...(fresh && { projects: 1 }) };
+    const amounts = { ...quotaOf(kinds, created), ...(isNew && { projects: 1 }) };
     if (Object.keys(amounts).length > 0) await quotas.claim(unit, organizationId, amounts);
     const source = { actor: actorOf(call), source: call.source };
     const spec = { compositionId: id, type: "deploy" as const, ...source, plan: plan.entries };
     const record = newDeployment(deploymentId, organizationId, spec, [], now);
-    unit.create(deploymentKind, isOver ? completedAtOnce(record, after, seen, now) : record);
+    unit.create(deploymentKind, isNoop ? completedAtOnce(record, after, seen, now) : record);
     unit.audit(auditOf(call, "project.deploy", compositionKind.name, id));
     const answer = create(DeployedProjectSchema, {
       projectId: id,
       deploymentId,
       name,
-      status: shownProjectStates[after.status.state],
+      status: projectStates[after.status.state],
       plan: plan.entries.map(planMessage),
     });
     unit.answer(call, answer);
@@ -115,7 +109,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
     return answer;
   }
 
-  /** Throws PROJECT_BUSY unless it is Running, Failed or Deleted. */
+  /** Throws PROJECT_BUSY unless the project is Running, Failed or Deleted. */
   function refuseWhileBusy(project: CompositionObject | undefined): void {
     const state = project?.status.state;
     if (state === undefined || state === "Running" || state === "Failed" || state === "Deleted") return;
@@ -141,7 +135,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
 
     async planProject(request, call) {
       const descriptor = descriptorOf(request);
-      const current = alive(findByName(compositions, "project", descriptor.name, call))?.object;
+      const current = notDeleted(findByName(compositions, "project", descriptor.name, call))?.object;
       const { plan } = await planOf(descriptor, current, call);
       return create(ProjectPlanSchema, {
         plan: plan.entries.map(planMessage),
@@ -155,7 +149,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
 
     async listProjects(request, call) {
       const page = { ...cursors.open(call, "projects", null, request), organizationId: organizationOf(call) };
-      const { items, next } = compositions.page(({ spec }) => spec.face === "project", page);
+      const { items, next } = compositions.page(({ spec }) => spec.kind === "project", page);
       return { projects: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
     },
 
@@ -204,7 +198,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         resources: resources.map(({ member, changes }) => ({
           logicalName: member.name,
           kind: member.kind,
-          changes: changes.map((each) => changeMessage(shown(each))),
+          changes: changes.map((each) => changeMessage(redactedChange(each))),
         })),
       };
     },
@@ -218,7 +212,7 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
         if (member === undefined)
           throw new HoldfastError("OBJECT_NOT_FOUND", `The project has no resource ${logicalName}.`);
         if (member.isManaged)
-          throw new HoldfastError("WRONG_STATE", `The descriptor names ${logicalName}; deploy one without it first.`);
+          throw new HoldfastError("WRONG_STATE", `The descriptor has ${logicalName}; deploy one without it first.`);
         const members = object.status.members.filter((each) => each !== member);
         const after = { ...object, status: { ...object.status, members } };
         const answer = await message(after, call);
@@ -243,13 +237,13 @@ export function createProjectApi(deps: ProjectApiDeps): ServedService {
   return serve(ProjectService, handlers);
 }
 
-/** The members that a plan makes. */
+/** The members that a plan creates. */
 function newOf({ members }: Descriptor, entries: readonly DeploymentObject["spec"]["plan"][number][]) {
   const created = new Set(entries.filter(({ action }) => action === "create").map(({ name }) => name));
   return members.filter(({ name }) => created.has(name));
 }
 
-/** There was nothing to do. */
+/** The record of a deployment that had nothing to do. */
 function completedAtOnce(
   record: DeploymentObject,
   project: CompositionObject,

@@ -13,7 +13,7 @@ import {
 } from "@holdfast/proto/holdfast/v1/project_pb.ts";
 import { amountOf } from "#catalog/price.ts";
 import type { CompositionState } from "#composition/composition-lifecycle.ts";
-import { isWell } from "#composition/composition-plan.ts";
+import { isMemberHealthy } from "#composition/composition-plan.ts";
 import type { Observe } from "#composition/composition-step.ts";
 import type { CompositionObject } from "#composition/composition.ts";
 import { progressOf, snapshotOf } from "#composition/deployment-progress.ts";
@@ -22,16 +22,16 @@ import {
   isEnded,
   type PlanEntry,
   type ResourceSnapshot,
-  type ShownChange,
+  type RedactedChange,
 } from "#composition/deployment.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
-export const shownProjectStates: Record<CompositionState, ProjectStatus> = {
+export const projectStates: Record<CompositionState, ProjectStatus> = {
   Pending:      ProjectStatus.PENDING,
   Provisioning: ProjectStatus.PROVISIONING,
   Wiring:       ProjectStatus.WIRING,
   Running:      ProjectStatus.RUNNING,
-  // Stacks alone are upgraded.
+  // Only stacks are upgraded.
   Upgrading:    ProjectStatus.UNSPECIFIED,
   RollingBack:  ProjectStatus.ROLLING_BACK,
   Failed:       ProjectStatus.FAILED,
@@ -40,7 +40,7 @@ export const shownProjectStates: Record<CompositionState, ProjectStatus> = {
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownDeployments: Record<DeploymentObject["status"]["state"], DeploymentStatus> = {
+const deploymentStates: Record<DeploymentObject["status"]["state"], DeploymentStatus> = {
   Accepted:  DeploymentStatus.ACCEPTED,
   Applying:  DeploymentStatus.APPLYING,
   Completed: DeploymentStatus.COMPLETED,
@@ -49,20 +49,20 @@ const shownDeployments: Record<DeploymentObject["status"]["state"], DeploymentSt
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownActions: Record<PlanEntry["action"], PlanAction> = {
+const planActions: Record<PlanEntry["action"], PlanAction> = {
   create:    PlanAction.CREATE,
   update:    PlanAction.UPDATE,
   noop:      PlanAction.NOOP,
   unmanaged: PlanAction.UNMANAGED,
 };
 
-/** The project as users see it. */
+/** The API message of a project. */
 export function projectMessage(project: CompositionObject, observe: Observe): Project {
   const { metadata, spec, status } = project;
   return create(ProjectSchema, {
     id: metadata.id,
     name: metadata.name,
-    status: shownProjectStates[status.state],
+    status: projectStates[status.state],
     health: healthOf(project, observe),
     lastDeploymentId: status.deploymentId,
     resources: resourceMessages(snapshotOf(project, observe), project),
@@ -76,7 +76,7 @@ export function projectMessage(project: CompositionObject, observe: Observe): Pr
 function healthOf({ status }: CompositionObject, observe: Observe): string {
   const managed = status.members.filter(({ isManaged, step }) => isManaged && step === "ready");
   if (managed.length === 0) return "unknown";
-  return managed.every((member) => isWell(observe(member))) ? "healthy" : "degraded";
+  return managed.every((member) => isMemberHealthy(observe(member))) ? "healthy" : "degraded";
 }
 
 function resourceMessages(snapshot: readonly ResourceSnapshot[], { status }: CompositionObject) {
@@ -93,16 +93,16 @@ function resourceMessages(snapshot: readonly ResourceSnapshot[], { status }: Com
   });
 }
 
-/** The deployment as users see it; `project` as it is now. */
+/** The API message of a deployment; `project` is its current composition. */
 export function deploymentMessage(record: DeploymentObject, project: CompositionObject, observe: Observe): Deployment {
   const { metadata, spec, status } = record;
   const end = isEnded(record) ? status.end : undefined;
   return create(DeploymentSchema, {
     id: metadata.id,
     projectId: spec.compositionId,
-    status: shownDeployments[status.state],
+    status: deploymentStates[status.state],
     plan: spec.plan.map(planMessage),
-    projectStatus: shownProjectStates[end?.state ?? project.status.state],
+    projectStatus: projectStates[end?.state ?? project.status.state],
     resources: resourceMessages(end?.resources ?? snapshotOf(project, observe), project),
     progressPct: isEnded(record) ? status.progressPct : progressOf(project, observe),
     actor: spec.actor,
@@ -113,12 +113,12 @@ export function deploymentMessage(record: DeploymentObject, project: Composition
   });
 }
 
-/** One entry of a plan as users see it. */
+/** The API message of a plan's entry. */
 export function planMessage(entry: PlanEntry): MessageInitShape<typeof PlanEntrySchema> {
   return {
     logicalName: entry.name,
     kind: entry.kind,
-    action: shownActions[entry.action],
+    action: planActions[entry.action],
     changes: entry.changes.map(changeMessage),
     pendingChanges: entry.pendingChanges.map(changeMessage),
     drift: [...entry.drift],
@@ -127,8 +127,8 @@ export function planMessage(entry: PlanEntry): MessageInitShape<typeof PlanEntry
   };
 }
 
-/** A difference as users see it. */
-export function changeMessage({ path, before, after }: ShownChange): MessageInitShape<typeof PlanChangeSchema> {
+/** The API message of a difference. */
+export function changeMessage({ path, before, after }: RedactedChange): MessageInitShape<typeof PlanChangeSchema> {
   return {
     path,
     ...(before !== null && { before: new TextEncoder().encode(before) }),

@@ -4,7 +4,7 @@ import { type Stack, StackService } from "@holdfast/proto/holdfast/v1/stack_pb.t
 import { actorOf, auditOf, commitAndSee, organizationOf, requireUnlimited } from "#access/caller.ts";
 import type { CatalogData } from "#catalog/catalog.ts";
 import { amountOf, isAccepted } from "#catalog/price.ts";
-import { notMade } from "#composition/composition-step.ts";
+import { notCreated } from "#composition/composition-step.ts";
 import { compositionKind, type CompositionObject, type Member } from "#composition/composition.ts";
 import { costOf } from "#composition/deploy-plan.ts";
 import { deploymentKind, newDeployment } from "#composition/deployment.ts";
@@ -29,7 +29,7 @@ import {
 export interface StackApiDeps extends LaunchDeps, Pick<Kernel, "cursors"> {
   readonly catalog: CatalogData;
   readonly templates: Templates;
-  /** Does the organization have a provider of models that is enabled? */
+  /** True if the organization has an enabled provider of models. */
   readonly hasProvider: (organizationId: string) => boolean;
 }
 
@@ -67,7 +67,7 @@ export function createStackApi(deps: StackApiDeps): ServedService {
     });
   }
 
-  /** What an upgrade to the newest version of its template does. */
+  /** The upgrade to the newest version of the stack's template. */
   function upgradeOf(stack: CompositionObject) {
     const template = templates.require(stack.spec.template?.name ?? "");
     const descriptor = requireOffer(template, reader, stack.metadata.name, { zone: stack.spec.zone });
@@ -134,21 +134,21 @@ export function createStackApi(deps: StackApiDeps): ServedService {
       const monthlyCents = centsOf(descriptor);
       requireAccepted(acceptedMonthlyCost, monthlyCents);
       const priced = { monthlyCents, acceptedCents: Math.round((acceptedMonthlyCost ?? 0) * 100) };
-      const asked = {
-        face: "stack" as const,
+      const launchRequest = {
+        kind: "stack" as const,
         organizationId,
         descriptor,
         template: { name: templateName, version },
         ...priced,
         zone,
       };
-      const made = (stack: CompositionObject) => stackMessage(stack, () => notMade);
-      return retryConflict(call.signal, () => launch(deps, asked, made, call));
+      const made = (stack: CompositionObject) => stackMessage(stack, () => notCreated);
+      return retryConflict(call.signal, () => launch(deps, launchRequest, made, call));
     },
 
     async listStacks(request, call) {
       const page = { ...cursors.open(call, "stacks", null, request), organizationId: organizationOf(call) };
-      const { items, next } = compositions.page(({ spec }) => spec.face === "stack", page);
+      const { items, next } = compositions.page(({ spec }) => spec.kind === "stack", page);
       return { stacks: await Promise.all(items.map(({ object }) => message(object, call))), ...page.next(next) };
     },
 

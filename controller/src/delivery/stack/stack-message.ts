@@ -22,7 +22,7 @@ import type { UpgradeChange } from "#composition/upgrade.ts";
 import type { Template } from "../template/template.ts";
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownStates: Record<CompositionState, StackStatus> = {
+const stackStates: Record<CompositionState, StackStatus> = {
   Pending:      StackStatus.PENDING,
   Provisioning: StackStatus.PROVISIONING,
   Wiring:       StackStatus.WIRING,
@@ -35,7 +35,7 @@ const shownStates: Record<CompositionState, StackStatus> = {
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownMigrations: Record<DeploymentObject["status"]["state"], MigrationStatus> = {
+const migrationStates: Record<DeploymentObject["status"]["state"], MigrationStatus> = {
   Accepted:  MigrationStatus.ACCEPTED,
   Applying:  MigrationStatus.APPLYING,
   Completed: MigrationStatus.COMPLETED,
@@ -44,19 +44,19 @@ const shownMigrations: Record<DeploymentObject["status"]["state"], MigrationStat
 };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const shownChanges: Record<UpgradeChange["change"], UpgradeChangeType> = {
+const changeTypes: Record<UpgradeChange["change"], UpgradeChangeType> = {
   unchanged: UpgradeChangeType.UNCHANGED,
   in_place:  UpgradeChangeType.IN_PLACE,
   blocked:   UpgradeChangeType.BLOCKED,
 };
 
-/** The stack as users see it. */
+/** The API message of a stack. */
 export function stackMessage(stack: CompositionObject, observe: Observe): Stack {
   const { metadata, spec, status } = stack;
   return create(StackSchema, {
     id: metadata.id,
     name: metadata.name,
-    status: shownStates[status.state],
+    status: stackStates[status.state],
     resources: snapshotOf(stack, observe).map(({ name, kind, id, status: word, detail }) => ({
       symbolicName: name,
       kind,
@@ -73,7 +73,7 @@ export function stackMessage(stack: CompositionObject, observe: Observe): Stack 
   });
 }
 
-/** The template as users see it; `reason`: why it cannot be launched here. */
+/** The API message of a template; `reason`: why this installation cannot launch it. */
 export function templateMessage(
   template: Template,
   reason: string | undefined,
@@ -94,33 +94,33 @@ export function templateMessage(
   };
 }
 
-/** What an upgrade does with a resource, as users see it; values of env are not shown. */
+/** The API message of an upgrade's change; values of `env` are left out. */
 export function upgradeChangeMessage(planned: UpgradeChange): MessageInitShape<typeof UpgradeChangeSchema> {
   const { name, kind, change, action, target, reason } = planned;
-  const told =
+  const visibleTarget =
     target && Object.fromEntries(Object.entries(target).map(([key, value]) => [key, key === "env" ? null : value]));
   return {
     symbolicName: name,
     kind,
-    change: shownChanges[change],
+    change: changeTypes[change],
     ...(action !== undefined && { action }),
-    ...(told !== undefined && { targetSpec: new TextEncoder().encode(JSON.stringify(told)) }),
+    ...(visibleTarget !== undefined && { targetSpec: new TextEncoder().encode(JSON.stringify(visibleTarget)) }),
     ...(reason !== undefined && { reason }),
   };
 }
 
-/** The migration as users see it; `stack` as it is now. */
+/** The API message of a migration; `stack` is its current composition. */
 export function migrationMessage(record: DeploymentObject, stack: CompositionObject): StackMigration {
   const { metadata, spec, status } = record;
   const steps = isEnded(record) ? status.steps : stepsNow(status.steps, stack.status.members);
-  // The first step begins with the migration itself.
+  // The first step starts together with the migration.
   const isApplying = status.state === "Accepted" && steps.some((step) => step.status !== "Pending");
   return create(StackMigrationSchema, {
     id: metadata.id,
     stackId: spec.compositionId,
     fromVersion: spec.fromVersion ?? "",
     toVersion: spec.toVersion ?? "",
-    status: isApplying ? MigrationStatus.APPLYING : shownMigrations[status.state],
+    status: isApplying ? MigrationStatus.APPLYING : migrationStates[status.state],
     steps: steps.map(({ name, action, status: word, error }) => ({
       symbolicName: name,
       action,
@@ -134,7 +134,7 @@ export function migrationMessage(record: DeploymentObject, stack: CompositionObj
   });
 }
 
-/** There is nothing to upgrade. */
+/** The response of an upgrade that has nothing to change. */
 export function upToDateMessage(stackId: string, version: string): StackMigration {
   return create(StackMigrationSchema, {
     stackId,

@@ -4,21 +4,21 @@ import type { Descriptor, DescriptorReader } from "#composition/descriptor.ts";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 import { descriptorOf, type Template, type TemplateResource } from "./template.ts";
 
-/** A template as it can be launched here. */
+/** A template with its availability in this installation. */
 export interface TemplateOffer {
-  /** What it would make; undefined where a kind of resource is missing. */
+  /** The descriptor that a launch deploys; undefined where a kind of resource is unavailable. */
   readonly descriptor: Descriptor | undefined;
-  /** Why it cannot be launched here; undefined when it can. */
+  /** Reason for which it cannot be launched; undefined when it can. */
   readonly reason: string | undefined;
 }
 
-/** What a launch says beside the template. */
+/** Choices of a launch besides the template. */
 export interface LaunchChoice {
   readonly zone?: string | undefined;
   readonly planName?: string | undefined;
 }
 
-/** Pure but for what the installation has. */
+/** The availability of a template, by what the installation supports. */
 export function offerOf(
   template: Template,
   reader: DescriptorReader,
@@ -29,7 +29,7 @@ export function offerOf(
   try {
     const descriptor = reader.readValue(descriptorOf(template, name, (resource) => chosen(resource, choice)));
     const extension =
-      missing.length > 0 ? `Extensions of services are not made yet: ${missing.join(", ")}.` : undefined;
+      missing.length > 0 ? `Extensions of services are not supported yet: ${missing.join(", ")}.` : undefined;
     return { descriptor, reason: reader.unavailable(descriptor) ?? extension };
   } catch (error) {
     if (error instanceof HoldfastError && error.key === "KIND_NOT_AVAILABLE")
@@ -38,7 +38,7 @@ export function offerOf(
   }
 }
 
-/** Throws TEMPLATE_UNAVAILABLE with the reason. */
+/** The descriptor of a launch. Throws TEMPLATE_UNAVAILABLE with the reason. */
 export function requireOffer(
   template: Template,
   reader: DescriptorReader,
@@ -50,7 +50,7 @@ export function requireOffer(
   throw new HoldfastError("TEMPLATE_UNAVAILABLE", reason ?? "It cannot be launched here.");
 }
 
-/** Throws INVALID_REQUEST that names what the catalog does not have. */
+/** Throws INVALID_REQUEST for a zone or plan that the catalog lacks. */
 export function requireChoice({ zone, planName }: LaunchChoice, catalog: CatalogData): void {
   const zones = catalog.zones.map((each) => each.zone);
   const plans = catalog.plans.map((each) => each.planName);

@@ -1,16 +1,16 @@
 import { parse } from "yaml";
 import type { ResourceSpec } from "#resource-kind/resource-kind.ts";
 
-/** One version of a template: a descriptor whose name is that of whoever launches it. */
+/** One version of a template: a descriptor whose name is chosen at the launch. */
 export interface Template {
   readonly name: string;
-  /** Such as 1.2.0. */
+  /** Version, such as `1.2.0`. */
   readonly version: string;
   readonly title: string;
   readonly description: string;
   readonly resources: readonly TemplateResource[];
   readonly dependencies: Readonly<Record<string, readonly string[]>>;
-  /** Whoever launches it has a provider of models. */
+  /** True if a launch needs an enabled provider of models. */
   readonly needsProvider: boolean;
 }
 
@@ -18,9 +18,9 @@ export interface TemplateResource {
   readonly name: string;
   readonly kind: string;
   readonly spec: ResourceSpec;
-  /** What a service of a pipeline is for. */
+  /** Role of a pipeline's service, such as `vector-store`. */
   readonly role?: string;
-  /** Extensions that its first database has. */
+  /** Extensions of its first database. */
   readonly extensions: readonly string[];
 }
 
@@ -40,7 +40,10 @@ interface WrittenResource {
   readonly extensions?: readonly string[];
 }
 
-/** Reads a template; throws with what is wrong. Specs are checked when it is asked for: by then it is known what there is. */
+/**
+ * Parses a template; throws an error that names the fault. Specs are validated at launch, against what the installation
+ * supports then.
+ */
 export function parseTemplate(name: string, version: string, text: string): Template {
   const fail = (why: string) => new Error(`template ${name} ${version}: ${why}`);
   const written = parse(text) as WrittenTemplate | null;
@@ -58,7 +61,7 @@ export function parseTemplate(name: string, version: string, text: string): Temp
   return { name, version, title, description, resources, dependencies, needsProvider };
 }
 
-/** Pure: as a descriptor that is named so; `added` are members of specs that the template does not have. */
+/** Pure: the template as a descriptor with this name; `added`: values of specs that the template lacks. */
 export function descriptorOf(
   { resources, dependencies }: Template,
   name: string,

@@ -3,33 +3,36 @@ import { join } from "node:path";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { parseTemplate, type Template } from "./template.ts";
 
-/** Templates of one face, by name and version. */
+/** The templates of one kind of bundle. */
 export interface Templates {
-  /** The newest version of each, in the order of names. */
+  /** The newest version of each template, sorted by name. */
   readonly newest: readonly Template[];
   /** Throws TEMPLATE_NOT_FOUND. */
   require(name: string): Template;
 }
 
-/** Those of the platform. */
-const own = join(import.meta.dirname, "../../../templates");
+/** Directory of the platform's templates. */
+const platformDirectory = join(import.meta.dirname, "../../../templates");
 
 /**
- * Reads `<directory>/<face>/<name>/<version>.yaml` of the platform and of the operator's directory, which may add versions and
- * templates. Throws for a file that is no template: the platform does not start with one.
+ * Reads `<directory>/<kind>/<name>/<version>.yaml` from the platform's and the operator's directory; the latter can add
+ * versions and templates. Throws for an invalid file, so that the platform does not start with one.
  */
-export async function readTemplates(face: "stacks" | "pipelines", operators: string): Promise<Templates> {
-  const directories = [join(own, face), ...(operators === "" ? [] : [join(operators, face)])];
+export async function readTemplates(kind: "stacks" | "pipelines", operatorDirectory: string): Promise<Templates> {
+  const directories = [
+    join(platformDirectory, kind),
+    ...(operatorDirectory === "" ? [] : [join(operatorDirectory, kind)]),
+  ];
   const all = (await Promise.all(directories.map(templatesIn))).flat();
   return templatesOf(all);
 }
 
-/** Pure. */
+/** Pure: selects the newest version of each template. */
 function templatesOf(all: readonly Template[]): Templates {
   const newest = new Map<string, Template>();
   for (const template of all) {
-    const known = newest.get(template.name);
-    if (known === undefined || isNewer(template.version, known.version)) newest.set(template.name, template);
+    const previous = newest.get(template.name);
+    if (previous === undefined || isNewer(template.version, previous.version)) newest.set(template.name, template);
   }
   return {
     newest: [...newest.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1)),

@@ -6,38 +6,39 @@ import { type CheckedConfiguration, checkConfiguration } from "./check-configura
 import { isSecret } from "./field.ts";
 import { targetOf, unmasked } from "./secrets.ts";
 
-type Given = Readonly<Record<string, unknown>>;
+type ConfigurationInput = Readonly<Record<string, unknown>>;
 
-/** A new integration's configuration: nothing is kept that a mask could stand for. */
-export function newConfiguration(destination: Destination, given: Given): CheckedConfiguration {
+/** The configuration of a new integration; it has no stored secrets that a mask could refer to. */
+export function newConfiguration(destination: Destination, given: ConfigurationInput): CheckedConfiguration {
   return withSecrets(destination, checkConfiguration(destination, given), {}, given);
 }
 
 /**
- * Pure: what is there with what is given; null takes a key away. Where it then leads elsewhere, kept secrets are faults: they must
- * not go to a host that they were not given for.
+ * Pure: merges a change into the stored configuration; null removes a key. If the result leads to another target or
+ * account, stored secrets are faults: they must not be sent to a host that they were not given for.
  */
 export function changedConfiguration(
   destination: Destination,
-  kept: Configuration,
-  given: Given,
+  stored: Configuration,
+  given: ConfigurationInput,
 ): CheckedConfiguration {
-  const merged = Object.fromEntries(Object.entries({ ...kept, ...given }).filter(([, value]) => value !== null));
-  return withSecrets(destination, checkConfiguration(destination, merged), kept, given);
+  const merged = Object.fromEntries(Object.entries({ ...stored, ...given }).filter(([, value]) => value !== null));
+  return withSecrets(destination, checkConfiguration(destination, merged), stored, given);
 }
 
 function withSecrets(
   destination: Destination,
   checked: CheckedConfiguration,
-  kept: Configuration,
-  given: Given,
+  stored: Configuration,
+  given: ConfigurationInput,
 ): CheckedConfiguration {
   if (!checked.ok) return checked;
-  const { configuration, faults, used } = unmasked(destination, checked.configuration, kept);
-  const [before, after] = [targetOf(destination, kept), targetOf(destination, configuration)];
+  const { configuration, faults, used } = unmasked(destination, checked.configuration, stored);
+  const [before, after] = [targetOf(destination, stored), targetOf(destination, configuration)];
   const carried = Object.entries(destination.fields)
     .filter(
-      ([key, field]) => isSecret(field) && lookUp(kept, key) !== undefined && lookUp(configuration, key) !== undefined,
+      ([key, field]) =>
+        isSecret(field) && lookUp(stored, key) !== undefined && lookUp(configuration, key) !== undefined,
     )
     .filter(([key]) => used.has(key) || lookUp(given, key) === undefined)
     .flatMap(([key]) => {

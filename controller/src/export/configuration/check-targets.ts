@@ -12,8 +12,8 @@ interface Deps {
 }
 
 /**
- * Throws TARGET_NOT_ALLOWED for a URL that is known to lead where exports may not go, and NOT_POSSIBLE where none is given and the
- * installation has none. What a name leads to is judged again at each connection.
+ * Throws TARGET_NOT_ALLOWED for a URL that leads to a forbidden address, and NOT_POSSIBLE where neither the
+ * configuration nor the installation has a URL. Host names are checked again at each connection.
  */
 export async function checkTargets(
   destination: Destination,

@@ -6,7 +6,7 @@ import { destinations } from "../destinations/destinations.ts";
 import { metricsExportKind } from "../metrics-export.ts";
 import { changedConfiguration, newConfiguration } from "./changed-configuration.ts";
 import { mask } from "./field.ts";
-import { openConfiguration, partConfiguration, sealSecrets, shownConfiguration } from "./secrets.ts";
+import { openConfiguration, splitConfiguration, sealSecrets, maskedConfiguration } from "./secrets.ts";
 
 const faultsOf = (checked: ReturnType<typeof newConfiguration>) =>
   checked.ok ? [] : checked.faults.map(({ key, code }) => `${key} ${code}`);
@@ -42,7 +42,7 @@ describe("a new configuration", () => {
     expect(faultsOf(newConfiguration(destination, given))).toEqual(faults);
   });
 
-  test("has its defaults", () => {
+  test("gets its defaults", () => {
     const checked = newConfiguration(otlp, { endpoint: "https://x/" });
     expect(checked).toEqual({
       ok: true,
@@ -50,19 +50,19 @@ describe("a new configuration", () => {
     });
   });
 
-  test("tells where the endpoint of OTLP really is", () => {
+  test("an OTLP endpoint with a path gets a fault with the right URL", () => {
     const checked = newConfiguration(otlp, { endpoint: "https://x/base/v1/logs/" });
     expect(checked.ok ? "" : checked.faults[0]?.detail).toContain("https://x/base");
   });
 });
 
 describe("a changed configuration", () => {
-  const kept = { url: "https://old/", username: "u", password: "p", tls_skip_verify: false };
+  const stored = { url: "https://old/", username: "u", password: "p", tls_skip_verify: false };
 
-  test("merges by key, null clears, and the mask keeps what is there", () => {
-    const same = changedConfiguration(prometheus, kept, { password: mask });
-    expect(same).toEqual({ ok: true, configuration: kept });
-    const other = changedConfiguration(prometheus, kept, { username: null, password: null, bearer_token: "t" });
+  test("merges by key, null clears, and the mask keeps the stored secret", () => {
+    const same = changedConfiguration(prometheus, stored, { password: mask });
+    expect(same).toEqual({ ok: true, configuration: stored });
+    const other = changedConfiguration(prometheus, stored, { username: null, password: null, bearer_token: "t" });
     expect(other).toEqual({
       ok: true,
       configuration: { url: "https://old/", bearer_token: "t", tls_skip_verify: false },
@@ -77,11 +77,11 @@ describe("a changed configuration", () => {
     [{ username: "somebody" },                      ["password secret_required"]],
     [{ url: "https://new/", password: "q" },        []],
     [{ url: "https://new/", password: null, username: null }, []],
-  ])("%o needs the secrets anew that would go elsewhere", (given, faults) => {
-    expect(faultsOf(changedConfiguration(prometheus, kept, given))).toEqual(faults);
+  ])("%o needs the secrets again that would be sent elsewhere", (given, faults) => {
+    expect(faultsOf(changedConfiguration(prometheus, stored, given))).toEqual(faults);
   });
 
-  test("keeps each header by its own mask", () => {
+  test("keeps each masked header", () => {
     const before = { endpoint: "https://x/", headers: { a: "1", b: "2" } };
     const after = changedConfiguration(otlp, before, { headers: { a: mask, c: "3" } });
     expect(after).toMatchObject({ ok: true, configuration: { headers: { a: "1", c: "3" } } });
@@ -92,11 +92,11 @@ describe("a changed configuration", () => {
   });
 });
 
-/** An integration as the store has it. */
+/** An integration as it is stored. */
 const stored = (spec: object, id = "id") =>
   metricsExportKind.parse(JSON.stringify({ metadata: { id }, spec, status: {} }));
 
-test("secrets that an earlier version sealed open for their target alone", () => {
+test("secrets sealed by an earlier version can be opened for their target only", () => {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
   const digest = createHash("sha256").update('[["url","https://x/"],["tls_skip_verify",false]]').digest("base64url");
   const sealedSecrets = sealer.seal(
@@ -109,10 +109,10 @@ test("secrets that an earlier version sealed open for their target alone", () =>
   expect(() => opened("https://y/")).toThrow();
 });
 
-test("secrets are sealed for the integration and for where it leads", () => {
+test("secrets are sealed for the integration and its target", () => {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
   const whole = { url: "https://x/", bearer_token: "planted-token", tls_skip_verify: false };
-  const parted = partConfiguration(prometheus, whole);
+  const parted = splitConfiguration(prometheus, whole);
   expect(JSON.stringify(parted.configuration)).not.toContain("planted-token");
   const sealedSecrets = sealSecrets("id", prometheus, parted, sealer);
   expect(sealedSecrets).not.toContain("planted-token");
@@ -122,5 +122,5 @@ test("secrets are sealed for the integration and for where it leads", () => {
     openConfiguration(integration({ ...parted.configuration, url: "https://y/" }), prometheus, sealer),
   ).toThrow();
   expect(() => openConfiguration(integration(parted.configuration, "other"), prometheus, sealer)).toThrow();
-  expect(shownConfiguration(prometheus, whole)).toEqual({ ...whole, bearer_token: mask });
+  expect(maskedConfiguration(prometheus, whole)).toEqual({ ...whole, bearer_token: mask });
 });

@@ -1,31 +1,31 @@
-/** One key of a destination's configuration, as data: how its value is judged, shown and kept. */
+/** One key of a destination's configuration: how its value is validated, shown and stored. */
 export interface Field {
-  readonly kind: "text" | "secret" | "url" | "flag" | "whole" | "choice" | "texts" | "secretTexts";
+  readonly kind: "text" | "secret" | "url" | "flag" | "integer" | "choice" | "texts" | "secretTexts";
   readonly required?: true;
   readonly default?: string | number | boolean;
-  /** With another value, secrets would go elsewhere, or to another account there: they have to be given anew. */
+  /** The value decides where secrets are sent (true), or as which account: a change of it needs the secrets again. */
   readonly isTarget?: true | "account";
-  /** Of a text. */
+  /** Pattern of a text or URL. */
   readonly pattern?: RegExp;
-  /** What the pattern is for people: completes "must". */
-  readonly words?: string;
-  /** Of a choice. */
+  /** The pattern in words, to complete "must", such as `be an access key id`. */
+  readonly requirement?: string;
+  /** Values of a choice. */
   readonly values?: readonly string[];
   readonly least?: number;
-  /** Of a whole number; of a text its characters, of texts how many. */
+  /** Maximum: of an integer its value, of a text its length, of texts their number. */
   readonly most?: number;
-  /** Names of texts. */
+  /** Pattern of the names of texts. */
   readonly namePattern?: RegExp;
   readonly refusedNames?: RegExp;
-  /** Of a URL. */
+  /** True: a URL may have a query. */
   readonly mayHaveQuery?: true;
 }
 
-/** What a secret is shown as; given, it stands for the one that is kept. */
+/** The text that stands for a secret in responses; in a request it keeps the stored secret. */
 export const mask = "********";
 
-/** Bounds of values where a field says none. */
-export const usualMost = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
+/** Default maximums of values. */
+export const defaultMost = { text: 256, secret: 4_096, url: 2_048, texts: 20, textOfTexts: 1_024 } as const;
 
 export function isSecret({ kind }: Field): boolean {
   return kind === "secret" || kind === "secretTexts";

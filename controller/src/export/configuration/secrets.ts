@@ -21,35 +21,30 @@ import { type Field, isSecret, mask } from "./field.ts";
 type Fields = Pick<Destination, "fields">;
 type Secrets = Readonly<Record<string, ConfigurationValue>>;
 
-/** A configuration in two: what may be read, and what may not. */
-export interface PartedConfiguration {
+/** A configuration split into public values and secrets. */
+export interface SplitConfiguration {
   readonly configuration: Configuration;
   readonly secrets: Secrets;
 }
 
-export function partConfiguration({ fields }: Fields, whole: Configuration): PartedConfiguration {
+export function splitConfiguration({ fields }: Fields, complete: Configuration): SplitConfiguration {
   const isHidden = (key: string) => {
     const field = lookUp(fields, key);
     return field !== undefined && isSecret(field);
   };
-  const entries = Object.entries(whole);
+  const entries = Object.entries(complete);
   return {
     configuration: Object.fromEntries(entries.filter(([key]) => !isHidden(key))),
     secrets: Object.fromEntries(entries.filter(([key]) => isHidden(key))),
   };
 }
 
-/** Sealed for this integration and for where it leads: another target does not open them. */
-export function sealSecrets(
-  id: string,
-  type: Destination,
-  parted: PartedConfiguration,
-  sealer: Sealer,
-): DestinedSecret {
-  return sealFor(sealer, bindingOf(id, type, parted.configuration), JSON.stringify(parted.secrets));
+/** The secrets, sealed for this integration and its target: they cannot be opened for another target. */
+export function sealSecrets(id: string, type: Destination, split: SplitConfiguration, sealer: Sealer): DestinedSecret {
+  return sealFor(sealer, bindingOf(id, type, split.configuration), JSON.stringify(split.secrets));
 }
 
-/** The configuration with its secrets, for the requests of one tick. */
+/** The configuration with its secrets, as requests need it. */
 export function openConfiguration(
   { metadata, spec }: Pick<MetricsExportObject, "metadata" | "spec">,
   type: Destination,
@@ -61,12 +56,12 @@ export function openConfiguration(
 
 function bindingOf(id: string, type: Destination, configuration: Configuration): SecretBinding {
   const place = `${keyOf(metricsExportKind, id)} ${type.type}`;
-  // Accounts were no part of it in earlier versions.
+  // Bindings of earlier versions did not include the account.
   const earlier = bindingLabel({ place, destination: destinationOf(type, configuration, (each) => each === true) });
   return { place, destination: targetOf(type, configuration), earlier };
 }
 
-/** Where the secrets go, and as which account. */
+/** The values that decide where secrets are sent, and as which account. */
 export function targetOf(type: Fields, configuration: Configuration): SecretDestination {
   return destinationOf(type, configuration, (each) => each !== undefined);
 }
@@ -80,19 +75,19 @@ function destinationOf(
   return Object.fromEntries(targets.map(([key, field]) => [key, lookUp(configuration, key) ?? field.default ?? null]));
 }
 
-/** The configuration as it is shown: the mask in place of each secret. */
-export function shownConfiguration({ fields }: Fields, whole: Configuration): Configuration {
-  const shown = (key: string, value: ConfigurationValue): ConfigurationValue => {
+/** The configuration with a mask in place of each secret. */
+export function maskedConfiguration({ fields }: Fields, complete: Configuration): Configuration {
+  const masked = (key: string, value: ConfigurationValue): ConfigurationValue => {
     const kind = lookUp(fields, key)?.kind;
     if (kind === "secret") return mask;
     if (kind !== "secretTexts") return value;
     return Object.fromEntries(Object.keys(value).map((name) => [name, mask]));
   };
-  return Object.fromEntries(Object.entries(whole).map(([key, value]) => [key, shown(key, value)]));
+  return Object.fromEntries(Object.entries(complete).map(([key, value]) => [key, masked(key, value)]));
 }
 
-/** Puts kept secrets where the mask stands; a mask that stands for nothing is a fault. */
-export function unmasked({ fields }: Fields, given: Configuration, kept: Secrets) {
+/** Replaces masks by the stored secrets; a mask without a stored secret is a fault. */
+export function unmasked({ fields }: Fields, given: Configuration, stored: Secrets) {
   const faults: ConfigurationFault[] = [];
   const used = new Set<string>();
   const nothing = (key: string, what: string) =>
@@ -106,11 +101,11 @@ export function unmasked({ fields }: Fields, given: Configuration, kept: Secrets
     if (field === undefined || !isSecret(field)) return [key, value];
     if (field.kind === "secret") {
       if (value !== mask) return [key, value];
-      if (lookUp(kept, key) === undefined) nothing(key, key);
+      if (lookUp(stored, key) === undefined) nothing(key, key);
       used.add(key);
-      return [key, lookUp(kept, key) ?? value];
+      return [key, lookUp(stored, key) ?? value];
     }
-    const before = (lookUp(kept, key) ?? {}) as Readonly<Record<string, string>>;
+    const before = (lookUp(stored, key) ?? {}) as Readonly<Record<string, string>>;
     const texts = Object.entries(value as Readonly<Record<string, string>>).map(([name, text]) => {
       if (text !== mask) return [name, text] as const;
       if (lookUp(before, name) === undefined) nothing(key, name);

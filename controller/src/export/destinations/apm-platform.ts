@@ -19,10 +19,10 @@ const sites = [
 const hourMs = 3_600_000;
 const metricLimits = { itemsMax: 2_000, bytesMax: 4_000_000 };
 const logLimits = { itemsMax: 1_000, bytesMax: 4_500_000 };
-/** Of the series API: 1 count, 2 rate, 3 gauge. */
+/** Metric type of the series API: 1 count, 2 rate, 3 gauge. */
 const gauge = 3;
 
-/** Datadog's v2 series and logs intake. */
+/** Datadog: series API v2 and logs intake v2. */
 export const apmPlatform: Destination = {
   type: "apm_platform",
   fields: {
@@ -61,7 +61,7 @@ export const apmPlatform: Destination = {
         }),
       ),
   },
-  judge: ({ status, retryAfterMs }) => verdictOfStatus(status, retryAfterMs),
+  interpret: ({ status, retryAfterMs }) => verdictOfStatus(status, retryAfterMs),
 };
 
 function apiOf(configuration: Configuration, { vendors }: EncodeContext): string {

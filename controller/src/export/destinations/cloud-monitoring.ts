@@ -7,11 +7,11 @@ import { jsonOf, piecesOf } from "./pieces.ts";
 import type { Verdict } from "./verdict.ts";
 
 const metricsMax = 1_000;
-/** 1 MiB, of which each event takes 26 bytes beside its text. */
+/** PutLogEvents takes 1 MiB; each event counts 26 bytes more than its text. */
 const logLimits = { itemsMax: 10_000, bytesMax: 1_000_000 };
 const dayMs = 86_400_000;
 
-/** Amazon CloudWatch, and what speaks as it does: PutMetricData, and PutLogEvents into a stream a day. */
+/** Amazon CloudWatch and compatible services: PutMetricData, and PutLogEvents into one stream per day. */
 export const cloudMonitoring: Destination = {
   type: "cloud_monitoring",
   fields: {
@@ -20,14 +20,14 @@ export const cloudMonitoring: Destination = {
       required: true,
       isTarget: true,
       pattern: /^[a-z]{2}(-[a-z]{2,16}){1,3}-\d{1,2}$/,
-      words: "be the name of a region, such as eu-west-1",
+      requirement: "be the name of a region, such as eu-west-1",
     },
     access_key_id: {
       kind: "text",
       required: true,
       isTarget: "account",
       pattern: /^\w{16,128}$/,
-      words: "be an access key id",
+      requirement: "be an access key id",
     },
     secret_access_key: { kind: "secret", required: true },
     namespace: {
@@ -35,14 +35,14 @@ export const cloudMonitoring: Destination = {
       default: "Platform",
       most: 255,
       pattern: /^(?!AWS\/)[A-Za-z0-9._\-/#][A-Za-z0-9._\-/#:]*$/,
-      words: "have letters, digits and ._-/# only, and not begin with AWS/",
+      requirement: "have letters, digits and ._-/# only, and not begin with AWS/",
     },
     log_group_name: {
       kind: "text",
       default: "/platform/logs",
       most: 512,
       pattern: /^[.\-_/#A-Za-z0-9]+$/,
-      words: "have letters, digits and .-_/# only",
+      requirement: "have letters, digits and .-_/# only",
     },
   },
   vendorBase: (_, { cloud: base }) => (base === "" ? undefined : base),
@@ -90,32 +90,35 @@ export const cloudMonitoring: Destination = {
           const body = `${names.slice(0, -1)},"logEvents":[${texts.join()}]}`;
           const call = { service: "logs", action: "PutLogEvents", body } as const;
           const request = await cloudRequest(call, own, configuration, context);
-          requests.push({ ...request, needs: () => making(names, configuration, context) });
+          requests.push({ ...request, needs: () => creationRequests(names, configuration, context) });
         }
       return requests;
     },
   },
-  judge(answer, { items, needs }) {
+  interpret(answer, { items, needs }) {
     const verdict = cloudVerdict(answer);
     if (needs === undefined || verdict.kind !== "accepted") return verdict;
     return verdictOfEvents(jsonOf(answer.body), items.length);
   },
 };
 
-/** Makes the group and the stream of a request. */
-function making(names: string, configuration: Configuration, context: EncodeContext) {
+/** The requests that create the log group and the log stream. */
+function creationRequests(names: string, configuration: Configuration, context: EncodeContext) {
   const { logGroupName } = JSON.parse(names) as { readonly logGroupName: string };
   const group = { service: "logs", action: "CreateLogGroup", body: JSON.stringify({ logGroupName }) } as const;
   const stream = { service: "logs", action: "CreateLogStream", body: names } as const;
   return Promise.all([group, stream].map((call) => cloudRequest<never>(call, [], configuration, context)));
 }
 
-/** The events' indices in the answer are of their places in the request; the end is exclusive, the start is not. */
+/**
+ * `rejectedLogEventsInfo` of PutLogEvents has indices into the request's events: ends are exclusive, the start is
+ * inclusive.
+ */
 function verdictOfEvents(answer: unknown, count: number): Verdict {
-  const told = (answer as { rejectedLogEventsInfo?: Readonly<Record<string, unknown>> } | undefined)
+  const rejected = (answer as { rejectedLogEventsInfo?: Readonly<Record<string, unknown>> } | undefined)
     ?.rejectedLogEventsInfo;
-  if (told === undefined) return { kind: "accepted" };
-  const { tooOldLogEventEndIndex, expiredLogEventEndIndex, tooNewLogEventStartIndex } = told;
+  if (rejected === undefined) return { kind: "accepted" };
+  const { tooOldLogEventEndIndex, expiredLogEventEndIndex, tooNewLogEventStartIndex } = rejected;
   const old = Math.max(Number(tooOldLogEventEndIndex ?? 0), Number(expiredLogEventEndIndex ?? 0));
   const refused = old + (count - Number(tooNewLogEventStartIndex ?? count));
   if (!(refused > 0)) return { kind: "accepted" };
@@ -123,7 +126,7 @@ function verdictOfEvents(answer: unknown, count: number): Verdict {
   return { kind: "partly", refused: Math.min(refused, count), again: [], why };
 }
 
-/** The stream of a UTC day. */
+/** Name of the stream of a UTC day, such as `platform-2026-11-21`. */
 const streamOf = (timeMs: number) => `platform-${new Date(timeMs).toISOString().slice(0, 10)}`;
 
 function dimensions({ serviceId, serviceName, dbType, nodeId }: Origin): readonly (readonly [string, string])[] {
@@ -135,18 +138,18 @@ function dimensions({ serviceId, serviceName, dbType, nodeId }: Origin): readonl
   ];
 }
 
-/** A form of the query protocol of 2010-08-01. */
+/** The form of PutMetricData in the AWS query protocol, version 2010-08-01. */
 function metricData(items: readonly MetricItem[], namespace: string): string {
   const form = new URLSearchParams({ Action: "PutMetricData", Version: "2010-08-01", Namespace: namespace });
   items.forEach(({ origin, metric, value, timeMs }, index) => {
     const member = `MetricData.member.${index + 1}`;
-    // Appending looks for no earlier one of the name, as setting does.
+    // `append` is faster than `set`, which searches for the name first.
     form.append(`${member}.MetricName`, `platform_${metric}`);
     form.append(`${member}.Value`, String(value));
     form.append(`${member}.Timestamp`, new Date(timeMs).toISOString());
-    dimensions(origin).forEach(([name, text], place) => {
-      form.append(`${member}.Dimensions.member.${place + 1}.Name`, name);
-      form.append(`${member}.Dimensions.member.${place + 1}.Value`, text);
+    dimensions(origin).forEach(([name, text], at) => {
+      form.append(`${member}.Dimensions.member.${at + 1}.Name`, name);
+      form.append(`${member}.Dimensions.member.${at + 1}.Value`, text);
     });
   });
   return form.toString();

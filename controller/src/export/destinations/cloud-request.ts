@@ -2,16 +2,16 @@ import { AwsV4Signer } from "aws4fetch";
 import type { Configuration } from "../metrics-export.ts";
 import { configuredText } from "./configured-text.ts";
 import type { Answer, EncodeContext, ExportRequest } from "./destination.ts";
-import { type Verdict, verdictOfStatus, wordsOf } from "./verdict.ts";
+import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 
 export interface CloudCall {
   readonly service: "monitoring" | "logs";
-  /** Of the logs API, which is JSON; the other one names it in its form. */
+  /** Action of the logs API (JSON); calls of the query API have it in their form. */
   readonly action?: string;
   readonly body: string;
 }
 
-/** A signed request (Signature Version 4) of CloudWatch's query API or of the JSON API of its logs. */
+/** A request of CloudWatch's query API or of the JSON API of its logs, signed by Signature Version 4. */
 export async function cloudRequest<I>(
   { service, action, body }: CloudCall,
   items: readonly I[],
@@ -51,7 +51,7 @@ const kinds: readonly (readonly [names: RegExp, kind: "later" | "stop" | "accept
   [/^(RequestEntityTooLarge|RequestTooLarge)/, "smaller"],
 ];
 
-/** By the name of the error, which both APIs tell beside a 400. */
+/** The verdict by the error's name, which both APIs send with status 400. */
 export function cloudVerdict({ status, retryAfterMs, body }: Answer): Verdict {
   if (status < 400) return verdictOfStatus(status, retryAfterMs);
   const text = body.toString("utf8", 0, 8_192);
@@ -61,6 +61,6 @@ export function cloudVerdict({ status, retryAfterMs, body }: Answer): Verdict {
   const why =
     kind === "stop"
       ? `HTTP ${status}: the destination refuses the credential`
-      : wordsOf(kind === "later" ? 429 : status);
+      : messageOf(kind === "later" ? 429 : status);
   return kind === "later" ? { kind, afterMs: retryAfterMs, why } : kind === "accepted" ? { kind } : { kind, why };
 }

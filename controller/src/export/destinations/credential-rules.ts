@@ -3,7 +3,7 @@ import type { Configuration } from "../metrics-export.ts";
 import type { ConfigurationFault } from "./destination.ts";
 import { basicAuthorization } from "./pieces.ts";
 
-/** A user name goes with a password, and neither with a token. */
+/** Faults of credentials: a user name needs a password, and neither goes with a token. */
 export function checkCredentials(
   configuration: Configuration,
   token: "bearer_token" | "api_key",
@@ -19,7 +19,7 @@ export function checkCredentials(
   return faults;
 }
 
-/** Headers of basic or bearer credentials; none without them. */
+/** The Authorization header of basic or bearer credentials; empty without credentials. */
 export function credentialHeaders({ username, password, bearer_token }: Configuration): Record<string, string> {
   if (typeof bearer_token === "string") return { authorization: `Bearer ${bearer_token}` };
   if (typeof username === "string" && typeof password === "string")

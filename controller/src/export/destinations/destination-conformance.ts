@@ -24,10 +24,10 @@ import { createExportSender } from "../export-sender.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { Destination, Encoder, VendorUrls } from "./destination.ts";
 
-/** A whole second: some destinations keep no fractions. */
+/** Rounded to a second: some destinations store no fractions. */
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
 
-/** What every type of destination promises, against a server that reads its requests strictly and answers by script. */
+/** Conformance suite of destinations. The server parses requests strictly and responds by script. */
 export function destinationConformance(destination: Destination): void {
   const reader = exportReaders[destination.type];
 
@@ -59,10 +59,10 @@ export function destinationConformance(destination: Destination): void {
       return reader.taken(arrival);
     }
 
-    /** Answers the replies one after another, then takes all. */
+    /** Responds with these replies in order, then accepts everything. */
     function scripted(...replies: readonly ExportReply[]): void {
-      const left = [...replies];
-      receiver.reply((arrival) => left.shift() ?? take(arrival));
+      const remaining = [...replies];
+      receiver.reply((arrival) => remaining.shift() ?? take(arrival));
     }
 
     const target = () => ({ destination, configuration, organizationId: "o" });
@@ -89,7 +89,7 @@ export function destinationConformance(destination: Destination): void {
         limits().signal,
       );
 
-    test("is asked without data, and what it answers is told in our own words", async () => {
+    test("a probe sends no data and reports the response in our own text", async () => {
       expect(await probe()).toBeUndefined();
       expect(taken).toEqual([]);
       expect(receiver.arrivals.length).toBeGreaterThan(0);
@@ -107,7 +107,7 @@ export function destinationConformance(destination: Destination): void {
     ];
 
     describe.each(streams)("$name", ({ run }) => {
-      test("all come, each once, in order for each node", async () => {
+      test("every item arrives once, in order for each node", async () => {
         const { keys, delivered } = await run(deliver, 300);
         expect(delivered).toEqual({ taken: 600, refused: 0, tooOld: 0, why: undefined });
         for (const origin of exportOrigins) {
@@ -121,7 +121,7 @@ export function destinationConformance(destination: Destination): void {
         }
       });
 
-      test("nothing is dropped by a storm of 429, a cut, or a failure", async () => {
+      test("nothing is dropped after 429 responses, a closed connection or a failure", async () => {
         scripted({ status: 429, headers: { "retry-after": "2" } }, "cut");
         const { keys } = await run(deliver, 10);
         expect(taken.map(readKey).toSorted()).toEqual(keys.toSorted());
@@ -139,17 +139,17 @@ export function destinationConformance(destination: Destination): void {
         expect(receiver.arrivals).toHaveLength(1);
       });
 
-      test("what is refused is dropped alone", async () => {
+      test("only refused items are dropped", async () => {
         const first = await run(deliver, 20);
-        const evil = new Set([first.keys[3], first.keys[17], first.keys[30]]);
+        const refused = new Set([first.keys[3], first.keys[17], first.keys[30]]);
         taken = [];
         receiver.reply((arrival) => {
-          const isBad = (reader.read(arrival) ?? []).some((item) => evil.has(readKey(item)));
+          const isBad = (reader.read(arrival) ?? []).some((item) => refused.has(readKey(item)));
           return isBad ? { status: 400, body: "no" } : take(arrival);
         });
         const { keys, delivered } = await run(deliver, 20);
         expect(delivered).toMatchObject({ taken: 37, refused: 3, why: "HTTP 400: the destination refuses the data" });
-        expect(taken.map(readKey).toSorted()).toEqual(keys.filter((key) => !evil.has(key)).toSorted());
+        expect(taken.map(readKey).toSorted()).toEqual(keys.filter((key) => !refused.has(key)).toSorted());
       });
 
       test("requests that are too large are halved", async () => {
@@ -159,13 +159,13 @@ export function destinationConformance(destination: Destination): void {
         expect(taken.map(readKey).toSorted()).toEqual(keys.toSorted());
       });
 
-      test("one that refuses everything is asked a bounded number of times", async () => {
+      test("a destination that refuses everything gets a bounded number of requests", async () => {
         receiver.reply(() => ({ status: 400 }));
         await expect(run(deliver, 300)).rejects.toMatchObject({ isTooMixed: true });
         expect(receiver.arrivals.length).toBeLessThanOrEqual(256);
       });
 
-      test("an answer of any size is no reason to send again", async () => {
+      test("a large response does not cause another attempt", async () => {
         const body = destination.type === "search_cluster" ? '{"errors":false}' : "x".repeat(2 << 20);
         receiver.reply((arrival) => {
           take(arrival);

@@ -4,31 +4,34 @@ import type { Configuration, DestinationType } from "../metrics-export.ts";
 import type { Verdict } from "./verdict.ts";
 
 /**
- * A type of destination: how it is configured, how it is asked without data, how items become requests, and what its
- * answers mean. A facet that it lacks is absent. It opens no connection itself.
+ * A type of destination: its configuration, its probe, the encoding of items into requests, and the meaning of
+ * responses. A destination without metrics or logs lacks that encoder. It opens no connection itself.
  */
 export interface Destination {
   readonly type: DestinationType;
-  /** Its keys of `configuration`, by name. */
+  /** The keys of its configuration. */
   readonly fields: Readonly<Record<string, Field>>;
-  /** What fields cannot say alone, such as pairs that exclude each other. Secrets are there, or their mask. */
+  /** Faults that involve several keys, such as pairs that exclude each other. Secrets are present, or their masks. */
   check?(configuration: Configuration): readonly ConfigurationFault[];
-  /** What works otherwise than a user may think. */
+  /** Warnings about settings that work differently than users may expect. */
   warnings?(configuration: Configuration): readonly string[];
-  /** Requests that change nothing and have no data; all have to be accepted. */
+  /** Requests without data that test URL and credentials; all have to be accepted. */
   probe(configuration: Configuration, context: EncodeContext): Promise<readonly ProbeRequest[]>;
-  /** Base URL that operators set and this configuration leads to: undefined where it leads elsewhere, empty where none is set. */
+  /**
+   * The operators' base URL that this configuration uses: undefined where it has a URL of its own, empty where
+   * operators set none.
+   */
   vendorBase?(configuration: Configuration, vendors: VendorUrls): string | undefined;
   readonly metrics?: Encoder<MetricItem>;
   readonly logs?: Encoder<LogItem>;
-  /** What an answer to one of its requests means. */
-  judge(answer: Answer, request: ExportRequest<unknown>): Verdict;
+  /** The verdict on a response to one of its requests. */
+  interpret(answer: Answer, request: ExportRequest<unknown>): Verdict;
 }
 
 export interface Encoder<I> {
-  /** Items that are older are not sent. */
+  /** Maximum age of items; older ones are not sent. */
   readonly oldestMs?: number;
-  /** Requests with all items, in order; each within what the destination takes at most. */
+  /** Encodes all items into requests, in order, each within the limits of the destination. */
   encode(
     items: readonly I[],
     configuration: Configuration,
@@ -36,14 +39,14 @@ export interface Encoder<I> {
   ): Promise<readonly ExportRequest<I>[]>;
 }
 
-/** What is not the user's to say. */
+/** Values that do not come from the configuration. */
 export interface EncodeContext {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   readonly vendors: VendorUrls;
 }
 
-/** Base URLs of vendors, which operators can set; empty for the vendor's own, or for none. */
+/** Base URLs of vendors that operators can override; empty: the vendor's own URL, or none. */
 export interface VendorUrls {
   readonly apm: string;
   readonly logSaas: string;
@@ -55,14 +58,14 @@ export interface ExportRequest<I> {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** What is in the body, in its order. */
+  /** The items in the body, in order. */
   readonly items: readonly I[];
-  /** Makes what the request needs at the destination, where that may be missing; sent in order. */
+  /** Requests that create what this request needs at the destination, in order; sent when it is missing. */
   needs?(): Promise<readonly ExportRequest<never>[]>;
 }
 
 export interface ProbeRequest extends ExportRequest<never> {
-  /** What it asks about, where that is one of both: an integration without it does not ask. */
+  /** The type of data that it tests, if it is one only; an integration without that type skips it. */
   readonly about?: "metrics" | "logs";
 }
 

@@ -17,36 +17,36 @@ const answer = (status: number, body: unknown): Answer => ({
   body: Buffer.from(typeof body === "string" ? body : JSON.stringify(body)),
 });
 
-describe("answers about single items", () => {
-  test("of a bulk: stored before is taken, full queues are asked again, the rest is refused", () => {
+describe("responses about single items", () => {
+  test("a bulk response: stored documents are accepted, full queues retried, others refused", () => {
     const items = [201, 409, 429, 400, 503].map((status) => ({ create: { status } }));
-    const told = destinations.search_cluster.judge(answer(200, { errors: true, items }), request(5));
-    expect(told).toMatchObject({ kind: "partly", refused: 1, again: [2, 4] });
+    const verdict = destinations.search_cluster.interpret(answer(200, { errors: true, items }), request(5));
+    expect(verdict).toMatchObject({ kind: "partly", refused: 1, again: [2, 4] });
   });
 
-  test.each([401, 403, 404])(
-    "of a bulk: %i of an item is for whoever set it up to mend, and drops nothing",
-    (status) => {
-      const items = [201, status, 400].map((each) => ({ create: { status: each } }));
-      const told = destinations.search_cluster.judge(answer(200, { errors: true, items }), request(3));
-      expect(told).toMatchObject({ kind: "stop", why: expect.stringContaining(`HTTP ${status}`) });
-    },
-  );
-
-  test("of OTLP: what it counts as rejected is not sent again", () => {
-    const told = destinations.otlp.judge(answer(200, { partialSuccess: { rejectedDataPoints: "3" } }), request(5));
-    expect(told).toMatchObject({ kind: "partly", refused: 3, again: [] });
-    expect(destinations.otlp.judge(answer(200, { partialSuccess: {} }), request(5))).toEqual({ kind: "accepted" });
+  test.each([401, 403, 404])("a bulk response: status %i of an item stops the export and drops nothing", (status) => {
+    const items = [201, status, 400].map((each) => ({ create: { status: each } }));
+    const verdict = destinations.search_cluster.interpret(answer(200, { errors: true, items }), request(3));
+    expect(verdict).toMatchObject({ kind: "stop", why: expect.stringContaining(`HTTP ${status}`) });
   });
 
-  test("of CloudWatch Logs: those whose times it does not take", () => {
+  test("an OTLP response: rejected items are not sent again", () => {
+    const verdict = destinations.otlp.interpret(
+      answer(200, { partialSuccess: { rejectedDataPoints: "3" } }),
+      request(5),
+    );
+    expect(verdict).toMatchObject({ kind: "partly", refused: 3, again: [] });
+    expect(destinations.otlp.interpret(answer(200, { partialSuccess: {} }), request(5))).toEqual({ kind: "accepted" });
+  });
+
+  test("a CloudWatch Logs response: entries that are too old or too new are refused", () => {
     const events = { ...request(10), needs: async () => [] };
     const rejectedLogEventsInfo = {
       tooOldLogEventEndIndex: 2,
       expiredLogEventEndIndex: 3,
       tooNewLogEventStartIndex: 9,
     };
-    expect(destinations.cloud_monitoring.judge(answer(200, { rejectedLogEventsInfo }), events)).toMatchObject({
+    expect(destinations.cloud_monitoring.interpret(answer(200, { rejectedLogEventsInfo }), events)).toMatchObject({
       kind: "partly",
       refused: 4,
     });
@@ -57,15 +57,15 @@ describe("answers about single items", () => {
     ["ResourceNotFoundException", "prepare"],
     ["UnrecognizedClientException", "stop"],
     ["InvalidParameterException", "divide"],
-  ])("of CloudWatch Logs: %s means %s, all with status 400", (name, kind) => {
-    expect(destinations.cloud_monitoring.judge(answer(400, { __type: name }), request(1))).toMatchObject({ kind });
+  ])("a CloudWatch Logs response with status 400: %s means %s", (name, kind) => {
+    expect(destinations.cloud_monitoring.interpret(answer(400, { __type: name }), request(1))).toMatchObject({ kind });
   });
 
   test.each([
     ["out of order sample", "too_old"],
     ["label name is invalid", "refused"],
-  ])("of remote write: %s is %s", (body, reason) => {
-    const told = destinations.prometheus_remote_write.judge(answer(400, body), request(2));
-    expect(told).toMatchObject({ kind: "divide", reason });
+  ])("a remote write response: %s is %s", (body, reason) => {
+    const verdict = destinations.prometheus_remote_write.interpret(answer(400, body), request(2));
+    expect(verdict).toMatchObject({ kind: "divide", reason });
   });
 });

@@ -8,7 +8,7 @@ import { otlp } from "./otlp.ts";
 import { prometheusRemoteWrite } from "./prometheus-remote-write.ts";
 import { searchCluster } from "./search-cluster.ts";
 
-/** Every type of destination. A type of the API that is not here does not compile. */
+/** All types of destinations. A type of the API without an entry is a compile error. */
 export const destinations = {
   apm_platform: apmPlatform,
   prometheus_remote_write: prometheusRemoteWrite,

@@ -18,7 +18,7 @@ import { destinations } from "./destinations.ts";
 
 const names = Object.keys(evilAnswers) as (keyof typeof evilAnswers)[];
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
-/** Of all connections of one destination: what is read of each, and what lies in the buffers of sockets. */
+/** For all connections of one destination: bytes read, and bytes in socket buffers. */
 const answersBytesMax = 128 << 20;
 
 describe.concurrent.each(Object.values(destinations))("$type", (destination) => {
@@ -29,7 +29,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
   });
   afterAll(() => egress.close());
 
-  test.each(names)("is not harmed by %s", async (name) => {
+  test.each(names)("survives %s", async (name) => {
     const receiver = await startEvilReceiver(name);
     const { url } = receiver;
     const delivery = createExportDelivery(destination, exportReaders[destination.type].configuration(url), {
@@ -50,7 +50,7 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
         expect((end.reason as Error).message.length).toBeLessThan(120);
       } else if (typeof end.value === "object") {
         const { taken, refused, tooOld } = end.value;
-        // Each of the six was taken or refused, whatever the answer counts.
+        // Each of the six items counts as accepted or refused, whatever the response claims.
         expect(taken + refused + tooOld).toBe(6);
         expect(Math.min(taken, refused, tooOld)).toBeGreaterThanOrEqual(0);
       }
@@ -58,13 +58,13 @@ describe.concurrent.each(Object.values(destinations))("$type", (destination) => 
     expect(delivery.answers.every(({ body }) => body.length <= 1 << 20)).toBe(true);
     expect(receiver.sentBytes()).toBeLessThan(answersBytesMax);
     expect(delivery.waits.every((ms) => ms <= 10_000)).toBe(true);
-    // What never ends is closed by us: no connection stays that could serve a next request.
+    // Endless responses are closed by the client, so no connection stays for a later request.
     if (/endless|without an end|for ever|by bytes|no answer/.test(name)) await until(() => receiver.open() === 0);
     await receiver.close();
   });
 });
 
-test("no URL of any destination leads inside", async () => {
+test("no URL of any destination reaches an internal address", async () => {
   const reached: Socket[] = [];
   const listener = createServer((socket) => void reached.push(socket.on("error", () => undefined).destroy()));
   listener.listen(0, "127.0.0.1");
@@ -81,9 +81,9 @@ test("no URL of any destination leads inside", async () => {
     if (key === undefined) continue;
     const usual = exportReaders[destination.type].configuration("https://a.test");
     await Promise.all(
-      evilUrls.map(async (evil) => {
+      evilUrls.map(async (url) => {
         tried += 1;
-        const given = { ...usual, [key]: evil.replaceAll("PORT", String(port)) };
+        const given = { ...usual, [key]: url.replaceAll("PORT", String(port)) };
         const checked = newConfiguration(destination, given);
         if (!checked.ok) return expect(checked.faults.map((fault) => fault.key)).toContain(key);
         const refusal = await checkTargets(
@@ -92,10 +92,10 @@ test("no URL of any destination leads inside", async () => {
           { egress, vendors },
           AbortSignal.timeout(10_000),
         ).catch((error: unknown) => error);
-        expect(refusal, `${destination.type} ${evil}`).toMatchObject({ key: "TARGET_NOT_ALLOWED" });
-        // A name may lead elsewhere by the time of the first request.
+        expect(refusal, `${destination.type} ${url}`).toMatchObject({ key: "TARGET_NOT_ALLOWED" });
+        // A name can resolve to another address at the first request.
         const failed = await createExportDelivery(destination, given, { egress }).probe();
-        expect(failed, evil).toBe("The target is not allowed.");
+        expect(failed, url).toBe("The target is not allowed.");
       }),
     );
   }
@@ -105,7 +105,7 @@ test("no URL of any destination leads inside", async () => {
 
 describe("tls_skip_verify", () => {
   test.each([destinations.prometheus_remote_write, destinations.search_cluster])(
-    "of $type takes a certificate that nobody vouches for, and no socket of it serves one who verifies",
+    "of $type accepts an untrusted certificate, on connections that no verifying integration uses",
     async (destination) => {
       const { cert, key } = await createTestCertificate();
       const reader = exportReaders[destination.type];
@@ -143,7 +143,7 @@ describe("tls_skip_verify", () => {
     },
   );
 
-  test("is for those two alone", () => {
+  test("applies to two types of destinations only", () => {
     const withFlag = Object.values(destinations).filter(({ fields }) => "tls_skip_verify" in fields);
     expect(withFlag.map(({ type }) => type)).toEqual(["prometheus_remote_write", "search_cluster"]);
   });

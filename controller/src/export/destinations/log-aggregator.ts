@@ -4,14 +4,14 @@ import { configuredBase } from "./configured-text.ts";
 import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { piecesOf } from "./pieces.ts";
-import { verdictOfStatus, wordsOf } from "./verdict.ts";
+import { verdictOfStatus, messageOf } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 1_000_000 };
-/** What the streams themselves are told apart by: a label of the user's must not change it. */
+/** Labels that identify the streams; users' labels must not replace them. */
 const ownLabels = /^(service_id|db_type|level|__.*)$/;
 const tooLate = /out of order|too far behind|timestamp too old|too old/i;
 
-/** Grafana Loki's push API: a stream for each service and level. */
+/** Grafana Loki's push API, with one stream per service and level. */
 export const logAggregator: Destination = {
   type: "log_aggregator",
   fields: {
@@ -29,11 +29,11 @@ export const logAggregator: Destination = {
         requestOf(own, streamsJson(own, texts, configuration), configuration),
       ),
   },
-  judge({ status, retryAfterMs, body }, { items }) {
-    // Loki answers an empty push with 422 in some versions: it read it, and the credential was good.
+  interpret({ status, retryAfterMs, body }, { items }) {
+    // Some versions of Loki respond to an empty push with 422, after they accepted the credential.
     if (items.length === 0 && status === 422) return { kind: "accepted" };
     if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
-      return { kind: "divide", reason: "too_old", why: wordsOf(status) };
+      return { kind: "divide", reason: "too_old", why: messageOf(status) };
     return verdictOfStatus(status, retryAfterMs);
   },
 };
@@ -69,7 +69,7 @@ function streamsJson(items: readonly LogItem[], values: readonly string[], { lab
       db_type: origin.dbType,
       level,
     };
-    // Nodes of a service share a stream: an older entry behind a newer one is refused by receivers that are strict.
+    // The nodes of a service share a stream, and strict receivers refuse entries that are out of order.
     const sorted = own.toSorted((a, b) => a.item.timeMs - b.item.timeMs).map(({ value }) => value);
     return `{"stream":${JSON.stringify(stream)},"values":[${sorted.join()}]}`;
   });

@@ -7,7 +7,7 @@ import { verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 1_000, bytesMax: 5_000_000 };
 
-/** Services that take logs as an array of JSON objects with a bearer token. */
+/** Log services that accept a JSON array of objects with a bearer token. */
 export const logSaas: Destination = {
   type: "log_saas",
   fields: {
@@ -24,7 +24,7 @@ export const logSaas: Destination = {
         ),
       ),
   },
-  judge: ({ status, retryAfterMs }) => verdictOfStatus(status, retryAfterMs),
+  interpret: ({ status, retryAfterMs }) => verdictOfStatus(status, retryAfterMs),
 };
 
 async function requestOf<I>(

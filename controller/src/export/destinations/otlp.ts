@@ -6,8 +6,8 @@ import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 4 << 20 };
-/** What a point takes at most, with its share of the metric and the resource. */
-const pointRoom = "x".repeat(256);
+/** Upper limit of a data point's size, with its share of the metric and the resource. */
+const pointPlaceholder = "x".repeat(256);
 
 /** Severity numbers of the OpenTelemetry log data model. */
 const severities = { debug: 5, info: 9, warn: 13, error: 17 } as const;
@@ -25,14 +25,14 @@ export const otlp: Destination = {
     },
     protocol: { kind: "choice", values: ["http", "grpc"], default: "grpc" },
     insecure: { kind: "flag", default: false, isTarget: true },
-    timeout_seconds: { kind: "whole", least: 1, most: 60, default: 30 },
+    timeout_seconds: { kind: "integer", least: 1, most: 60, default: 30 },
   },
   check({ endpoint, insecure }) {
     if (typeof endpoint !== "string") return [];
     const signal = /\/v1\/(metrics|logs|traces)\/?$/.exec(endpoint);
     if (signal !== null) {
-      const right = endpoint.slice(0, signal.index);
-      return [{ key: "endpoint", code: "invalid_url", detail: `must be without ${signal[0]}: ${right}` }];
+      const base = endpoint.slice(0, signal.index);
+      return [{ key: "endpoint", code: "invalid_url", detail: `must be without ${signal[0]}: ${base}` }];
     }
     if (/^http:/i.test(endpoint) && insecure !== true)
       return [{ key: "insecure", code: "required", detail: "must be true for an http:// endpoint" }];
@@ -47,7 +47,7 @@ export const otlp: Destination = {
   metrics: {
     encode: async (items, configuration) =>
       Promise.all(
-        (await piecesOf(items, () => pointRoom, limits)).map((piece) =>
+        (await piecesOf(items, () => pointPlaceholder, limits)).map((piece) =>
           requestOf("metrics", piece.items, metricsJson(piece.items), configuration),
         ),
       ),
@@ -60,15 +60,15 @@ export const otlp: Destination = {
         ),
       ),
   },
-  judge({ status, retryAfterMs, body }, { items }): Verdict {
-    // Loki answers so to a request without records: it read it, and the credential was good.
+  interpret({ status, retryAfterMs, body }, { items }): Verdict {
+    // Loki responds with 422 to a request without records, after it accepted the credential.
     if (items.length === 0 && status === 422) return { kind: "accepted" };
     if (status !== 200) return verdictOfStatus(status, retryAfterMs);
     const partial = (jsonOf(body) as { partialSuccess?: Record<string, unknown> } | undefined)?.partialSuccess;
-    const told = Number(partial?.["rejectedDataPoints"] ?? partial?.["rejectedLogRecords"] ?? 0);
-    const refused = Number.isFinite(told) ? Math.min(Math.max(0, Math.trunc(told)), items.length) : 0;
+    const reported = Number(partial?.["rejectedDataPoints"] ?? partial?.["rejectedLogRecords"] ?? 0);
+    const refused = Number.isFinite(reported) ? Math.min(Math.max(0, Math.trunc(reported)), items.length) : 0;
     if (refused === 0) return { kind: "accepted" };
-    // OTLP has it that what is told here must not be sent again.
+    // The OTLP specification forbids a retry of items that `partialSuccess` reports.
     return { kind: "partly", refused, again: [], why: `the destination refused ${refused} items` };
   },
 };
@@ -111,7 +111,7 @@ function resourceOf({ serviceId, serviceName, dbType, nodeId }: Origin) {
 }
 
 const scope = { name: "holdfast" };
-/** Nanoseconds, as text: they are more than a number holds. */
+/** Nanoseconds as text, because they exceed the precision of a number. */
 const nanos = (ms: number) => `${ms}000000`;
 
 function metricsJson(items: readonly MetricItem[]): string {

@@ -2,16 +2,16 @@ import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-/** Some items in a row, and what each is in a body. */
+/** Consecutive items of one request, with the encoded text of each. */
 export interface Piece<I> {
   readonly items: readonly I[];
   readonly texts: readonly string[];
 }
 
-/** So many at a time: others of the process are served between. */
-const atOnce = 250;
+/** Items encoded before the event loop gets a chance to run other work. */
+const batchSize = 250;
 
-/** In order, each piece with so many items and bytes at most; an item that is larger by itself is a piece of its own. */
+/** Splits items in order into pieces within the limits of items and bytes; a larger item is a piece of its own. */
 export async function piecesOf<I>(
   items: readonly I[],
   textOf: (item: I) => string,
@@ -19,7 +19,7 @@ export async function piecesOf<I>(
 ): Promise<readonly Piece<I>[]> {
   const pieces: { items: I[]; texts: string[]; bytes: number }[] = [];
   for (const [index, item] of items.entries()) {
-    if (index % atOnce === atOnce - 1) await setImmediate();
+    if (index % batchSize === batchSize - 1) await setImmediate();
     const text = textOf(item);
     const bytes = Buffer.byteLength(text) + 1;
     const last = pieces.at(-1);
@@ -34,12 +34,12 @@ export async function piecesOf<I>(
 
 const compress = promisify(gzip);
 
-/** In the thread pool: the event loop goes on meanwhile. */
+/** Compresses in the thread pool, so that the event loop is not blocked. */
 export function gzipped(text: string): Promise<Buffer> {
   return compress(text, { level: 5 });
 }
 
-/** JSON of an answer; undefined when it is none. */
+/** The parsed JSON of a response; undefined for invalid JSON. */
 export function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString("utf8"));

@@ -4,15 +4,15 @@ import type { Configuration } from "../metrics-export.ts";
 import { configuredText } from "./configured-text.ts";
 import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
-import { verdictOfStatus, wordsOf } from "./verdict.ts";
+import { verdictOfStatus, messageOf } from "./verdict.ts";
 import { writeRequest } from "./write-request.ts";
 
 const samplesMax = 5_000;
 
-/** What receivers say of samples that would be refused every time: they come too late. */
+/** Error texts of receivers about samples that are too old or duplicate: a retry would be refused too. */
 const tooLate = /out of order|out of bounds|too old|duplicate sample|older than/i;
 
-/** Prometheus remote write 1.0: Prometheus, VictoriaMetrics, Mimir, Thanos, and services that take it. */
+/** Prometheus remote write 1.0: Prometheus, VictoriaMetrics, Mimir, Thanos and compatible services. */
 export const prometheusRemoteWrite: Destination = {
   type: "prometheus_remote_write",
   fields: {
@@ -32,9 +32,9 @@ export const prometheusRemoteWrite: Destination = {
       return requests;
     },
   },
-  judge({ status, retryAfterMs, body }) {
+  interpret({ status, retryAfterMs, body }) {
     if (status === 400 && tooLate.test(body.toString("utf8", 0, 4_096)))
-      return { kind: "divide", reason: "too_old", why: wordsOf(status) };
+      return { kind: "divide", reason: "too_old", why: messageOf(status) };
     return verdictOfStatus(status, retryAfterMs);
   },
 };
@@ -52,7 +52,7 @@ async function requestOf<I extends MetricItem>(
       "x-prometheus-remote-write-version": "0.1.0",
       ...credentialHeaders(configuration),
     },
-    // The block format, which remote write wants; an empty block is not an empty body.
+    // Remote write requires the Snappy block format; an empty block is not an empty body.
     body: await compress(writeRequest(items)),
     items,
   };

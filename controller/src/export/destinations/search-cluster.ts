@@ -5,11 +5,14 @@ import { configuredBase, configuredText } from "./configured-text.ts";
 import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
 import type { Destination, Encoder, ExportRequest } from "./destination.ts";
 import { jsonOf, piecesOf } from "./pieces.ts";
-import { type Verdict, verdictOfStatus, wordsOf } from "./verdict.ts";
+import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 
 const limits = { itemsMax: 2_000, bytesMax: 5_000_000 };
 
-/** Elasticsearch and OpenSearch, by their bulk API. The id of a document is a hash of it: sent twice, it is stored once. */
+/**
+ * Elasticsearch and OpenSearch by their bulk API. A document's id is a hash of its content, so a repeated document is
+ * stored once.
+ */
 export const searchCluster: Destination = {
   type: "search_cluster",
   fields: {
@@ -22,7 +25,7 @@ export const searchCluster: Destination = {
       default: "platform",
       most: 100,
       pattern: /^[a-z0-9][a-z0-9_.-]*$/,
-      words: "begin with a letter or digit and have lower-case letters, digits, _, . and - only",
+      requirement: "begin with a letter or digit and have lower-case letters, digits, _, . and - only",
     },
     tls_skip_verify: { kind: "flag", default: false, isTarget: true },
   },
@@ -32,29 +35,33 @@ export const searchCluster: Destination = {
   ],
   metrics: encoderOf<MetricItem>("metrics", metricDocument),
   logs: encoderOf<LogItem>("logs", logDocument),
-  judge({ status, retryAfterMs, body }, { items, method }): Verdict {
+  interpret({ status, retryAfterMs, body }, { items, method }): Verdict {
     if (status !== 200 || method === "GET") return verdictOfStatus(status, retryAfterMs);
     const answer = jsonOf(body) as { errors?: unknown; items?: unknown } | undefined;
     if (answer?.errors === false) return { kind: "accepted" };
     if (!Array.isArray(answer?.items) || answer.items.length !== items.length)
-      return { kind: "later", afterMs: undefined, why: "the destination's answer does not tell what it took" };
+      return {
+        kind: "later",
+        afterMs: undefined,
+        why: "the destination's response does not say which items it accepted",
+      };
     const statuses = answer.items.map((item: unknown) =>
       Number((item as { create?: { status?: unknown } })?.create?.status),
     );
-    // What it would take from somebody else, or in another index: nothing is dropped for that.
-    const barred = statuses.find((each) => each === 401 || each === 403 || each === 404);
-    if (barred !== undefined) return { kind: "stop", why: wordsOf(barred) };
-    const again = [...statuses.keys()].filter((index) => isPassing(statuses[index] ?? 0));
-    // 409 is a document that is there since an earlier time.
-    const refused = statuses.filter((each) => each >= 400 && each !== 409 && !isPassing(each));
+    // Another credential or index would be accepted, so nothing is dropped.
+    const blocked = statuses.find((each) => each === 401 || each === 403 || each === 404);
+    if (blocked !== undefined) return { kind: "stop", why: messageOf(blocked) };
+    const again = [...statuses.keys()].filter((index) => isTransient(statuses[index] ?? 0));
+    // 409: the document exists from an earlier attempt.
+    const refused = statuses.filter((each) => each >= 400 && each !== 409 && !isTransient(each));
     const why =
-      again.length > 0 ? wordsOf(429) : `${wordsOf(refused[0] ?? 400)}, ${refused.length} of ${items.length} items`;
+      again.length > 0 ? messageOf(429) : `${messageOf(refused[0] ?? 400)}, ${refused.length} of ${items.length} items`;
     if (again.length + refused.length === 0) return { kind: "accepted" };
     return { kind: "partly", refused: refused.length, again, why };
   },
 };
 
-const isPassing = (status: number) => status === 429 || status >= 500;
+const isTransient = (status: number) => status === 429 || status >= 500;
 
 function headersOf(configuration: Configuration): Record<string, string> {
   if (configuration["api_key"] === undefined) return credentialHeaders(configuration);

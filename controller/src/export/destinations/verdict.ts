@@ -1,21 +1,27 @@
-/** What a destination's answer means for what was sent. `why` is for the user: a status and our own words. */
+/**
+ * The meaning of a destination's response for the items that were sent. `why` is for users: a status and a message of
+ * ours.
+ */
 export type Verdict =
   | { readonly kind: "accepted" }
-  /** Some items were not taken: those are gone for good, or are sent again. Indices into the request's items. */
+  /**
+   * Some items were not accepted: `refused` of them are dropped, `again` are sent again (indices into the request's
+   * items).
+   */
   | { readonly kind: "partly"; readonly refused: number; readonly again: readonly number[]; readonly why: string }
-  /** Something in it is refused; halves tell what. */
+  /** At least one item is refused; it is found by bisection. */
   | { readonly kind: "divide"; readonly reason: "refused" | "too_old"; readonly why: string }
-  /** It is too large. */
+  /** The request is too large. */
   | { readonly kind: "smaller"; readonly why: string }
-  /** Again, in this tick if the time is there. */
+  /** Retry, within this tick if there is time. */
   | { readonly kind: "later"; readonly afterMs: number | undefined; readonly why: string }
-  /** Nothing will be taken until somebody changes something. Nothing is dropped. */
+  /** Nothing is accepted until the configuration or the destination changes. Nothing is dropped. */
   | { readonly kind: "stop"; readonly why: string }
-  /** What the request `needs` is missing. */
+  /** Something that the request `needs` does not exist yet. */
   | { readonly kind: "prepare"; readonly why: string };
 
 // biome-ignore format: a table, aligned so that it reads as one
-const words: Readonly<Record<number, string>> = {
+const messages: Readonly<Record<number, string>> = {
   400: "the destination refuses the data",
   401: "the destination does not know the credential",
   402: "the destination asks for payment",
@@ -29,20 +35,20 @@ const words: Readonly<Record<number, string>> = {
   429: "the destination asks for fewer requests",
 };
 
-/** Status and our own words, such as `HTTP 403: the destination refuses the credential`. */
-export function wordsOf(status: number): string {
-  return `HTTP ${status}: ${words[status] ?? otherWords(status)}`;
+/** Status and message, such as `HTTP 403: the destination refuses the credential`. */
+export function messageOf(status: number): string {
+  return `HTTP ${status}: ${messages[status] ?? fallbackMessage(status)}`;
 }
 
-function otherWords(status: number): string {
+function fallbackMessage(status: number): string {
   if (status >= 500) return "the destination fails";
   if (status >= 300 && status < 400) return "the destination leads elsewhere, and redirects are not followed";
   return "the destination refuses the request";
 }
 
-/** By the status alone, as most destinations mean it. */
+/** The verdict by the status alone, as most destinations define it. */
 export function verdictOfStatus(status: number, retryAfterMs?: number): Verdict {
-  const why = wordsOf(status);
+  const why = messageOf(status);
   if (status >= 200 && status < 300) return { kind: "accepted" };
   if (status === 400 || status === 422) return { kind: "divide", reason: "refused", why };
   if (status === 413) return { kind: "smaller", why };

@@ -24,13 +24,13 @@ const batches = fc
   .array(origin, { minLength: 1, maxLength: 3 })
   .chain((origins) => fc.array(item(origins), { maxLength: 60 }));
 
-test("whatever is written, a reader by the schema has it back, each series in its order", () => {
+test("a reader of the schema decodes every written request, each series in order", () => {
   fc.assert(
     fc.property(batches, (items) => {
       const keyOf = ({ metric, origin: { nodeId, serviceId, serviceName, dbType } }: MetricItem) =>
         JSON.stringify([`platform_${metric}`, dbType, nodeId, serviceId, serviceName]);
       const written = new Map<string, [number, number][]>();
-      // Two origins may say the same: their series are one to whoever reads them.
+      // Two origins may have equal labels: readers see one series.
       for (const each of items) written.set(keyOf(each), []);
       for (const each of items) written.get(keyOf(each))?.push([each.value, each.timeMs]);
       const read = new Map<string, [number, number][]>([...written.keys()].map((key) => [key, []]));

@@ -1,23 +1,25 @@
 import { microcentsPerCent, parseAccount } from "@holdfast/common/inference/accounts.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { InferenceLimits } from "../settings/inference-settings.ts";
-import { inferenceSettingsKind } from "../settings/inference-settings.ts";
-import { opensCircuit } from "./hold-plan.ts";
+import { type InferenceLimits, inferenceSettingsKind } from "../settings/inference-settings.ts";
+import { opensCircuit } from "./quota-lease-plan.ts";
 import type { AccountStatus } from "./inference-account.ts";
 
-/** The account of an organization's cost after a change, with the events of what the change brought about. */
-export function judgeCost(
+/**
+ * The cost account of an organization after a change: emits the budget warning and opens the circuit where the change
+ * causes it.
+ */
+export function applyCostLimits(
   unit: UnitOfWork,
   id: string,
   organizationId: string,
   status: AccountStatus,
-  its: {
+  change: {
     readonly limits: InferenceLimits;
     readonly refused?: { readonly least: number; readonly reserved: number };
     readonly now: number;
   },
 ): AccountStatus {
-  const { limits, refused, now } = its;
+  const { limits, refused, now } = change;
   const limit = limits.monthlyCostLimitCents * microcentsPerCent;
   const event = (type: string) =>
     unit.event({

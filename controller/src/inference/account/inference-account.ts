@@ -2,44 +2,52 @@ import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 
 /**
- * What was used of one limit and who may use the rest (accounts.ts in common). It is written before a process of the proxy may use
- * anything, so that all of them together never pass the limit.
+ * The account of one limit (accounts.ts in common): settled use, and the leases of proxy processes. A lease is stored
+ * before the process may use it, so that all processes together never exceed the limit. Amounts are microcents, tokens
+ * or requests, by the type of the account.
  */
 export type InferenceAccount = Resource<Readonly<Record<string, never>>, AccountStatus>;
 
-export const inferenceAccountKind = defineKind<InferenceAccount>("inference-account", { goesWithOrganization: true });
+export const inferenceAccountKind = defineKind<InferenceAccount>("inference-account", {
+  goesWithOrganization: true,
+  storedNames: { "status.leases": "holds" },
+});
 
 export interface AccountStatus {
-  /** What calls that ended have used. */
+  /** Use by calls that have ended. */
   readonly settled: number;
-  /** What each process may use beyond that; below 0 where calls used more than they had reserved. */
-  readonly holds: Readonly<Record<string, number>>;
-  /** What is asked back of the holders; null for nothing. */
+  /**
+   * By process id: the amount that it may use beyond `settled`; negative where calls used more than they had reserved.
+   */
+  readonly leases: Readonly<Record<string, number>>;
+  /** The recall in progress; null for none. */
   readonly recall: Recall | null;
-  /** Of an organization's cost: since when calls are refused; null while they are not. */
+  /** Cost accounts: time since which calls are refused, in milliseconds since 1970; null while they are not. */
   readonly circuitOpenedAt: number | null;
-  /** When inference.budget_warning happened; null before. */
+  /** Time of `inference.budget_warning` in milliseconds since 1970; null before. */
   readonly warnedAt: number | null;
-  /** What processes held when they were declared lost; it counts for nothing once they are back. Absent for none. */
+  /**
+   * By process id: the lease at the time when it was declared lost; ignored once the process is back. Absent for none.
+   */
   readonly unaccounted?: Readonly<Record<string, number>>;
 }
 
 export interface Recall {
   readonly id: string;
-  /** The process that it is for; empty where a limit was lowered. */
+  /** Id of the process that needs quota; empty when the limit was lowered. */
   readonly by: string;
   readonly need: number;
-  /** Who is asked. */
+  /** Ids of the processes that are asked to release. */
   readonly from: readonly string[];
-  /** What calls under way had reserved, by the process that answered. */
+  /** By process that answered: the amount that its calls in flight have reserved. */
   readonly answered: Readonly<Record<string, number>>;
-  /** Who has not answered by then does not. */
+  /** End of the recall in milliseconds since 1970; later answers do not count. */
   readonly until: number;
 }
 
 export const emptyAccount: AccountStatus = {
   settled: 0,
-  holds: {},
+  leases: {},
   recall: null,
   circuitOpenedAt: null,
   warnedAt: null,

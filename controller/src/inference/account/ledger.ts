@@ -10,8 +10,8 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { InferenceKey } from "../key/inference-key.ts";
 import type { InferenceProcess } from "../process/inference-process.ts";
 import type { InferenceLimits, InferenceSettings } from "../settings/inference-settings.ts";
-import { judgeCost } from "./circuit.ts";
-import { freeOf, granted, heldOf, isOver, planHold, recallMs, released, settledBy } from "./hold-plan.ts";
+import { applyCostLimits } from "./circuit.ts";
+import { freeOf, granted, leasedOf, isOver, planLease, recallMs, released, settledBy } from "./quota-lease-plan.ts";
 import {
   type AccountStatus,
   emptyAccount,
@@ -20,20 +20,20 @@ import {
   newAccount,
 } from "./inference-account.ts";
 
-/** A process, by what proves that its stream is the newest. */
-export interface Holder {
+/** A process with a lease, and the proof that its stream is the newest one. */
+export interface LeaseHolder {
   readonly processId: string;
-  /** Adds the condition that no newer stream of the process has begun. */
+  /** Adds the condition that the process has no newer stream. */
   fence(unit: UnitOfWork): void;
 }
 
-export interface HoldAsk {
+export interface LeaseRequest {
   readonly account: string;
   readonly organizationId: string;
   readonly need: number;
-  /** Of the smallest call that waits. */
+  /** Amount of the smallest waiting call. */
   readonly least: number;
-  /** Of calls under way in the process that asks. */
+  /** Amount that calls in flight of the requesting process have reserved. */
   readonly reserved: number;
 }
 
@@ -43,21 +43,31 @@ export interface Charge {
   readonly amount: number;
 }
 
-/** The accounts. Each change is a compare-and-set, so that any controller may make it for the processes that follow it. */
+/**
+ * The accounts of all limits. Each change is a compare-and-set, so any controller can make it for the processes that
+ * follow it.
+ */
 export interface Ledger {
-  /** Gives a process more of an account: what it asked for, or what there is; 0 where there is no limit of the kind any more. */
-  hold(holder: Holder, ask: HoldAsk, signal: AbortSignal): Promise<{ readonly amount: number; readonly left: number }>;
+  /**
+   * Extends the lease of a process by the requested amount, or by what is available; 0 where the limit does not exist
+   * any more. `remaining`: what is available afterwards.
+   */
+  lease(
+    holder: LeaseHolder,
+    request: LeaseRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly amount: number; readonly remaining: number }>;
   release(
-    holder: Holder,
+    holder: LeaseHolder,
     account: string,
     its: { readonly amount: number; readonly reserved: number; readonly recallId: string },
     signal: AbortSignal,
   ): Promise<void>;
-  /** Adds the changes of calls that ended to a unit of work. */
+  /** Adds the charges of ended calls to a unit of work. */
   settle(unit: UnitOfWork, processId: string, charges: readonly Charge[], signal: AbortSignal): Promise<void>;
-  /** Asks holders for what is over a limit that was lowered; nothing where it is not over. */
+  /** Recalls what leases exceed after a limit was lowered; nothing if they do not exceed it. */
   trim(account: string, signal: AbortSignal): Promise<void>;
-  /** The account as this replica sees it. */
+  /** The account in this controller's memory. */
   statusOf(account: string): AccountStatus;
 }
 
@@ -67,7 +77,7 @@ interface LedgerDeps {
   readonly keys: Pick<Collection<InferenceKey>, "get">;
   readonly settings: Pick<Collection<InferenceSettings>, "get">;
   readonly processes: Pick<Collection<InferenceProcess>, "values" | "subscribe">;
-  /** Does a stream of the process live, as far as this controller can know? */
+  /** True if the process follows a controller, as far as this controller knows. */
   readonly isFollowing: (process: InferenceProcess) => boolean;
   readonly clock: Pick<Clock, "now">;
   readonly newId: () => string;
@@ -75,7 +85,7 @@ interface LedgerDeps {
 
 export function createLedger(deps: LedgerDeps): Ledger {
   const { accounts, keys, settings, processes, clock } = deps;
-  const inTurn = createKeyedMutex();
+  const runExclusive = createKeyedMutex();
 
   const limitsOf = (organizationId: string): InferenceLimits | undefined =>
     settings.get(organizationId)?.object.spec.limits ?? undefined;
@@ -102,14 +112,14 @@ export function createLedger(deps: LedgerDeps): Ledger {
     else unit.update(inferenceAccountKind, before, after);
   }
 
-  /** One look: what to do next, done if it can be. Undefined: look again when something changed. */
-  async function tryHold(holder: Holder, ask: HoldAsk, id: string, signal: AbortSignal) {
-    const limit = limitOf(ask.account);
-    if (limit === undefined) return { amount: 0, left: 0 };
-    const before = await accounts.fresh(ask.account, signal);
-    const object = before?.object ?? newAccount(ask.account, ask.organizationId, clock.now());
-    const asked = { id, processId: holder.processId, need: ask.need };
-    const step = planHold(object.status, limit, asked, { connected: connected(), now: clock.now() });
+  /** One attempt to extend a lease. Undefined: try again after a change of the account or the processes. */
+  async function tryLease(holder: LeaseHolder, request: LeaseRequest, id: string, signal: AbortSignal) {
+    const limit = limitOf(request.account);
+    if (limit === undefined) return { amount: 0, remaining: 0 };
+    const before = await accounts.fresh(request.account, signal);
+    const object = before?.object ?? newAccount(request.account, request.organizationId, clock.now());
+    const demand = { id, processId: holder.processId, need: request.need };
+    const step = planLease(object.status, limit, demand, { connected: connected(), now: clock.now() });
     if (step.kind === "wait") return undefined;
     const unit = deps.begin();
     holder.fence(unit);
@@ -120,34 +130,38 @@ export function createLedger(deps: LedgerDeps): Ledger {
     }
     const { recall } = object.status;
     const answered = recall?.id === id ? Object.values(recall.answered) : [];
-    const reserved = answered.reduce((sum, each) => sum + each, ask.reserved);
-    let status = granted(object.status, asked, step.amount);
-    const limits = limitsOf(ask.organizationId);
-    if (parseAccount(ask.account)?.kind === "cost" && limits !== undefined && step.amount < ask.least) {
-      // What a process that is not there holds may come back.
-      const lost = heldOf(
-        Object.fromEntries(Object.entries(status.holds).filter(([each]) => !connected().includes(each))),
+    const reserved = answered.reduce((sum, each) => sum + each, request.reserved);
+    let status = granted(object.status, demand, step.amount);
+    const limits = limitsOf(request.organizationId);
+    if (parseAccount(request.account)?.kind === "cost" && limits !== undefined && step.amount < request.least) {
+      // Leases of disconnected processes may be released later.
+      const lost = leasedOf(
+        Object.fromEntries(Object.entries(status.leases).filter(([each]) => !connected().includes(each))),
       );
-      const refused = { least: ask.least, reserved: reserved + lost };
-      status = judgeCost(unit, ask.account, ask.organizationId, status, { limits, refused, now: clock.now() });
+      const refused = { least: request.least, reserved: reserved + lost };
+      status = applyCostLimits(unit, request.account, request.organizationId, status, {
+        limits,
+        refused,
+        now: clock.now(),
+      });
     }
-    const left = Math.max(0, freeOf(status, limit));
+    const remaining = Math.max(0, freeOf(status, limit));
     if (step.amount === 0 && status.circuitOpenedAt === object.status.circuitOpenedAt && recall === null)
-      return { amount: 0, left };
+      return { amount: 0, remaining };
     put(unit, before, { ...object, status });
     await unit.commit(signal);
-    return { amount: step.amount, left };
+    return { amount: step.amount, remaining };
   }
 
   return {
-    // One at a time for each account: a second one would wait for the recall of the first anyway.
-    hold: (holder, ask, signal) =>
-      inTurn(ask.account, async () => {
+    // One extension at a time per account: a second one would have to wait for the first one's recall.
+    lease: (holder, request, signal) =>
+      runExclusive(request.account, async () => {
         const id = deps.newId();
         for (;;) {
-          const changed = whenAny(signal, ask.account);
+          const changed = whenAny(signal, request.account);
           try {
-            const done = await retryConflict(signal, () => tryHold(holder, ask, id, signal));
+            const done = await retryConflict(signal, () => tryLease(holder, request, id, signal));
             if (done !== undefined) return done;
             await changed.promise;
           } finally {
@@ -164,7 +178,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         holder.fence(unit);
         put(unit, before, {
           ...before.object,
-          status: withoutOver(released(before.object.status, holder.processId, its)),
+          status: withoutFinishedRecall(released(before.object.status, holder.processId, its)),
         });
         await unit.commit(signal);
       }),
@@ -176,7 +190,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         let status = settledBy(object.status, processId, amount);
         const limits = limitsOf(organizationId);
         if (parseAccount(account)?.kind === "cost" && limits !== undefined)
-          status = judgeCost(unit, account, organizationId, status, { limits, now: clock.now() });
+          status = applyCostLimits(unit, account, organizationId, status, { limits, now: clock.now() });
         put(unit, before, { ...object, status });
       }
     },
@@ -187,7 +201,7 @@ export function createLedger(deps: LedgerDeps): Ledger {
         const before = accounts.get(account) && (await accounts.fresh(account, signal));
         if (limit === undefined || before === undefined) return;
         const over = -freeOf(before.object.status, limit);
-        const from = connected().filter((each) => (lookUp(before.object.status.holds, each) ?? 0) > 0);
+        const from = connected().filter((each) => (lookUp(before.object.status.leases, each) ?? 0) > 0);
         if (over <= 0 || from.length === 0) return;
         const until = clock.now() + recallMs;
         const recall = { id: deps.newId(), by: "", need: over, from, answered: {}, until };
@@ -199,14 +213,17 @@ export function createLedger(deps: LedgerDeps): Ledger {
     statusOf: (account) => accounts.get(account)?.object.status ?? emptyAccount,
   };
 
-  /** A recall for a lowered limit is over when all have answered. */
-  function withoutOver(status: AccountStatus): AccountStatus {
+  /** Ends a recall for a lowered limit once all processes have answered. */
+  function withoutFinishedRecall(status: AccountStatus): AccountStatus {
     const { recall } = status;
     if (recall === null || recall.by !== "") return status;
     return isOver(recall, { connected: connected(), now: clock.now() }) ? { ...status, recall: null } : status;
   }
 
-  /** Resolves when the account or the processes change, and when a recall may be over. Never rejects but for the signal. */
+  /**
+   * Resolves when the account or the processes change, and after a quarter of the time of a recall. Rejects only with
+   * the reason of the signal.
+   */
   function whenAny(signal: AbortSignal, account: string): { readonly promise: Promise<void>; close(): void } {
     const over = new AbortController();
     const { promise, resolve } = Promise.withResolvers<void>();

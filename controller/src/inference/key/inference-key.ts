@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** What an application calls the proxy with. Revoked ones are gone; their usage stays. */
+/** A key by which an application calls the proxy. Revoked keys are deleted; their usage stays. */
 export type InferenceKey = Resource<InferenceKeySpec, Readonly<Record<string, never>>>;
 
 export const inferenceKeyKind = defineKind<InferenceKey>("inference-key", {
@@ -11,7 +11,7 @@ export const inferenceKeyKind = defineKind<InferenceKey>("inference-key", {
 });
 
 export interface InferenceKeySpec {
-  /** SHA-256 of the secret, hex: it has 192 random bits, so that nothing is gained by a slower hash. */
+  /** SHA-256 of the secret in hex. The secret has 192 random bits, so a slow hash adds nothing. */
   readonly secretHash: string;
   /** Null: no limit. */
   readonly monthlyTokenLimit: number | null;
@@ -22,7 +22,7 @@ export interface InferenceKeySpec {
 
 const secretBytes = 24;
 
-/** `inf_`, the id of the key, and 192 random bits. */
+/** The secret of a key: `inf_<id of the key>_<192 random bits in base64url>`. */
 export function newInferenceSecret(id: string): string {
   return `inf_${id}_${randomBytes(secretBytes).toString("base64url")}`;
 }

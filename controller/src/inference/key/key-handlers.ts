@@ -25,7 +25,7 @@ type KeyHandlers = Pick<
   | "rotateInferenceKey"
 >;
 
-/** The RPCs of keys. Each change is served by every process that follows this controller before it is answered. */
+/** The RPCs of keys. A change is in effect at every process that follows this controller before the call returns. */
 export function createKeyHandlers(deps: InferenceApiDeps): KeyHandlers {
   const { keys, organizations, ledger, cursors, clock, feed } = deps;
 
@@ -139,7 +139,7 @@ function futureOf(time: Timestamp, now: number): number {
 
 const paths = ["name", "status", "monthly_token_limit", "rate_limit_rpm", "expires_at"];
 
-/** Pure: what the mask names; a limit or an end that is null is none. */
+/** Pure: applies the fields of the mask; null removes a limit or an expiry. */
 function updated(key: InferenceKey, request: UpdateInferenceKeyRequest, now: number): InferenceKey {
   const named = request.updateMask?.paths ?? [];
   if (named.length === 0)

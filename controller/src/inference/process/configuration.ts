@@ -18,7 +18,7 @@ interface SettingsDeps {
   readonly now: number;
 }
 
-/** An organization as processes of the proxy are told of it; undefined where it has no settings. */
+/** The settings of an organization for proxy processes; marked as removed where it has none. */
 export function organizationMessage(
   organizationId: string,
   settings: InferenceSettings | undefined,
@@ -44,7 +44,7 @@ export function organizationMessage(
   });
 }
 
-/** A key as processes of the proxy are told of it. */
+/** A key for proxy processes; marked as removed where it does not exist. */
 export function keyMessage(id: string, key: InferenceKey | undefined): Key {
   if (key === undefined) return create(KeySchema, { id, removed: true });
   const { secretHash, monthlyTokenLimit, rateLimitRpm, expiresAt, suspended } = key.spec;

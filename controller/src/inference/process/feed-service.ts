@@ -32,7 +32,7 @@ import { keyMessage, organizationMessage } from "./configuration.ts";
 import type { InferenceProcess } from "./inference-process.ts";
 import { openProcessSession, type ProcessSession } from "./process-session.ts";
 
-/** What egress of the processes refuses. */
+/** Addresses that the egress of proxy processes refuses. */
 export interface Refusals {
   readonly listeners: readonly string[];
   readonly networks: readonly string[];
@@ -51,72 +51,76 @@ interface FeedDeps {
   readonly membership: Pick<Membership, "members" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
   readonly sealer: Sealer;
-  /** Ids of the processes that follow this controller, kept by the service. */
-  readonly here: Set<string>;
+  /** Ids of the processes that follow this controller, maintained by the service. */
+  readonly followingHere: Set<string>;
   readonly refusals: () => Refusals;
-  /** JSON of the catalog. */
+  /** The catalog as JSON. */
   readonly catalog: () => string;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-/** InferenceFeedService for processes of the proxy, and what they are known to serve. */
+/** The gRPC service InferenceFeedService, and the progress of its followers. */
 export interface ServedFeed {
   readonly definition: ReturnType<typeof grpcService<typeof InferenceFeedService>>;
   readonly implementation: { follow(call: FollowCall): void };
-  /** Resolves when each process that follows this controller serves what its memory has now, and after a second at most. */
+  /**
+   * Resolves when each process that follows this controller uses the current configuration, and after a second at most.
+   */
   untilServed(): Promise<void>;
   readonly followers: number;
 }
 
 type FollowCall = ServerDuplexStream<ProcessFrame, FeedFrame>;
 
-/** What a process that follows is to be told. */
+/** The pending changes of a process that follows this controller. */
 interface Follower {
   readonly processId: string;
   readonly organizations: Set<string>;
   readonly keys: Set<string>;
   readonly recalled: Set<string>;
   wake: PromiseWithResolvers<void>;
-  /** What its egress refuses, as it was sent; and whether that may differ by now. */
+  /** The refusals as last sent, and whether they may have changed. */
   sentRefusals: string;
   mayDiffer: boolean;
-  /** Number of the last batch that was begun, of the one that is served, and of one that is wanted whatever it has. */
+  /**
+   * Numbers of the last batch sent, of the last batch in use, and of a batch that has to be sent even without changes.
+   */
   sent: bigint;
   served: bigint;
-  wanted: bigint;
+  required: bigint;
 }
 
 const batchEntries = 200;
 const servedWithinMs = 1_000;
 const retryMs = 1_000;
-/** Hosts and machines come and go without a change of the membership. */
-const lookAtRefusalsMs = 60_000;
+/** Hosts and machines can change without a change of the controllers. */
+const refusalsCheckMs = 60_000;
 
 export function createFeedService(deps: FeedDeps): ServedFeed {
   const { settings, keys, accounts, ledger, membership, sealer, clock, log } = deps;
   const followers = new Set<Follower>();
   const servedListeners = new Set<() => void>();
 
-  const tellAll = (what: (follower: Follower) => void) => {
+  const updateAll = (update: (follower: Follower) => void) => {
     for (const follower of followers) {
-      what(follower);
+      update(follower);
       follower.wake.resolve();
     }
   };
-  const lookAtRefusals = () => tellAll((follower) => (follower.mayDiffer = true));
-  membership.subscribe(lookAtRefusals);
-  setInterval(lookAtRefusals, lookAtRefusalsMs).unref();
-  settings.subscribe((id) => tellAll(({ organizations }) => organizations.add(id)));
-  keys.subscribe((id) => tellAll((follower) => follower.keys.add(id)));
+  const recheckRefusals = () => updateAll((follower) => (follower.mayDiffer = true));
+  membership.subscribe(recheckRefusals);
+  setInterval(recheckRefusals, refusalsCheckMs).unref();
+  settings.subscribe((id) => updateAll(({ organizations }) => organizations.add(id)));
+  keys.subscribe((id) => updateAll((follower) => follower.keys.add(id)));
   accounts.subscribe((id, before) => {
     const after = accounts.get(id)?.object;
     const organizationId = (after ?? before)?.metadata.organizationId ?? "";
     if (after?.status.circuitOpenedAt !== before?.status.circuitOpenedAt && parseAccount(id)?.kind === "cost")
-      tellAll(({ organizations }) => organizations.add(organizationId));
+      updateAll(({ organizations }) => organizations.add(organizationId));
     const { recall } = after?.status ?? {};
-    if (recall && recall.id !== before?.status.recall?.id) tellAll(({ recalled }) => recalled.add(id));
+    if (recall && recall.id !== before?.status.recall?.id) updateAll(({ recalled }) => recalled.add(id));
   });
 
   async function follow(call: FollowCall): Promise<void> {
@@ -135,10 +139,10 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     await arrived.promise;
     const hello = frames.shift()?.frame;
     if (hello?.case !== "hello" || !/^[A-Za-z0-9-]{1,64}$/.test(hello.value.processId))
-      throw new RpcFailure(Code.INVALID_ARGUMENT, "the first frame says hello with the id of the process");
+      throw new RpcFailure(Code.INVALID_ARGUMENT, "the first frame must be hello with the id of the process");
     const { processId } = hello.value;
     await Promise.all([settings.ready, keys.ready, accounts.ready, deps.processes.ready]);
-    deps.here.add(processId);
+    deps.followingHere.add(processId);
     const opened = { processId, listeners: checkedListeners(hello.value.listeners) };
     const session = await openProcessSession(opened, deps, signal);
     const release = deps.listenerReports.add(`inference ${processId}`, opened.listeners);
@@ -153,36 +157,36 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       mayDiffer: true,
       sent: 0n,
       served: 0n,
-      wanted: 0n,
+      required: 0n,
     };
     followers.add(follower);
     signal.addEventListener("abort", () => follower.wake.resolve(), { once: true });
     try {
       await write(call, { frame: { case: "welcome", value: welcomeOf(session) } }, signal);
-      const hearing = hear(call, session, follower, frames, signal, () => {
+      const receiving = receive(call, session, follower, frames, signal, () => {
         arrived = Promise.withResolvers();
         return arrived.promise;
       });
-      hearing.catch((error: unknown) => over.abort(error));
+      receiving.catch((error: unknown) => over.abort(error));
       let isFirst = true;
       while (!signal.aborted) {
-        await tell(call, session, follower, isFirst, signal);
+        await sendChanges(call, session, follower, isFirst, signal);
         isFirst = false;
         await follower.wake.promise;
         follower.wake = Promise.withResolvers();
       }
     } finally {
       followers.delete(follower);
-      if (![...followers].some((other) => other.processId === processId)) deps.here.delete(processId);
+      if (![...followers].some((other) => other.processId === processId)) deps.followingHere.delete(processId);
       for (const listener of servedListeners) listener();
       release();
       await session.end();
-      log.info("inference process gone", { process: processId });
+      log.info("inference process disconnected", { process: processId });
     }
     call.end();
   }
 
-  /** What egress of the process refuses, if that differs from what was sent. */
+  /** The refusals for the process, if they differ from those that were sent. */
   function newRefusals(follower: Follower): Refusals | undefined {
     if (!follower.mayDiffer) return undefined;
     follower.mayDiffer = false;
@@ -193,8 +197,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     return refusals;
   }
 
-  /** Sends what changed: settings and keys, what egress refuses, and recalls. */
-  async function tell(
+  /** Sends the changes: settings, keys, refusals of egress, and recalls. */
+  async function sendChanges(
     call: FollowCall,
     session: ProcessSession,
     follower: Follower,
@@ -205,10 +209,10 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     const its = takeAll(follower.keys);
     const size = Math.max(organizations.length, its.length);
     const refusals = newRefusals(follower);
-    const isWanted = isFirst || refusals !== undefined || follower.wanted > follower.sent;
-    const batches = Math.max(Math.ceil(size / batchEntries), isWanted ? 1 : 0);
+    const isRequired = isFirst || refusals !== undefined || follower.required > follower.sent;
+    const batches = Math.max(Math.ceil(size / batchEntries), isRequired ? 1 : 0);
     if (batches > 0) follower.sent += 1n;
-    const told = { sealer, statusOf: ledger.statusOf, now: clock.now() };
+    const context = { sealer, statusOf: ledger.statusOf, now: clock.now() };
     for (let batch = 0; batch < batches; batch += 1) {
       const at = batch * batchEntries;
       const value = {
@@ -220,7 +224,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         ...(isFirst && batch === 0 && { catalog: deps.catalog() }),
         organizations: organizations
           .slice(at, at + batchEntries)
-          .map((id) => organizationMessage(id, settings.get(id)?.object, told)),
+          .map((id) => organizationMessage(id, settings.get(id)?.object, context)),
         keys: its.slice(at, at + batchEntries).map((id) => keyMessage(id, keys.get(id)?.object)),
       };
       await write(call, { frame: { case: "configuration", value } }, signal);
@@ -234,8 +238,8 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     }
   }
 
-  /** Does what the process asks for, in the order in which it asks; holds may wait for other processes meanwhile. */
-  async function hear(
+  /** Handles the frames of the process in order; lease requests may wait for other processes meanwhile. */
+  async function receive(
     call: FollowCall,
     session: ProcessSession,
     follower: Follower,
@@ -243,7 +247,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
     signal: AbortSignal,
     more: () => Promise<void>,
   ): Promise<void> {
-    const holding = new Set<Promise<void>>();
+    const pendingLeases = new Set<Promise<void>>();
     for (;;) {
       const arrival = more();
       const next = frames.shift()?.frame;
@@ -259,23 +263,23 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
           break;
         case "holdRequest": {
           const { id, account, organizationId, need, least, reserved } = next.value;
-          const ask = {
+          const request = {
             account,
             organizationId,
             need: Number(need),
             least: Number(least),
             reserved: Number(reserved),
           };
-          const held = ledger.hold(session, ask, signal).then(async ({ amount, left }) => {
-            const value = { requestId: id, account, amount: BigInt(amount), left: BigInt(left) };
+          const leasing = ledger.lease(session, request, signal).then(async ({ amount, remaining }) => {
+            const value = { requestId: id, account, amount: BigInt(amount), left: BigInt(remaining) };
             await write(call, { frame: { case: "grant", value } }, signal);
           });
-          holding.add(held);
-          held
+          pendingLeases.add(leasing);
+          leasing
             .catch((error: unknown) => {
               if (!signal.aborted) call.emit("error", RpcFailure.from(error).status);
             })
-            .finally(() => holding.delete(held));
+            .finally(() => pendingLeases.delete(leasing));
           break;
         }
         case "release": {
@@ -289,17 +293,17 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
           break;
         }
         case "settlements":
-          // The history may be away for long; configuration and holds go on meanwhile.
-          inBackground(log, "settlements", land(call, session, next.value, signal));
+          // The history may be unavailable for long; configuration and leases continue meanwhile.
+          inBackground(log, "settlements", settleBatch(call, session, next.value, signal));
           break;
         default:
-          throw new RpcFailure(Code.INVALID_ARGUMENT, "a frame of the process is of no known kind");
+          throw new RpcFailure(Code.INVALID_ARGUMENT, "the frame of the process has an unknown kind");
       }
     }
   }
 
-  /** Takes a batch, however long that takes. The process sends no other before. */
-  async function land(
+  /** Stores a batch, retrying until it succeeds. The process sends no other batch before. */
+  async function settleBatch(
     call: FollowCall,
     session: ProcessSession,
     batch: Settlements,
@@ -311,7 +315,7 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
         return await write(call, { frame: { case: "landed", value: { batch: batch.batch } } }, signal);
       } catch (error) {
         if (signal.aborted) return;
-        log.warn("settlements not taken", {
+        log.warn("settlements not stored", {
           process: session.processId,
           batch: Number(batch.batch),
           error: String(error),
@@ -337,19 +341,19 @@ export function createFeedService(deps: FeedDeps): ServedFeed {
       const late = Promise.withResolvers<void>();
       const timer = setTimeout(late.resolve, servedWithinMs);
       const targets = new Map<Follower, bigint>();
-      tellAll((follower) => {
-        follower.wanted = follower.sent + 1n;
-        targets.set(follower, follower.wanted);
+      updateAll((follower) => {
+        follower.required = follower.sent + 1n;
+        targets.set(follower, follower.required);
       });
-      const look = () => {
+      const check = () => {
         if ([...targets].every(([follower, batch]) => follower.served >= batch || !followers.has(follower)))
           late.resolve();
       };
-      servedListeners.add(look);
-      look();
+      servedListeners.add(check);
+      check();
       await late.promise;
       clearTimeout(timer);
-      servedListeners.delete(look);
+      servedListeners.delete(check);
     },
     get followers() {
       return followers.size;
@@ -368,7 +372,7 @@ async function write(
 function welcomeOf(session: ProcessSession) {
   return {
     landedBatch: BigInt(session.landedBatch),
-    holds: session.holds().map(({ account, amount }) => ({ account, amount: BigInt(amount) })),
+    holds: session.leases().map(({ account, amount }) => ({ account, amount: BigInt(amount) })),
   };
 }
 

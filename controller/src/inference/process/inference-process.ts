@@ -1,21 +1,24 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** A process of the proxy, by the id of its directory. Every change of what it holds names the revision of this object. */
+/** A proxy process; its id is that of its directory. Every change of its leases names the revision of this object. */
 export type InferenceProcess = Resource<Readonly<Record<string, never>>, InferenceProcessStatus>;
 
 export const inferenceProcessKind = defineKind<InferenceProcess>("inference-process");
 
 export interface InferenceProcessStatus {
-  /** Raised with each stream: what an older one still wants to change is refused. */
+  /** Raised by each new stream; changes by older streams are refused. */
   readonly epoch: number;
-  /** The last batch of settlements that is in the accounts. */
+  /** Number of the last batch of settlements that is in the accounts. */
   readonly landedBatch: number;
-  /** The controller that it follows; null while it follows none. */
+  /** Id of the controller that it follows; null for none. */
   readonly controllerId: string | null;
   readonly seenAt: number;
-  /** host:port that it listens on; absent where it reported none, as earlier versions do. */
+  /** Addresses that it listens on, as `host:port`; absent where it reported none. */
   readonly listeners?: readonly string[];
-  /** When an operator declared that it never comes back; null or absent while nobody has, and once it is back all the same. */
+  /**
+   * Time at which an operator declared it lost, in milliseconds since 1970; null or absent otherwise, and once it is
+   * back.
+   */
   readonly lostAt?: number | null;
 }

@@ -13,7 +13,7 @@ import { keyOf, nextMetadata } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { type InferenceAccount, inferenceAccountKind } from "../account/inference-account.ts";
-import { withoutLost } from "../account/hold-plan.ts";
+import { withoutLost } from "../account/quota-lease-plan.ts";
 import { type InferenceProcess, inferenceProcessKind } from "./inference-process.ts";
 
 interface ProcessApiDeps {
@@ -25,7 +25,7 @@ interface ProcessApiDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** What operators see and do of processes of the proxy. */
+/** The operators' RPCs of proxy processes. */
 export function createProcessApi({
   begin,
   processes,
@@ -37,10 +37,10 @@ export function createProcessApi({
   const follows = (id: string) =>
     new HoldfastError("INFERENCE_PROCESS_FOLLOWS", `The process ${id} follows a controller, so it is not lost.`);
 
-  /** Ids of the accounts that it holds a part of. */
-  function heldBy(id: string): string[] {
+  /** Ids of the accounts in which the process has a lease. */
+  function leasedAccounts(id: string): string[] {
     return [...accounts.values()].flatMap(({ object: { metadata, status } }) =>
-      (lookUp(status.holds, id) ?? 0) > 0 ? [metadata.id] : [],
+      (lookUp(status.leases, id) ?? 0) > 0 ? [metadata.id] : [],
     );
   }
 
@@ -56,7 +56,7 @@ export function createProcessApi({
             state: isHere ? "following" : lostAt === null ? "away" : "lost",
             controllerId: isHere ? (controllerId ?? "") : "",
             seenAt: timestampFromMs(seenAt),
-            holds: heldBy(process.metadata.id).length,
+            holds: leasedAccounts(process.metadata.id).length,
           };
         }),
         ...next,
@@ -71,7 +71,7 @@ export function createProcessApi({
         const { object } = before;
         if (isFollowing(object)) throw follows(processId);
         const now = clock.now();
-        // A stream of it that is still on its way changes nothing after this.
+        // A stream that is being opened can change nothing after this.
         const status = { ...object.status, epoch: object.status.epoch + 1, controllerId: null, lostAt: now };
         const unit = begin();
         unit.update(inferenceProcessKind, before, { ...object, metadata: nextMetadata(object.metadata, now), status });
@@ -79,13 +79,13 @@ export function createProcessApi({
         return await unit.commit(call.signal);
       });
       await accounts.reached(lost, 5_000);
-      for (const account of heldBy(processId)) await giveBack(account, processId, lost, call.signal);
+      for (const account of leasedAccounts(processId)) await reclaimLease(account, processId, lost, call.signal);
       return create(EmptySchema);
     },
   };
 
-  /** Only while it has not come back: then its holds are its own again. */
-  async function giveBack(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
+  /** Frees a lease of a lost process, only while the process has not come back. */
+  async function reclaimLease(account: string, processId: string, lost: bigint, signal: AbortSignal): Promise<void> {
     await retryConflict(signal, async () => {
       const now = await processes.fresh(processId, signal);
       if (now?.modRevision !== lost) throw follows(processId);

@@ -4,19 +4,19 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { Charge, Holder, Ledger } from "../account/ledger.ts";
+import type { Charge, LeaseHolder, Ledger } from "../account/ledger.ts";
 import type { InferenceAccount } from "../account/inference-account.ts";
 import type { UsageRow, UsageStore } from "../usage/usage-store.ts";
 import { type InferenceProcess, inferenceProcessKind } from "./inference-process.ts";
 
-/** What a process of the proxy changes through one stream. A newer stream of the process ends all of it. */
-export interface ProcessSession extends Holder {
+/** The changes that a proxy process makes by one stream. A newer stream of the process invalidates it. */
+export interface ProcessSession extends LeaseHolder {
   readonly landedBatch: number;
-  /** What it holds, by account. */
-  holds(): { readonly account: string; readonly amount: number }[];
-  /** Takes a batch of calls that ended into usage and accounts, once. */
+  /** The leases of the process, by account. */
+  leases(): { readonly account: string; readonly amount: number }[];
+  /** Adds a batch of ended calls to usage and accounts, exactly once. */
   settle(batch: number, charges: readonly Charge[], rows: readonly UsageRow[], signal: AbortSignal): Promise<void>;
-  /** The process follows nobody from here on, unless a newer stream has begun. */
+  /** Records that the process follows no controller, unless a newer stream has begun. */
   end(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface SessionDeps {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** Makes this stream the newest of the process. What older ones had begun is in the accounts, or will never be. */
+/** Makes this stream the newest of the process. Changes by older streams are committed before, or never. */
 export async function openProcessSession(
   { processId, listeners }: { readonly processId: string; readonly listeners: readonly string[] },
   deps: SessionDeps,
@@ -39,7 +39,7 @@ export async function openProcessSession(
   const { processes, accounts, clock, controllerId } = deps;
   let stored = await retryConflict(signal, () => begin());
   const revision = stored.modRevision;
-  // Older streams change nothing after this revision.
+  // Older streams can change nothing after this revision.
   await accounts.reached(revision, 5_000);
 
   async function begin(): Promise<Stored<InferenceProcess>> {
@@ -74,22 +74,22 @@ export async function openProcessSession(
       return stored.object.status.landedBatch;
     },
     fence: (unit) => unit.onlyWhile({ key: keyOf(inferenceProcessKind, processId), modRevision: stored.modRevision }),
-    holds() {
-      const held: { account: string; amount: number }[] = [];
+    leases() {
+      const leases: { account: string; amount: number }[] = [];
       for (const { object } of accounts.values()) {
-        const amount = lookUp(object.status.holds, processId);
-        if (amount !== undefined) held.push({ account: object.metadata.id, amount });
+        const amount = lookUp(object.status.leases, processId);
+        if (amount !== undefined) leases.push({ account: object.metadata.id, amount });
       }
-      return held;
+      return leases;
     },
-    async settle(batch, charges, rows, asked) {
+    async settle(batch, charges, rows, settleSignal) {
       if (batch <= stored.object.status.landedBatch) return;
       await deps.usage.add(processId, batch, rows);
-      await retryConflict(asked, async () => {
+      await retryConflict(settleSignal, async () => {
         const unit = deps.begin();
         const after = replaced(unit, { landedBatch: batch });
-        await deps.ledger.settle(unit, processId, charges, asked);
-        stored = { object: after, modRevision: await unit.commit(asked) };
+        await deps.ledger.settle(unit, processId, charges, settleSignal);
+        stored = { object: after, modRevision: await unit.commit(settleSignal) };
       });
     },
     async end() {

@@ -2,7 +2,7 @@ import type { DestinedSecret, SecretBinding } from "#kernel/secrets/destined-sec
 import { defineKind } from "#kernel/store/kind.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 
-/** How an organization uses inference: one object, its id is that of the organization. */
+/** The inference settings of an organization; the object's id is the organization's. */
 export type InferenceSettings = Resource<InferenceSettingsSpec, Readonly<Record<string, never>>>;
 
 export const inferenceSettingsKind = defineKind<InferenceSettings>("inference-settings", {
@@ -10,9 +10,9 @@ export const inferenceSettingsKind = defineKind<InferenceSettings>("inference-se
 });
 
 export interface InferenceSettingsSpec {
-  /** Null until the settings were put: providers may be configured before. */
+  /** Null until the settings were put; providers can be configured before. */
   readonly limits: InferenceLimits | null;
-  /** By the prefix of their models. */
+  /** By provider name, which is the prefix of its models. */
   readonly providers: Readonly<Record<string, ConfiguredProvider>>;
 }
 
@@ -24,20 +24,20 @@ export interface InferenceLimits {
 
 export interface ConfiguredProvider {
   readonly enabled: boolean;
-  /** Sealed for this provider of this organization, and for where it is called. */
+  /** The API key, sealed for this provider of this organization and for its URL. */
   readonly sealedKey: DestinedSecret;
-  /** Empty: the catalog's URL. */
+  /** URL of the provider; empty: the URL of the catalog. */
   readonly baseUrl: string;
   readonly euEndpoint: boolean;
-  /** PEM; empty: the public authorities. */
+  /** CA certificates in PEM; empty: the public certificate authorities. */
   readonly caCertificate: string;
   readonly updatedAt: number;
 }
 
-/** Providers of one organization. */
+/** Limit of providers per organization. */
 export const providersMax = 50;
 
-/** A provider's key opens for this provider of this organization, and for this server. */
+/** Binding of a provider's key: it can be opened only for this provider, organization and server. */
 export function providerKeyBinding(
   organizationId: string,
   provider: string,

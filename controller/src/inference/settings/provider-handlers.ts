@@ -52,8 +52,8 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
     async putInferenceProvider(request, call) {
       const organizationId = ownOrganization(request.orgId, call);
       const { provider } = request;
-      const known = providerNamed(catalog, provider);
-      if (known === undefined)
+      const catalogProvider = providerNamed(catalog, provider);
+      if (catalogProvider === undefined)
         throw invalid({ field: "provider", code: "unknown_provider", detail: "is not in the catalog of providers" });
       const baseUrl = request.baseUrl && (await checkedBaseUrl(request.baseUrl, deps.egress, call.signal));
       const caCertificate = request.caCertificate && checkedAuthorities(request.caCertificate);
@@ -72,7 +72,7 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
         const its = changed(request, earlier, { baseUrl, caCertificate, now: clock.now() }, (target) =>
           secretAfter(sealer, { field: "api_key", given: request.apiKey, stored, binding: bindingOf(target) }),
         );
-        if (known.needsUrl === true && its.baseUrl === "")
+        if (catalogProvider.needsUrl === true && its.baseUrl === "")
           throw invalid({ field: "base_url", code: "required", detail: `must be given for ${provider}` });
         const answer = providerMessage(provider, its, catalog);
         const after: InferenceSettings = {
@@ -115,7 +115,10 @@ export function createProviderHandlers(deps: InferenceApiDeps): ProviderHandlers
 
 type Target = Pick<ConfiguredProvider, "baseUrl" | "caCertificate">;
 
-/** What is given replaces what was there; `keyFor` answers the key of the target, or throws. */
+/**
+ * The provider after a request: given values replace stored ones. `keyFor` returns the key sealed for a target, or
+ * throws.
+ */
 function changed(
   { enabled, euEndpoint }: PutInferenceProviderRequest,
   earlier: ConfiguredProvider | undefined,
@@ -123,7 +126,7 @@ function changed(
   keyFor: (target: Target) => DestinedSecret,
 ): ConfiguredProvider {
   const baseUrl = given.baseUrl ?? earlier?.baseUrl ?? "";
-  // An attestation is about one URL: another one needs its own.
+  // The attestation of an EU endpoint is valid for one URL.
   const caCertificate = given.caCertificate ?? earlier?.caCertificate ?? "";
   const moved = earlier !== undefined && baseUrl !== earlier.baseUrl;
   return {
@@ -136,7 +139,7 @@ function changed(
   };
 }
 
-/** Without a slash at its end. Throws INVALID_REQUEST `invalid_url`, or BASE_URL_NOT_ALLOWED. */
+/** The URL without slashes at its end. Throws INVALID_REQUEST `invalid_url`, or BASE_URL_NOT_ALLOWED. */
 async function checkedBaseUrl(text: string, egress: Pick<EgressClient, "check">, signal: AbortSignal): Promise<string> {
   const fault = (detail: string) => invalid({ field: "base_url", code: "invalid_url", detail });
   if (!/^https:\/\//i.test(text)) throw fault("must be an absolute https URL");

@@ -1,11 +1,11 @@
 import type { Database } from "#kernel/history/database.ts";
 
-/** What one hour used of a model by a key. */
+/** The usage of a model by a key in one hour. */
 export interface UsageRow {
   readonly hourMs: number;
   readonly organizationId: string;
   readonly keyId: string;
-  /** Without the prefix. */
+  /** Model without the provider's prefix. */
   readonly model: string;
   readonly provider: string;
   readonly requests: number;
@@ -16,7 +16,7 @@ export interface UsageRow {
 }
 
 export interface UsageSum {
-  /** "provider/model" or the id of the key. */
+  /** `provider/model`, or the id of the key. */
   readonly group: string;
   readonly requests: number;
   readonly promptTokens: number;
@@ -25,11 +25,11 @@ export interface UsageSum {
   readonly estimatedRequests: number;
 }
 
-/** Usage in the history. */
+/** Usage of models, in the history. */
 export interface UsageStore {
-  /** Adds the rows of a batch, once however often it comes. */
+  /** Adds the rows of a batch; a repeated batch changes nothing. */
   add(processId: string, batch: number, rows: readonly UsageRow[]): Promise<void>;
-  /** Sums of the organization's hours in [from, to), the dearest first, and the sum of all groups. */
+  /** Sums of the organization's hours in [from, to), the most expensive groups first, and the sum of all groups. */
   sum(
     organizationId: string,
     by: "model" | "key",
@@ -37,8 +37,8 @@ export interface UsageStore {
     to: number,
     limit: number,
   ): Promise<{ readonly items: UsageSum[]; readonly total: Omit<UsageSum, "group"> }>;
-  /** Deletes what is older than 25 months, and usage of organizations that are gone. */
-  keepOnly(organizationIds: readonly string[], now: number): Promise<void>;
+  /** Deletes usage older than 25 months, and usage of deleted organizations. */
+  retainOnly(organizationIds: readonly string[], now: number): Promise<void>;
 }
 
 interface SumRow {
@@ -52,19 +52,19 @@ interface SumRow {
 
 const sums = `sum(requests)::text as requests, sum(prompt_tokens)::text as prompt, sum(completion_tokens)::text as completion,
   sum(cost_microcents)::text as cost, sum(estimated_requests)::text as estimated`;
-const keptMs = 25 * 31 * 86_400_000;
+const retentionMs = 25 * 31 * 86_400_000;
 
 export function createUsageStore(sql: () => Database): UsageStore {
   return {
     async add(processId, batch, rows) {
-      // One statement: the batch is noted with its rows, or neither is.
+      // One statement, so that the batch is recorded together with its rows.
       await sql().query(
-        `with fresh as (
+        `with added as (
            insert into inference_batch (process_id, batch) values ($1, $2) on conflict do nothing returning batch),
          rows as (
            select r.* from jsonb_to_recordset($3::jsonb) as r (hour timestamptz, organization_id text, key_id text, model text,
              provider text, requests bigint, prompt_tokens bigint, completion_tokens bigint, cost_microcents bigint,
-             estimated_requests bigint), fresh)
+             estimated_requests bigint), added)
          insert into inference_usage as u select * from rows
          on conflict (hour, organization_id, key_id, model, provider) do update set
            requests = u.requests + excluded.requests,
@@ -112,10 +112,10 @@ export function createUsageStore(sql: () => Database): UsageStore {
       return { items: rows.map(sumOf), total: sumOf(total as SumRow) };
     },
 
-    async keepOnly(organizationIds, now) {
-      await sql().query("delete from inference_usage where hour < $1", [new Date(now - keptMs).toISOString()]);
+    async retainOnly(organizationIds, now) {
+      await sql().query("delete from inference_usage where hour < $1", [new Date(now - retentionMs).toISOString()]);
       await sql().query("delete from inference_usage where organization_id <> all($1)", [organizationIds]);
-      // A process sends its batches in order, and none again that landed.
+      // A process sends its batches in order, and none again that was stored.
       await sql().query(
         `delete from inference_batch b using (select process_id, max(batch) as newest from inference_batch group by 1) m
          where b.process_id = m.process_id and b.batch < m.newest - 100`,

@@ -1,12 +1,57 @@
-import { type ServedService, serve } from "@holdfast/common/call.ts";
-import { AlertService } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import type { AlertApiDeps } from "./alert-api-deps.ts";
-import { createAlertListHandlers } from "./alert-list-handlers.ts";
-import { createAlertRuleHandlers } from "./alert-rule-handlers.ts";
-import { createDefaultChannelHandlers } from "./default-channel-handlers.ts";
-import { faultsOfMetric } from "./rule-metric.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { AlertRuleSchema, AlertService, DefaultChannelSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
+import { auditOf, commitAndSee, mayTouch, organizationOf, requireUnlimited } from "#access/caller.ts";
+import type { History } from "#kernel/history/history.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { requireRoom } from "#kernel/store/quota.ts";
+import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ChannelObject } from "#notify/channel/channel.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { eventMessage } from "../event/event-api.ts";
+import { createServiceCheck } from "../event/service-check.ts";
+import { resolvedEvent } from "./alert-event.ts";
+import { alertRuleMessage, conditionOf, firingAlertMessage, noDataOf, severityOf } from "./alert-message.ts";
+import {
+  alertRuleKind,
+  type AlertRuleObject,
+  type AlertRuleSetObject,
+  alertSettingsKind,
+  type AlertSettingsObject,
+  defaultNameOf,
+  faultsOfMetric,
+  requireMetric,
+  ruleQuota,
+  type RulesByService,
+  touchRuleSet,
+} from "./alert-rule.ts";
+import { nameChannel } from "./rule-channels.ts";
+import type { EvaluateRules } from "./rule-evaluations.ts";
+import { updateRule } from "./update-rule.ts";
 
-/** The RPCs of alert rules; who evaluates them is the evaluator. */
+export interface AlertApiDeps {
+  readonly begin: () => UnitOfWork;
+  readonly rules: Collection<AlertRuleObject>;
+  readonly rulesByService: RulesByService;
+  readonly ruleSets: Collection<AlertRuleSetObject>;
+  readonly alertSettings: Collection<AlertSettingsObject>;
+  readonly channels: Pick<Collection<ChannelObject>, "get">;
+  readonly evaluateRules: EvaluateRules;
+  readonly history: Pick<History, "events">;
+  readonly access: ServiceAccess;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
+
+/** The RPCs of alert rules: rules themselves, the alerts that fired, and the default channel. */
 export function createAlertApi(deps: AlertApiDeps): ServedService {
   const handlers = {
     ...createAlertRuleHandlers(deps),
@@ -14,4 +59,208 @@ export function createAlertApi(deps: AlertApiDeps): ServedService {
     ...createDefaultChannelHandlers(deps),
   };
   return serve(AlertService, handlers, { createAlertRule: ({ metric }) => faultsOfMetric(metric) });
+}
+
+type RuleHandlers = Pick<
+  Handlers<typeof AlertService>,
+  "createAlertRule" | "listAlertRules" | "getAlertRule" | "updateAlertRule" | "deleteAlertRule"
+>;
+
+/** The RPCs that create, list, change and delete the rules of a service. */
+function createAlertRuleHandlers(deps: AlertApiDeps): RuleHandlers {
+  const { rules, rulesByService, ruleSets, channels, access, cursors, clock } = deps;
+
+  function require(serviceId: string, ruleId: string, call: Call): Stored<AlertRuleObject> {
+    access.require(serviceId, call);
+    const rule = rules.get(ruleId);
+    if (rule === undefined || rule.object.spec.serviceId !== serviceId)
+      throw new HoldfastError("OBJECT_NOT_FOUND", "The service has no such alert rule.");
+    return rule;
+  }
+
+  async function message(service: ManagedServiceObject, rule: AlertRuleObject) {
+    return alertRuleMessage(rule, (await deps.evaluateRules(service, [rule])).get(rule.metadata.id));
+  }
+
+  return {
+    createAlertRule: (request, call) => {
+      const { object: service } = access.require(request.serviceId, call);
+      requireMetric(request.metric, service);
+      const { organizationId } = service.metadata;
+      const serviceId = service.metadata.id;
+      return retryConflict(call.signal, async () => {
+        const ruleSet = ruleSets.get(serviceId);
+        if (ruleSet !== undefined) await rules.reached(ruleSet.modRevision, 1_000);
+        requireRoom(
+          ruleQuota,
+          rulesByService.of(serviceId).map(({ object }) => object),
+          "The service has",
+        );
+        const now = clock.now();
+        const id = deps.newId();
+        const unit = deps.begin();
+        const channelId = nameChannel(unit, channels, request.notificationChannelId, call);
+        const condition = conditionOf(request.condition);
+        const threshold = request.threshold ?? 0;
+        const name = request.name ?? defaultNameOf(request.metric, condition, threshold);
+        const rule: AlertRuleObject = {
+          metadata: newMetadata(id, now, { name, organizationId }),
+          spec: {
+            serviceId,
+            metric: request.metric,
+            condition,
+            threshold,
+            severity: severityOf(request.severity),
+            durationMinutes: request.durationMinutes ?? 0,
+            channelId,
+            noData: noDataOf(request.noData),
+            paused: request.paused ?? false,
+            since: now,
+          },
+          status: { fired: null },
+        };
+        const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
+        unit.create(alertRuleKind, rule);
+        touchRuleSet(unit, ruleSets, { serviceId, organizationId }, now);
+        unit.audit(auditOf(call, "alert-rule.create", "alert-rule", id));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [rules, ruleSets]);
+        return answer;
+      });
+    },
+
+    listAlertRules: async (request, call) => {
+      const { object: service } = access.require(request.serviceId, call);
+      const { after, limit, next } = cursors.open(call, "alert-rules", request.serviceId, request);
+      const following = rulesByService
+        .of(request.serviceId)
+        .filter(({ object }) => after === undefined || object.metadata.id > after);
+      const page = following.slice(0, limit).map(({ object }) => object);
+      const evaluations = await deps.evaluateRules(service, page);
+      return {
+        rules: page.map((rule) => alertRuleMessage(rule, evaluations.get(rule.metadata.id))),
+        ...next(following.length > limit ? page.at(-1)?.metadata.id : undefined),
+      };
+    },
+
+    getAlertRule: async ({ serviceId, ruleId }, call) => {
+      const { object } = require(serviceId, ruleId, call);
+      return message(access.require(serviceId, call).object, object);
+    },
+
+    updateAlertRule: (request, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(request.serviceId, request.ruleId, call);
+        const now = clock.now();
+        const { rule, reason } = updateRule(before.object, request, now);
+        const answer = create(AlertRuleSchema, alertRuleMessage(rule, undefined));
+        const unit = deps.begin();
+        if (rule.spec.channelId !== before.object.spec.channelId)
+          nameChannel(unit, channels, rule.spec.channelId ?? undefined, call);
+        unit.update(alertRuleKind, before, rule);
+        const { fired } = before.object.status;
+        if (fired !== null && reason !== undefined)
+          unit.event(resolvedEvent(before.object, fired, { reason, at: now, value: null }));
+        unit.audit(auditOf(call, "alert-rule.update", "alert-rule", request.ruleId));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [rules]);
+        return answer;
+      }),
+
+    deleteAlertRule: ({ serviceId, ruleId }, call) =>
+      retryConflict(call.signal, async () => {
+        const before = require(serviceId, ruleId, call);
+        const { fired } = before.object.status;
+        const unit = deps.begin();
+        unit.remove(alertRuleKind, before);
+        if (fired !== null)
+          unit.event(resolvedEvent(before.object, fired, { reason: "rule_deleted", at: clock.now(), value: null }));
+        unit.audit(auditOf(call, "alert-rule.delete", "alert-rule", ruleId));
+        await commitAndSee(call, unit, [rules]);
+        return {};
+      }),
+  };
+}
+
+/** The event types of alert rules. */
+const alertEventTypes = ["alert.fired", "alert.resolved"] as const;
+
+/** The RPCs that list alerts: past events, and alerts that fire now. */
+function createAlertListHandlers(
+  deps: AlertApiDeps,
+): Pick<Handlers<typeof AlertService>, "listAlertEvents" | "listFiringAlerts"> {
+  const { rules, cursors } = deps;
+  const requireService = createServiceCheck(deps);
+
+  return {
+    listAlertEvents: async (request, call) => {
+      await requireService(request.serviceId, call);
+      const filter = { organizationId: organizationOf(call), objectId: request.serviceId, types: alertEventTypes };
+      const { after, limit, cursorAt } = cursors.open(call, "alert-events", request.serviceId, request);
+      const since = request.since === undefined ? {} : { since: timestampMs(request.since) };
+      const page = await deps.history.events({ ...filter, ...since }, { after, limit, order: "oldest first" });
+      return {
+        events: page.items.map(eventMessage),
+        nextCursor: cursorAt(page.next ?? "0"),
+        hasMore: page.more,
+      };
+    },
+
+    listFiringAlerts: async (request, call) => {
+      const page = { ...cursors.open(call, "firing-alerts", null, request), organizationId: organizationOf(call) };
+      const { items, next } = rules.page(
+        ({ spec, status }) => status.fired !== null && mayTouch(call, "managed-service", spec.serviceId),
+        page,
+      );
+      return {
+        alerts: items.flatMap(({ object }) =>
+          object.status.fired === null ? [] : firingAlertMessage(object, object.status.fired),
+        ),
+        ...page.next(next),
+      };
+    },
+  };
+}
+
+/** The RPCs of the default channel, which gets the alerts of rules without a channel of their own. */
+function createDefaultChannelHandlers({
+  alertSettings,
+  channels,
+  clock,
+  ...deps
+}: AlertApiDeps): Pick<Handlers<typeof AlertService>, "getDefaultChannel" | "setDefaultChannel"> {
+  return {
+    getDefaultChannel: async (_, call) => {
+      const channelId = alertSettings.get(organizationOf(call))?.object.spec.defaultChannelId ?? undefined;
+      return channelId === undefined ? {} : { channelId };
+    },
+
+    setDefaultChannel: ({ channelId }, call) => {
+      requireUnlimited(call);
+      const organizationId = organizationOf(call);
+      return retryConflict(call.signal, async () => {
+        const unit = deps.begin();
+        const spec = { defaultChannelId: nameChannel(unit, channels, channelId, call) };
+        const now = clock.now();
+        const before = alertSettings.get(organizationId);
+        const answer = create(DefaultChannelSchema, channelId === undefined ? {} : { channelId });
+        if (before === undefined)
+          unit.create(alertSettingsKind, {
+            metadata: newMetadata(organizationId, now, { organizationId }),
+            spec,
+            status: {},
+          });
+        else
+          unit.update(alertSettingsKind, before, {
+            ...before.object,
+            metadata: nextMetadata(before.object.metadata, now),
+            spec,
+          });
+        unit.audit(auditOf(call, "alert-settings.update", "alert-settings", organizationId));
+        unit.answer(call, answer);
+        await commitAndSee(call, unit, [alertSettings]);
+        return answer;
+      });
+    },
+  };
 }

@@ -16,8 +16,13 @@ import { startTestPostgresql, type TestPostgresql } from "../../../../test/suppo
 import { until } from "../../../../test/support/wait-until.ts";
 import { createSamples, type Samples } from "../metric/samples/samples.ts";
 import { createAlertEvaluator } from "./alert-evaluator.ts";
-import { alertRuleKind, type AlertRuleObject, type AlertRuleSpec } from "./alert-rule.ts";
-import { createRulesOfServices, type RulesOfServices } from "./rules-of-services.ts";
+import {
+  alertRuleKind,
+  type AlertRuleObject,
+  type AlertRuleSpec,
+  createRulesByService,
+  type RulesByService,
+} from "./alert-rule.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -25,7 +30,7 @@ let store: Store;
 let history: History;
 let stored: Samples;
 let rules: Collection<AlertRuleObject>;
-let rulesOf: RulesOfServices;
+let rulesByService: RulesByService;
 const services = new Map<string, ManagedServiceObject>();
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
 
@@ -36,7 +41,7 @@ beforeAll(async () => {
   stored = createSamples(history.sql);
   rules = createCollection(store, alertRuleKind);
   await Promise.all([history.ready, rules.ready]);
-  rulesOf = createRulesOfServices(rules);
+  rulesByService = createRulesByService(rules);
 });
 afterAll(async () => {
   rules?.close();
@@ -45,7 +50,7 @@ afterAll(async () => {
   await Promise.all([etcd?.stop(), postgresql?.stop()]);
 });
 
-/** A clock that a test moves on. */
+/** A clock that tests advance. */
 interface Time {
   now: number;
 }
@@ -58,11 +63,11 @@ const begin = (time: Time) =>
     ids: uuidv7,
   });
 
-/** A running service, of one node unless given, with one rule on its memory. */
+/** A running service, by default with one node, and one rule on its memory. */
 async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: readonly string[] = [uuidv7()]) {
   const serviceId = uuidv7();
   const [nodeId = ""] = nodeIds;
-  /** Its first node is the primary unless another one is named. */
+  /** The first node is the primary by default. */
   const becomes = (change: { power?: "on" | "off"; poweredOnAt?: number; primary?: string; nodes?: object[] } = {}) => {
     const { primary = nodeId, ...more } = change;
     const nodes = nodeIds.map((id) => ({ id }));
@@ -94,7 +99,7 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
   const unit = begin(time);
   unit.create(alertRuleKind, rule);
   await rules.reached(await unit.commit(), 60_000);
-  const told = (value: number, { machineId = nodeId, slot = 2 } = {}) =>
+  const reported = (value: number, { machineId = nodeId, slot = 2 } = {}) =>
     stored.insert([{ machineId, timeMs: time.now, values: new Map([[slot, value]]) }]);
   const fired = () => rules.get(rule.metadata.id)?.object.status.fired ?? null;
   const events = async () => {
@@ -104,13 +109,13 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
       entry.entry === "event" && entry.objectId === serviceId ? [[entry.type, entry.data["reason"] ?? null]] : [],
     );
   };
-  return { told, fired, events, becomes };
+  return { reported, fired, events, becomes };
 }
 
-/** Resolves when it has looked a few more times. */
+/** Resolves after a few more evaluations. */
 function counted(samples: Pick<Samples, "recent"> = stored) {
   let looks = 0;
-  const recent: Samples["recent"] = (...asked) => ((looks += 1), samples.recent(...asked));
+  const recent: Samples["recent"] = (...queries) => ((looks += 1), samples.recent(...queries));
   const look = async () => {
     const before = looks;
     await until(() => looks > before + 2);
@@ -118,11 +123,14 @@ function counted(samples: Pick<Samples, "recent"> = stored) {
   return { recent, look };
 }
 
-/** One that looks often; several may run at a time, as while one controller has not noticed yet that another took over. */
+/**
+ * An evaluator with a short interval. Several may run at a time, as before a controller notices that another one took
+ * over.
+ */
 function evaluate(time: Time, samples: Pick<Samples, "recent"> = stored) {
   const evaluator = createAlertEvaluator({
     rules,
-    rulesOf,
+    rulesByService,
     services: {
       get: (id) =>
         services.has(id) ? { object: services.get(id) as ManagedServiceObject, modRevision: 1n } : undefined,
@@ -141,23 +149,23 @@ function evaluate(time: Time, samples: Pick<Samples, "recent"> = stored) {
   return evaluator;
 }
 
-test("of several that evaluate the same rule one fires it, and whoever comes after resolves it", async () => {
+test("of several evaluators of a rule one fires it, and a later one resolves it", async () => {
   const time = { now: Date.now() };
-  const { told, fired, events } = await watched(time);
+  const { reported, fired, events } = await watched(time);
   const evaluators = [evaluate(time), evaluate(time), evaluate(time)];
-  await told(95);
+  await reported(95);
   await until(() => fired() !== null);
   await Promise.all(evaluators.map((evaluator) => evaluator.stop()));
   const id = fired()?.id;
   time.now += 15_000;
-  await told(96);
+  await reported(96);
   const { recent, look } = counted();
   const after = evaluate(time, { recent });
   await look();
   expect(fired()?.id).toBe(id);
   await after.stop();
   time.now += 15_000;
-  await told(50);
+  await reported(50);
   evaluate(time);
   await until(() => fired() === null);
   expect(await events()).toEqual([
@@ -166,15 +174,15 @@ test("of several that evaluate the same rule one fires it, and whoever comes aft
   ]);
 });
 
-test("a history that is away is no silence", async () => {
+test("an unavailable history does not count as silence", async () => {
   const time = { now: Date.now() };
-  const { told, fired, events } = await watched(time, { noData: "fire" });
-  await told(50);
+  const { reported, fired, events } = await watched(time, { noData: "fire" });
+  await reported(50);
   let away = false;
   const { recent, look } = counted({
-    recent: async (...asked) => {
+    recent: async (...queries) => {
       if (away) throw new Error("away");
-      return stored.recent(...asked);
+      return stored.recent(...queries);
     },
   });
   evaluate(time, { recent });
@@ -191,12 +199,12 @@ test("a history that is away is no silence", async () => {
   expect(await events()).toEqual([["alert.fired", null]]);
 });
 
-test("a controller that takes over in the middle of the duration fires by all samples of it", async () => {
+test("a controller that takes over within the duration fires by all samples of the duration", async () => {
   const time = { now: Date.now() };
-  const { told, fired, events } = await watched(time, { durationMinutes: 1 });
+  const { reported, fired, events } = await watched(time, { durationMinutes: 1 });
   const since = time.now;
   for (let taken = 0; taken < 5; taken += 1) {
-    await told(95);
+    await reported(95);
     const { recent, look } = counted();
     const evaluator = evaluate(time, { recent });
     await look();
@@ -208,11 +216,11 @@ test("a controller that takes over in the middle of the duration fires by all sa
   expect(await events()).toEqual([["alert.fired", null]]);
 });
 
-test("samples from before a stop count for nobody who takes over after the start", async () => {
+test("samples from before a stop are ignored by a controller that takes over after the start", async () => {
   const time = { now: Date.now() };
-  const { told, fired, events, becomes } = await watched(time);
+  const { reported, fired, events, becomes } = await watched(time);
   const first = evaluate(time);
-  await told(95);
+  await reported(95);
   await until(() => fired() !== null);
   becomes({ power: "off" });
   await until(() => fired() === null);
@@ -224,7 +232,7 @@ test("samples from before a stop count for nobody who takes over after the start
   await look();
   expect(fired()).toBeNull();
   time.now += 15_000;
-  await told(95);
+  await reported(95);
   await until(() => fired() !== null);
   expect(await events()).toEqual([
     ["alert.fired", null],
@@ -236,26 +244,26 @@ test("samples from before a stop count for nobody who takes over after the start
 const lag = { metric: "replication_lag_seconds", threshold: 300, noData: "fire" } as const;
 const lagSlot = 8;
 
-test("of a lag only replicas are asked: one that becomes the primary ends its alert, and a primary is not silent", async () => {
+test("lag rules evaluate replicas only: a promotion resolves the alert, and primaries may be silent", async () => {
   const time = { now: Date.now() };
   const [old, next] = [uuidv7(), uuidv7()];
-  const { told, fired, events, becomes } = await watched(time, lag, [old, next]);
+  const { reported, fired, events, becomes } = await watched(time, lag, [old, next]);
   const { recent, look } = counted();
   evaluate(time, { recent });
-  await told(50, { machineId: old });
-  await told(900, { machineId: next, slot: lagSlot });
+  await reported(50, { machineId: old });
+  await reported(900, { machineId: next, slot: lagSlot });
   await until(() => fired() !== null);
   expect(fired()).toMatchObject({ state: "firing", nodeId: next });
   becomes({ primary: next });
   time.now += 15_000;
-  await told(50, { machineId: next });
+  await reported(50, { machineId: next });
   await look();
-  // Whoever follows now has said nothing of its lag yet.
+  // The new replica has not reported its lag yet.
   expect(fired()).not.toBeNull();
-  await told(0, { machineId: old, slot: lagSlot });
+  await reported(0, { machineId: old, slot: lagSlot });
   await until(() => fired() === null);
   time.now += 50_000;
-  await told(0, { machineId: old, slot: lagSlot });
+  await reported(0, { machineId: old, slot: lagSlot });
   time.now += 50_000;
   await look();
   expect(fired()).toBeNull();
@@ -265,14 +273,14 @@ test("of a lag only replicas are asked: one that becomes the primary ends its al
   ]);
 });
 
-test("a lag ends with the last replica, and one that is made is not silent", async () => {
+test("a lag alert ends with the last replica, and a replica being created may be silent", async () => {
   const time = { now: Date.now() };
   const [primary, replica] = [uuidv7(), uuidv7()];
-  const { told, fired, events, becomes } = await watched(time, lag, [primary, replica]);
+  const { reported, fired, events, becomes } = await watched(time, lag, [primary, replica]);
   becomes({ nodes: [{ id: primary }, { id: replica, joining: true }] });
   const { recent, look } = counted();
   evaluate(time, { recent });
-  await told(50);
+  await reported(50);
   await look();
   time.now += 90_000;
   await look();
@@ -284,7 +292,7 @@ test("a lag ends with the last replica, and one that is made is not silent", asy
   await until(() => fired()?.state === "no_data");
   expect(fired()?.nodeId).toBe(replica);
   becomes({ nodes: [{ id: primary }] });
-  await told(50);
+  await reported(50);
   await until(() => fired() === null);
   expect(await events()).toEqual([
     ["alert.fired", null],

@@ -6,65 +6,74 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { AlertRuleObject, StoredRule } from "./alert-rule.ts";
+import {
+  type AlertRuleObject,
+  lookBackMs,
+  nodesOfMetric,
+  reportingNodes,
+  suspensionReason,
+  type RulesByService,
+  slotOf,
+  type StoredRule,
+  parametersOf,
+} from "./alert-rule.ts";
 import { createAlertTransitions, type Transition } from "./alert-transitions.ts";
-import { evaluateRule, freshMs } from "./evaluate-rule.ts";
-import { lookBackMs, slotOf, termsOf } from "./rule-terms.ts";
-import type { RulesOfServices } from "./rules-of-services.ts";
-import { createSampleReader, type MachineNeed } from "./sample-reader.ts";
-import { nodesOfMetric, nodesToTell, restReason } from "./watched-service.ts";
+import { evaluateRule, staleAfterMs } from "./evaluate-rule.ts";
+import { createSampleReader, type SampleRange } from "./sample-reader.ts";
 
 export interface AlertEvaluatorDeps {
   readonly rules: Pick<Collection<AlertRuleObject>, "reached" | "ready">;
-  readonly rulesOf: RulesOfServices;
+  readonly rulesByService: RulesByService;
   readonly services: Pick<Collection<ManagedServiceObject>, "get" | "ready">;
   readonly samples: Pick<Samples, "recent">;
-  /** The channel that the rule's alerts go to now; null for none. */
+  /** The channel that gets the rule's alerts; null for none. */
   readonly channelFor: (rule: AlertRuleObject) => string | null;
   readonly ownership: Ownership;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
   readonly newId: () => string;
   readonly log: Log;
-  /** How often samples are read; a second unless given. */
+  /** Interval between evaluations; one second by default. */
   readonly tickMs?: number;
 }
 
 export interface AlertEvaluator {
-  /** Resolves when nothing of it runs any more. */
+  /** Resolves when the loop has ended. */
   stop(): Promise<void>;
 }
 
 interface Watched {
   readonly service: ManagedServiceObject;
   readonly rules: readonly StoredRule[];
-  /** Since when each node that is to tell samples was seen to be so, by node. */
-  readonly toTellSinceMs: ReadonlyMap<string, number>;
+  /** By node id: time since which the node is expected to report samples. */
+  readonly expectedSinceMs: ReadonlyMap<string, number>;
 }
 
 /**
- * Evaluates the rules of the services that this controller owns, by one statement a tick. It begins by itself; a controller that
- * takes over reads what it needs of the past. While the history does not answer, rules stay as they are.
+ * Evaluates the rules of all services that this controller owns. Each tick reads the new samples of all machines with
+ * one statement, computes each rule's state (`evaluateRule`), and stores the states that changed together with their
+ * events (`createAlertTransitions`). A controller that takes over a service reads as much history as its rules need.
+ * While the history is unavailable, no rule changes.
  */
 export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
-  const { rulesOf, services, ownership, clock, log } = deps;
+  const { rulesByService, services, ownership, clock, log } = deps;
   const stopping = new AbortController();
   const reader = createSampleReader(deps.samples);
   const transitions = createAlertTransitions(deps, stopping.signal);
-  /** By service, from one look to the next. */
-  let toTellSince = new Map<string, ReadonlyMap<string, number>>();
-  /** The revision of each rule that was evaluated with all samples that were there. */
+  /** Of the previous tick, by service id. */
+  let expectedSince = new Map<string, ReadonlyMap<string, number>>();
+  /** By rule id: revision that was last evaluated. An unchanged rule without new samples is skipped. */
   let evaluated = new Map<string, bigint>();
-  /** Since when the history answers without a break. */
+  /** Start of the history's current run of successful reads. */
   let readingSinceMs: number | undefined;
 
-  async function look(): Promise<void> {
+  async function evaluateAll(): Promise<void> {
     const now = clock.now();
     const { active, ended } = watchedAt(now);
     await transitions.apply(ended);
-    let told: ReadonlySet<string>;
+    let updated: ReadonlySet<string>;
     try {
-      told = await reader.read(needsOf(active, now));
+      updated = await reader.read(rangesOf(active, now));
       readingSinceMs ??= now;
     } catch (error) {
       readingSinceMs = undefined;
@@ -72,58 +81,59 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
     }
     const before = evaluated;
     evaluated = new Map();
-    const changes = active.flatMap((watched) => changesOf(watched, { told, before, now }));
-    // Looked at again, whatever comes of them.
+    const changes = active.flatMap((watched) => changesOf(watched, { updated, before, now }));
+    // Evaluate these rules again in the next tick, also if their transition fails.
     for (const { rule } of changes) evaluated.delete(rule.object.metadata.id);
     await transitions.apply(changes);
   }
 
-  /** Services with rules that are ours, and what fires of those at rest. */
+  /** The owned services with rules, and the firing rules of services that are stopped or deleted. */
   function watchedAt(now: number): { active: Watched[]; ended: Transition[] } {
     const next = new Map<string, ReadonlyMap<string, number>>();
     const active: Watched[] = [];
     const ended: Transition[] = [];
-    for (const id of rulesOf.services()) {
+    for (const id of rulesByService.services()) {
       const service = ownership.owns(id) ? services.get(id)?.object : undefined;
       if (service === undefined) continue;
-      const rules = rulesOf.of(id);
-      const reason = restReason(service);
+      const rules = rulesByService.of(id);
+      const reason = suspensionReason(service);
       if (reason !== undefined) {
         for (const rule of rules) if (rule.object.status.fired !== null) ended.push({ rule, service, to: { reason } });
         continue;
       }
-      const before = toTellSince.get(id);
-      const toTellSinceMs = new Map(nodesToTell(service).map((node) => [node.id, before?.get(node.id) ?? now]));
-      next.set(id, toTellSinceMs);
-      active.push({ service, rules: rules.filter(({ object }) => !object.spec.paused), toTellSinceMs });
+      const before = expectedSince.get(id);
+      const expectedSinceMs = new Map(reportingNodes(service).map((node) => [node.id, before?.get(node.id) ?? now]));
+      next.set(id, expectedSinceMs);
+      active.push({ service, rules: rules.filter(({ object }) => !object.spec.paused), expectedSinceMs });
     }
-    toTellSince = next;
+    expectedSince = next;
     return { active, ended };
   }
 
   function changesOf(
-    { service, rules, toTellSinceMs }: Watched,
-    { told, before, now }: { told: ReadonlySet<string>; before: ReadonlyMap<string, bigint>; now: number },
+    { service, rules, expectedSinceMs }: Watched,
+    { updated, before, now }: { updated: ReadonlySet<string>; before: ReadonlyMap<string, bigint>; now: number },
   ): Transition[] {
     const nodes = service.spec.nodes.map(({ id }) => id);
     const windows = new Map(nodes.flatMap((id) => [[id, reader.window(id)] as const]));
-    // A machine whose past was not read yet tells nothing, not even silence.
+    // Without the machine's history neither a value nor silence can be judged.
     if (nodes.some((id) => windows.get(id) === undefined)) return [];
-    const hasNew = nodes.some((id) => told.has(id));
+    const hasNew = nodes.some((id) => updated.has(id));
     const readSinceMs = readingSinceMs ?? now;
-    const silentFromMs = new Map([...toTellSinceMs].map(([id, sinceMs]) => [id, Math.max(sinceMs, readSinceMs)]));
+    const silentFromMs = new Map([...expectedSinceMs].map(([id, sinceMs]) => [id, Math.max(sinceMs, readSinceMs)]));
     return rules.flatMap((rule) => {
       const { metadata, spec, status } = rule.object;
       const slot = slotOf(rule.object);
       if (slot === undefined) return [];
       evaluated.set(metadata.id, rule.modRevision);
-      const asksSilence = spec.noData === "fire" && status.fired?.state !== "no_data";
-      const able = nodesOfMetric(service, spec.metric);
-      const isSilent = asksSilence && able.some(({ id }) => now - (windows.get(id)?.newestMs(slot) ?? 0) > freshMs);
+      const firesOnSilence = spec.noData === "fire" && status.fired?.state !== "no_data";
+      const measuredNodes = nodesOfMetric(service, spec.metric);
+      const isSilent =
+        firesOnSilence && measuredNodes.some(({ id }) => now - (windows.get(id)?.newestMs(slot) ?? 0) > staleAfterMs);
       if (!hasNew && !isSilent && before.get(metadata.id) === rule.modRevision) return [];
-      const values = new Map(able.map(({ id }) => [id, windows.get(id)?.values(slot) ?? []]));
+      const values = new Map(measuredNodes.map(({ id }) => [id, windows.get(id)?.values(slot) ?? []]));
       const { fired } = status;
-      const to = evaluateRule(termsOf(rule.object, service), values, {
+      const to = evaluateRule(parametersOf(rule.object, service), values, {
         fired: fired === null ? undefined : { state: fired.state, nodeId: fired.nodeId, firedAtMs: fired.firedAt },
         nowMs: now,
         silentFromMs,
@@ -138,11 +148,11 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
     let failing = false;
     while (!stopping.signal.aborted) {
       try {
-        await look();
+        await evaluateAll();
         failing = false;
       } catch (error) {
         if (stopping.signal.aborted) return;
-        if (!failing) log.warn("alert rules wait", { error: String(error) });
+        if (!failing) log.warn("alert evaluation failed", { error: String(error) });
         failing = true;
       }
       await delay(deps.tickMs ?? 1_000, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -158,8 +168,8 @@ export function createAlertEvaluator(deps: AlertEvaluatorDeps): AlertEvaluator {
   };
 }
 
-/** What the rules need of each machine: as far back as the longest of them looks. */
-function needsOf(active: readonly Watched[], now: number): ReadonlyMap<string, MachineNeed> {
+/** By machine id: the metrics and the time range that its rules evaluate. */
+function rangesOf(active: readonly Watched[], now: number): ReadonlyMap<string, SampleRange> {
   return new Map(
     active
       .filter(({ rules }) => rules.length > 0)

@@ -1,21 +1,21 @@
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 
 const alertData = {
-  id: { type: "uuid", meaning: "the alert: the same when it is resolved" },
+  id: { type: "uuid", meaning: "id of the alert, the same when it is resolved" },
   rule_id: { type: "uuid", meaning: "the rule" },
   alert_name: { type: "string", meaning: "the rule's name" },
   service_id: { type: "uuid", meaning: "the service" },
-  service_name: { type: "string", meaning: "its name then" },
-  node_id: { type: "uuid", meaning: "the node that decides", nullable: true },
-  metric: { type: "string", meaning: "what the rule looks at" },
+  service_name: { type: "string", meaning: "name of the service at the event" },
+  node_id: { type: "uuid", meaning: "the node whose value decides", nullable: true },
+  metric: { type: "string", meaning: "the metric that the rule evaluates" },
   condition: { type: "string", meaning: "`gt` (above) or `lt` (below)" },
-  threshold: { type: "number", meaning: "the rule's limit" },
-  current_value: { type: "number", meaning: "the value that made it so; null without data", nullable: true },
+  threshold: { type: "number", meaning: "the rule's threshold" },
+  current_value: { type: "number", meaning: "the value that caused the change; null without data", nullable: true },
   severity: { type: "string", meaning: "`info`, `warning` or `critical`" },
   state: { type: "string", meaning: "`firing`, `no_data` or `resolved`" },
-  since: { type: "time", meaning: "since when the condition held, or there were no data" },
-  fired_at: { type: "time", meaning: "when it fired" },
-  notification_channel_id: { type: "uuid", meaning: "the channel that is told", nullable: true },
+  since: { type: "time", meaning: "start of the time for which the condition held, or data were missing" },
+  fired_at: { type: "time", meaning: "time at which the alert fired" },
+  notification_channel_id: { type: "uuid", meaning: "the channel that gets the alert", nullable: true },
 } as const satisfies EventDefinition["data"];
 
 const alertExample = {
@@ -34,21 +34,25 @@ const alertExample = {
   notification_channel_id: "0198f2a4-9f4d-7b28-a3e6-7c1d0b5f8a92",
 };
 
-/** What rules tell when they fire, and when that is over. */
+/** The events of alerts: one when a rule fires, one when that alert is resolved. */
 export const alertEventDefinitions = {
   "alert.fired": {
-    when: "the condition of an alert rule has held for its duration, or there are no data and the rule asks for them",
+    when: "the condition of an alert rule has held for its duration, or data are missing and the rule has `no_data: fire`",
     data: {
       ...alertData,
-      resolved_at: { type: "time", meaning: "null, as in what a channel is told", nullable: true },
+      resolved_at: {
+        type: "time",
+        meaning: "null, so that both messages of a channel have the same members",
+        nullable: true,
+      },
     },
     example: { ...alertExample, current_value: 93.2, state: "firing", resolved_at: null },
   },
   "alert.resolved": {
-    when: "an alert that fired is over",
+    when: "an alert that fired is resolved",
     data: {
       ...alertData,
-      resolved_at: { type: "time", meaning: "when it was over" },
+      resolved_at: { type: "time", meaning: "time at which the alert was resolved" },
       reason: {
         type: "string",
         meaning:

@@ -1,21 +1,12 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
-import type { AlertRuleObject, FiredAlert } from "./alert-rule.ts";
+import type { AlertRuleObject, FiredAlert, ResolvedReason } from "./alert-rule.ts";
 
-/** Why an alert that fired is over. */
-export type ResolvedReason =
-  | "condition_false"
-  | "rule_changed"
-  | "rule_paused"
-  | "rule_deleted"
-  | "service_stopped"
-  | "service_deleted";
-
-/** The event of a rule that fires. */
+/** The event `alert.fired` of a rule. */
 export function firedEvent(rule: AlertRuleObject, fired: FiredAlert): NewEvent {
   return eventOf("alert.fired", rule, fired, { current_value: fired.value, state: fired.state, resolved_at: null });
 }
 
-/** The event of a rule that fired and is over; the value is the one that showed it, null without one. */
+/** The event `alert.resolved` of a rule. `value`: the sample that resolved it; null if no sample did. */
 export function resolvedEvent(
   rule: AlertRuleObject,
   fired: FiredAlert,

@@ -1,9 +1,15 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type AlertRuleSchema, AlertState, type FiringAlertSchema } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
-import type { AlertRuleObject, FiredAlert } from "./alert-rule.ts";
+import {
+  AlertCondition as ConditionEnum,
+  AlertNoData,
+  type AlertRuleSchema,
+  AlertSeverity as SeverityEnum,
+  AlertState,
+  type FiringAlertSchema,
+} from "@holdfast/proto/holdfast/v1/alert_pb.ts";
 import type { AlertRuleState } from "./alert-rule-lifecycle.ts";
-import { conditionEnum, noDataEnum, severityEnum } from "./alert-words.ts";
+import type { AlertCondition, AlertRuleObject, AlertRuleSpec, AlertSeverity, FiredAlert } from "./alert-rule.ts";
 import type { RuleEvaluation } from "./evaluate-rule.ts";
 
 const states = {
@@ -14,18 +20,18 @@ const states = {
   paused: AlertState.PAUSED,
 } as const satisfies Record<AlertRuleState, AlertState>;
 
-/** A rule as the API shows it: what is stored of it, and what its samples say. */
+/** The API message of a rule: its stored fields, and its state by the newest samples. */
 export function alertRuleMessage(
   { metadata, spec, status: { fired } }: AlertRuleObject,
-  seen: RuleEvaluation | undefined,
+  evaluation: RuleEvaluation | undefined,
 ): Omit<MessageInitShape<typeof AlertRuleSchema>, "$typeName"> {
-  // It fires once that is stored with its event, and not before.
+  // The state is FIRING only once it is stored with its event.
   const state = spec.paused
     ? "paused"
-    : (fired?.state ?? (seen === undefined || seen.state === "ok" ? "ok" : "pending"));
-  const since = state === "paused" ? undefined : (fired?.since ?? seen?.sinceMs);
-  const value = seen?.value ?? fired?.value ?? undefined;
-  const nodeId = seen?.nodeId ?? fired?.nodeId ?? undefined;
+    : (fired?.state ?? (evaluation === undefined || evaluation.state === "ok" ? "ok" : "pending"));
+  const since = state === "paused" ? undefined : (fired?.since ?? evaluation?.sinceMs);
+  const value = evaluation?.value ?? fired?.value ?? undefined;
+  const nodeId = evaluation?.nodeId ?? fired?.nodeId ?? undefined;
   return {
     id: metadata.id,
     serviceId: spec.serviceId,
@@ -47,7 +53,7 @@ export function alertRuleMessage(
   };
 }
 
-/** An alert that fires, as the API shows it. */
+/** The API message of an alert that fires. */
 export function firingAlertMessage(
   { metadata, spec }: AlertRuleObject,
   fired: FiredAlert,
@@ -68,4 +74,38 @@ export function firingAlertMessage(
     since: timestampFromMs(fired.since),
     firedAt: timestampFromMs(fired.firedAt),
   };
+}
+
+// Stored names of enumeration values, and the values of the protos.
+
+const conditions = { gt: ConditionEnum.GT, lt: ConditionEnum.LT } as const satisfies Record<
+  AlertCondition,
+  ConditionEnum
+>;
+const severities = {
+  info: SeverityEnum.INFO,
+  warning: SeverityEnum.WARNING,
+  critical: SeverityEnum.CRITICAL,
+} as const satisfies Record<AlertSeverity, SeverityEnum>;
+const noDataValues = { ignore: AlertNoData.IGNORE, fire: AlertNoData.FIRE } as const satisfies Record<
+  AlertRuleSpec["noData"],
+  AlertNoData
+>;
+
+const conditionEnum = (word: AlertCondition) => conditions[word];
+const severityEnum = (word: AlertSeverity) => severities[word];
+const noDataEnum = (word: AlertRuleSpec["noData"]) => noDataValues[word];
+
+/** The stored name of a request's condition. Validation has refused UNSPECIFIED before. */
+export function conditionOf(value: ConditionEnum): AlertCondition {
+  return value === ConditionEnum.LT ? "lt" : "gt";
+}
+
+export function severityOf(value: SeverityEnum | undefined): AlertSeverity {
+  if (value === SeverityEnum.INFO) return "info";
+  return value === SeverityEnum.CRITICAL ? "critical" : "warning";
+}
+
+export function noDataOf(value: AlertNoData | undefined): AlertRuleSpec["noData"] {
+  return value === AlertNoData.FIRE ? "fire" : "ignore";
 }

@@ -1,8 +1,8 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
 /**
- * The life of an alert rule. Only firing, no_data and paused are stored; ok and pending are computed from samples. A rule that is
- * deleted has no state any more: if it fired, that is resolved first, as by a change.
+ * State table of an alert rule. `firing`, `no_data` and `paused` are stored; `ok` and `pending` are computed from
+ * samples. Deleting a rule that fires resolves its alert first, as a change of the rule does.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 export const alertRuleLifecycle = defineMachine("alert-rule", [

@@ -1,11 +1,18 @@
-import type { Quota } from "#kernel/store/quota.ts";
+import { nearName } from "@holdfast/common/engine-catalog/near-name.ts";
+import { type FieldFault, HoldfastError } from "@holdfast/common/errors.ts";
+import { isOfEngine, metricCatalog, metricOf } from "@holdfast/common/metric-catalog.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 import { defineKind } from "#kernel/store/kind.ts";
-import type { Resource, Stored } from "#kernel/store/resource.ts";
+import type { Quota } from "#kernel/store/quota.ts";
+import { newMetadata, nextMetadata, type Resource, type Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { ManagedServiceObject, NodeSpec } from "#services/service/managed-service.ts";
+import { isPrimary, isStaying } from "#services/service/member/members.ts";
 
-/** A rule that watches one metric of one service. Its name need not be unique. */
+/** An alert rule watches one metric of one service. Names of rules need not be unique. */
 export type AlertRuleObject = Resource<AlertRuleSpec, AlertRuleStatus>;
 
-/** Of one service. */
+/** Limit of rules for each service. */
 export const ruleQuota: Quota<AlertRuleObject> = {
   name: "alertRules",
   words: "alert rules",
@@ -20,7 +27,7 @@ export const alertRuleKind = defineKind<AlertRuleObject>("alert-rule", {
 });
 
 /** Index: the rules of one service. */
-export function serviceOfRule({ spec }: AlertRuleObject): string {
+function serviceOfRule({ spec }: AlertRuleObject): string {
   return spec.serviceId;
 }
 
@@ -34,53 +41,206 @@ export interface AlertRuleSpec {
   readonly threshold: number;
   readonly severity: AlertSeverity;
   readonly durationMinutes: number;
-  /** Null: the organization's default channel. */
+  /** Null: the default channel of the organization. */
   readonly channelId: string | null;
   readonly noData: "ignore" | "fire";
   readonly paused: boolean;
-  /** Samples from before do not count: when the rule was made or what it asks was changed. */
+  /**
+   * Time of the creation, or of the last change of the condition; older samples are ignored. Milliseconds since 1970.
+   */
   readonly since: number;
 }
 
 export interface AlertRuleStatus {
-  /** Null unless the rule fires. */
+  /** The current alert; null unless the rule fires. */
   readonly fired: FiredAlert | null;
 }
 
-/** One time that a rule fired. */
+/** One alert: a rule fired and is not resolved yet. */
 export interface FiredAlert {
-  /** Of the alert: the same when it is resolved. */
+  /** Id of the alert, the same in `alert.fired` and `alert.resolved`. */
   readonly id: string;
   readonly state: "firing" | "no_data";
   readonly nodeId: string | null;
-  /** The value that fired; null without data. */
+  /** Value of the sample that fired the rule; null for `no_data`. */
   readonly value: number | null;
-  /** Since when the condition held, or there were no data. */
+  /** Start of the time for which the condition held, or data were missing. Milliseconds since 1970. */
   readonly since: number;
   readonly firedAt: number;
-  /** The channel that was told; null when there was none. */
+  /** Id of the channel that got the alert; null when there was none. */
   readonly channelId: string | null;
   readonly serviceName: string;
 }
 
-/** What there is of rules of one service; raised whenever one is made, so that they are counted right. */
-export type AlertRuleSetObject = Resource<AlertRuleSetSpec, object>;
+/** Reason why an alert is resolved. */
+export type ResolvedReason =
+  | "condition_false"
+  | "rule_changed"
+  | "rule_paused"
+  | "rule_deleted"
+  | "service_stopped"
+  | "service_deleted";
 
-export const alertRuleSetKind = defineKind<AlertRuleSetObject>("alert-rule-set", { goesWithOrganization: true });
-
-export interface AlertRuleSetSpec {
-  /** Names of default rules that were made: each is made once, and stays away when it is deleted. */
-  readonly defaultsMade: readonly string[];
+/** The parameters of a rule that decide its state. */
+export interface RuleParameters {
+  readonly condition: AlertCondition;
+  readonly threshold: number;
+  readonly durationMs: number;
+  readonly noData: "ignore" | "fire";
+  /** Older samples are ignored; milliseconds since 1970. */
+  readonly sinceMs: number;
 }
 
-/** What an organization's rules have in common; its id is the organization's. */
+/**
+ * The rule set of one service, its id is the service's. Every creation of a rule raises its revision, which serializes
+ * creations for the quota.
+ */
+export type AlertRuleSetObject = Resource<AlertRuleSetSpec, object>;
+
+export const alertRuleSetKind = defineKind<AlertRuleSetObject>("alert-rule-set", {
+  goesWithOrganization: true,
+  storedNames: { "spec.createdDefaults": "defaultsMade" },
+});
+
+export interface AlertRuleSetSpec {
+  /** Metrics whose default rule was created: each is created once, and not again after a user deletes it. */
+  readonly createdDefaults: readonly string[];
+}
+
+/** Alert settings of an organization; the object's id is the organization's. */
 export type AlertSettingsObject = Resource<{ readonly defaultChannelId: string | null }, object>;
 
 export const alertSettingsKind = defineKind<AlertSettingsObject>("alert-settings", { goesWithOrganization: true });
 
 export type StoredRule = Stored<AlertRuleObject>;
 
-/** What a rule is called unless its maker says. */
+/** The name of a rule that was created without one, such as `disk gt 90`. */
 export function defaultNameOf(metric: string, condition: AlertCondition, threshold: number): string {
   return `${metric} ${condition} ${threshold}`;
+}
+
+/** The alert rules by service. */
+export interface RulesByService {
+  /** The rules of a service in the order of ids, which is that of their creation. */
+  of(serviceId: string): StoredRule[];
+  /** Ids of the services that have rules. */
+  services(): IterableIterator<string>;
+}
+
+export function createRulesByService(rules: Pick<Collection<AlertRuleObject>, "by" | "keysOf">): RulesByService {
+  return {
+    of: (serviceId) => rules.by(serviceOfRule, serviceId),
+    services: () => rules.keysOf(serviceOfRule),
+  };
+}
+
+const minuteMs = 60_000;
+/** Samples are not at round times, so the run of true samples is read a little further back than its duration. */
+const marginMs = 5 * minuteMs;
+
+/** The parameters of a rule. Samples from before the service's last start do not count. */
+export function parametersOf({ spec }: AlertRuleObject, service: ManagedServiceObject): RuleParameters {
+  return {
+    condition: spec.condition,
+    threshold: spec.threshold,
+    durationMs: spec.durationMinutes * minuteMs,
+    noData: spec.noData,
+    sinceMs: Math.max(spec.since, service.spec.poweredOnAt ?? 0),
+  };
+}
+
+/** Time range of samples that the evaluation needs. */
+export function lookBackMs({ spec }: AlertRuleObject): number {
+  return spec.durationMinutes * minuteMs + marginMs;
+}
+
+/** Slot of the rule's metric in samples; undefined for a metric that this version lacks. */
+export function slotOf({ spec }: AlertRuleObject): number | undefined {
+  return metricOf(spec.metric)?.slot;
+}
+
+/** The faults of a metric's name, for validation: empty when the catalog has it. */
+export function faultsOfMetric(name: string): readonly FieldFault[] {
+  if (name === "" || metricOf(name) !== undefined) return [];
+  const near = nearName(
+    name,
+    metricCatalog.map((metric) => metric.name),
+  );
+  const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
+  return [{ field: "metric", pointer: "/metric", code: "unknown_metric", detail: `${name} is not a metric: ${hint}` }];
+}
+
+/** Throws NOT_SUPPORTED if the metric belongs to other engines. */
+export function requireMetric(name: string, { spec }: ManagedServiceObject): void {
+  const metric = metricOf(name);
+  if (metric === undefined || isOfEngine(metric, spec.databaseType)) return;
+  const detail = `${name} is a metric of ${metric.engines.join(", ")}; this service is ${spec.databaseType}.`;
+  throw new HoldfastError("NOT_SUPPORTED", detail);
+}
+
+/** The reason why a service's rules are not evaluated; undefined while they are. */
+export function suspensionReason({ metadata, spec }: ManagedServiceObject): ResolvedReason | undefined {
+  if (metadata.deletionRequestedAt !== undefined) return "service_deleted";
+  return spec.power === "off" ? "service_stopped" : undefined;
+}
+
+/** The nodes whose silence is an alert. Nodes that are being created, replaced or removed may be silent. */
+export function reportingNodes({ spec, status }: ManagedServiceObject): readonly NodeSpec[] {
+  if (spec.power === "off" || (status.state !== "Running" && status.state !== "Error")) return [];
+  return spec.nodes.filter(isStaying);
+}
+
+/** The nodes that can have the metric in their current role: samples of a former role do not count. */
+export function nodesOfMetric(service: ManagedServiceObject, metric: string): readonly NodeSpec[] {
+  const role = metricOf(metric)?.nodes;
+  if (role === undefined) return service.spec.nodes;
+  return service.spec.nodes.filter((node) => isPrimary(service, node) === (role === "primary"));
+}
+
+type DefaultRule = Pick<
+  AlertRuleSpec,
+  "metric" | "condition" | "threshold" | "severity" | "durationMinutes" | "noData"
+>;
+
+/** The rules that every new service gets. */
+// biome-ignore format: a table, aligned so that it reads as one
+const rules: readonly DefaultRule[] = [
+  { metric: "disk",                    condition: "gt", threshold: 90,  severity: "warning",  durationMinutes: 5, noData: "ignore" },
+  { metric: "health",                  condition: "gt", threshold: 1,   severity: "critical", durationMinutes: 2, noData: "fire" },
+  { metric: "restorable_age_seconds",  condition: "gt", threshold: 900, severity: "critical", durationMinutes: 5, noData: "ignore" },
+  { metric: "replication_lag_seconds", condition: "gt", threshold: 300, severity: "warning",  durationMinutes: 5, noData: "ignore" },
+];
+
+/** The default rules of a service, of the metrics that its engine collects. Replication lag needs replicas. */
+export function defaultRulesOf({ spec }: Pick<ManagedServiceObject, "spec">): readonly DefaultRule[] {
+  return rules.filter(({ metric }) => {
+    const catalogMetric = metricOf(metric);
+    if (metric === "replication_lag_seconds" && spec.nodes.length < 2) return false;
+    return catalogMetric !== undefined && catalogMetric.source !== null && isOfEngine(catalogMetric, spec.databaseType);
+  });
+}
+
+/**
+ * Raises the revision of the service's rule set, so that one of two concurrent creations gets a Conflict and counts the
+ * quota again. `createdDefaults`: default rules that the same transaction creates.
+ */
+export function touchRuleSet(
+  unit: UnitOfWork,
+  sets: Pick<Collection<AlertRuleSetObject>, "get">,
+  { serviceId, organizationId }: { readonly serviceId: string; readonly organizationId: string },
+  now: number,
+  createdDefaults: readonly string[] = [],
+): void {
+  const before = sets.get(serviceId);
+  if (before === undefined) {
+    const metadata = newMetadata(serviceId, now, { organizationId });
+    unit.create(alertRuleSetKind, { metadata, spec: { createdDefaults }, status: {} });
+    return;
+  }
+  const { metadata, spec } = before.object;
+  unit.update(alertRuleSetKind, before, {
+    ...before.object,
+    metadata: nextMetadata(metadata, now),
+    spec: { ...spec, createdDefaults: [...new Set([...spec.createdDefaults, ...createdDefaults])] },
+  });
 }

@@ -6,31 +6,36 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { resolvedEvent } from "./alert-event.ts";
-import { alertRuleKind, alertRuleSetKind, type AlertRuleSetObject, defaultNameOf } from "./alert-rule.ts";
-import { touchRuleSet } from "./alert-rule-set.ts";
-import { defaultRulesOf } from "./default-rules.ts";
-import type { RulesOfServices } from "./rules-of-services.ts";
+import {
+  alertRuleKind,
+  alertRuleSetKind,
+  type AlertRuleSetObject,
+  defaultNameOf,
+  defaultRulesOf,
+  type RulesByService,
+  touchRuleSet,
+} from "./alert-rule.ts";
 
 interface Deps {
   readonly services: Collection<ManagedServiceObject>;
-  readonly rulesOf: RulesOfServices;
+  readonly rulesByService: RulesByService;
   readonly ruleSets: Collection<AlertRuleSetObject>;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
   readonly newId: () => string;
 }
 
-/** Rules that go in one transaction. */
+/** Number of rules removed in one transaction. */
 const batch = 25;
 
-/** Gives each service its default rules, each once, and removes the rules of services that are gone. */
+/** Creates the default rules of each service once, and removes the rules of deleted services. Key: id of a service. */
 export function createAlertRulesWork(deps: Deps): ControlLoop {
-  const { services, rulesOf, ruleSets, begin, clock, newId } = deps;
+  const { services, rulesByService, ruleSets, begin, clock, newId } = deps;
 
-  async function makeDefaults(service: ManagedServiceObject, signal: AbortSignal): Promise<void> {
+  async function createDefaults(service: ManagedServiceObject, signal: AbortSignal): Promise<void> {
     const { id: serviceId, organizationId } = service.metadata;
-    const made = ruleSets.get(serviceId)?.object.spec.defaultsMade ?? [];
-    const missing = defaultRulesOf(service).filter(({ metric }) => !made.includes(metric));
+    const created = ruleSets.get(serviceId)?.object.spec.createdDefaults ?? [];
+    const missing = defaultRulesOf(service).filter(({ metric }) => !created.includes(metric));
     if (missing.length === 0) return;
     const now = clock.now();
     const unit = begin();
@@ -47,9 +52,9 @@ export function createAlertRulesWork(deps: Deps): ControlLoop {
     await unit.commit(signal);
   }
 
-  /** True when there is nothing left. */
+  /** True when no rule of the service remains. */
   async function removeAll(serviceId: string, set: Stored<AlertRuleSetObject> | undefined, signal: AbortSignal) {
-    const rules = rulesOf.of(serviceId);
+    const rules = rulesByService.of(serviceId);
     if (rules.length === 0 && set === undefined) return true;
     const unit = begin();
     for (const rule of rules.slice(0, batch)) {
@@ -69,17 +74,17 @@ export function createAlertRulesWork(deps: Deps): ControlLoop {
       async reconcile(serviceId, signal) {
         const service = services.get(serviceId)?.object;
         if (service !== undefined) {
-          if (service.metadata.deletionRequestedAt === undefined) await makeDefaults(service, signal);
+          if (service.metadata.deletionRequestedAt === undefined) await createDefaults(service, signal);
           return settled;
         }
-        // The memory of services may be behind that of their rules: only the store says that one is not there.
-        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service is there");
-        return (await removeAll(serviceId, ruleSets.get(serviceId), signal)) ? settled : again(10, "there are more");
+        // The collection of services may lag behind that of rules: ask the store before anything is removed.
+        if ((await services.fresh(serviceId, signal)) !== undefined) return again(1_000, "the service exists");
+        return (await removeAll(serviceId, ruleSets.get(serviceId), signal)) ? settled : again(10, "more rules remain");
       },
     },
     *keys() {
       for (const { object } of services.values()) yield object.metadata.id;
-      for (const id of rulesOf.services()) if (services.get(id) === undefined) yield id;
+      for (const id of rulesByService.services()) if (services.get(id) === undefined) yield id;
       for (const { object } of ruleSets.values())
         if (services.get(object.metadata.id) === undefined) yield object.metadata.id;
     },

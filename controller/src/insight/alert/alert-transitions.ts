@@ -4,11 +4,17 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { Conflict, type UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { firedEvent, type ResolvedReason, resolvedEvent } from "./alert-event.ts";
-import { alertRuleKind, type AlertRuleObject, type FiredAlert, type StoredRule } from "./alert-rule.ts";
+import { firedEvent, resolvedEvent } from "./alert-event.ts";
+import {
+  alertRuleKind,
+  type AlertRuleObject,
+  type FiredAlert,
+  type ResolvedReason,
+  type StoredRule,
+} from "./alert-rule.ts";
 import type { RuleEvaluation } from "./evaluate-rule.ts";
 
-/** A rule whose stored state is no longer what its samples, or its service, say. */
+/** A change of a rule's stored state, by its samples or by the state of its service. */
 export interface Transition {
   readonly rule: StoredRule;
   readonly service: ManagedServiceObject;
@@ -17,15 +23,15 @@ export interface Transition {
 
 export interface AlertTransitions {
   /**
-   * Writes each with its event in one transaction. A transition that another writer overtook is left to the next
-   * evaluation.
+   * Writes each transition with its event in one transaction. A transition that conflicts with another write is
+   * dropped; the next evaluation computes it again. Throws the first other failure after all were tried.
    */
   apply(transitions: readonly Transition[]): Promise<void>;
 }
 
 interface Deps {
   readonly rules: Pick<Collection<AlertRuleObject>, "reached">;
-  /** The channel that the rule's alerts go to now; null for none. */
+  /** The channel that gets the rule's alerts; null for none. */
   readonly channelFor: (rule: AlertRuleObject) => string | null;
   readonly ownership: Ownership;
   readonly begin: () => UnitOfWork;
@@ -34,8 +40,8 @@ interface Deps {
   readonly log: Log;
 }
 
-/** Transactions under way at a time. */
-const atOnce = 32;
+/** Number of concurrent transactions. */
+const concurrencyMax = 32;
 const reachedMs = 1_000;
 
 export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTransitions {
@@ -47,12 +53,12 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
     try {
       const { object } = rule;
       const unit = begin();
-      const after = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, service, to);
-      unit.update(alertRuleKind, rule, { ...object, status: { ...object.status, fired: after } });
+      const next = "reason" in to ? resolved(unit, object, to.reason, null) : evaluated(unit, object, service, to);
+      unit.update(alertRuleKind, rule, { ...object, status: { ...object.status, fired: next } });
       if (right.claim !== undefined) unit.onlyWhile(right.claim);
       const revision = await unit.commit(AbortSignal.any([signal, right.signal]));
       const { id, name } = object.metadata;
-      const [from, state] = [object.status.fired?.state ?? "ok", after?.state ?? "ok"];
+      const [from, state] = [object.status.fired?.state ?? "ok", next?.state ?? "ok"];
       log.info("alert rule changed", { rule: id, name, service: object.spec.serviceId, from, to: state });
       return revision;
     } catch (error) {
@@ -77,7 +83,7 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
   ): FiredAlert | null {
     if (state !== "firing" && state !== "no_data") return resolved(unit, rule, "condition_false", value ?? null);
     const before = rule.status.fired;
-    // It fires already: what it lacks has changed, and nobody is told twice.
+    // The rule fires already and only its kind changes: no second event.
     if (before !== null) return { ...before, state };
     const now = deps.clock.now();
     const fired: FiredAlert = {
@@ -98,14 +104,14 @@ export function createAlertTransitions(deps: Deps, signal: AbortSignal): AlertTr
     async apply(transitions) {
       let newest = 0n;
       const failures: unknown[] = [];
-      for (let at = 0; at < transitions.length && !signal.aborted; at += atOnce) {
-        const some = transitions.slice(at, at + atOnce);
-        for (const done of await Promise.allSettled(some.map(write))) {
-          if (done.status === "rejected") failures.push(done.reason);
-          else if (done.value !== undefined && done.value > newest) newest = done.value;
+      for (let at = 0; at < transitions.length && !signal.aborted; at += concurrencyMax) {
+        const some = transitions.slice(at, at + concurrencyMax);
+        for (const result of await Promise.allSettled(some.map(write))) {
+          if (result.status === "rejected") failures.push(result.reason);
+          else if (result.value !== undefined && result.value > newest) newest = result.value;
         }
       }
-      // The next look must see what this one wrote.
+      // The next evaluation has to see these writes.
       if (newest > 0n) await rules.reached(newest, reachedMs);
       if (failures.length > 0) throw failures[0];
     },

@@ -1,16 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  evaluateRule,
-  freshMs,
-  type NodeSamples,
-  type RuleBefore,
-  type RuleTerms,
-  type SampleValue,
-} from "./evaluate-rule.ts";
+import { evaluateRule, staleAfterMs, type NodeSamples, type RuleBefore, type SampleValue } from "./evaluate-rule.ts";
+import type { RuleParameters } from "./alert-rule.ts";
 
 const minute = 60_000;
-const terms = (more: Partial<RuleTerms> = {}): RuleTerms => ({
+const terms = (more: Partial<RuleParameters> = {}): RuleParameters => ({
   condition: "gt",
   threshold: 90,
   durationMs: minute,
@@ -26,7 +20,7 @@ const before = (nowS: number, more: Partial<RuleBefore> = {}): RuleBefore => ({
   silentFromMs: new Map(),
   ...more,
 });
-/** From when on the silence of each node counts. */
+/** By node: time from which its silence counts. */
 const since = (ms: number, ...nodes: readonly string[]) =>
   new Map((nodes.length === 0 ? ["a"] : nodes).map((node) => [node, ms]));
 const one = (samples: readonly SampleValue[]): NodeSamples => new Map([["a", samples]]);
@@ -36,45 +30,45 @@ const noData = (firedAtS: number) => ({ state: "no_data", nodeId: "a", firedAtMs
 const high = at([0, 95], [15, 96], [30, 97], [45, 98], [60, 99]);
 
 // biome-ignore format: a table, aligned so that it reads as one
-const cases: readonly (readonly [string, RuleTerms, NodeSamples, RuleBefore, object])[] = [
+const cases: readonly (readonly [string, RuleParameters, NodeSamples, RuleBefore, object])[] = [
   ["below the threshold it is ok",                 terms(),                            one(at([0, 50])),                       before(1),  { state: "ok", value: 50, nodeId: "a" }],
   ["the threshold itself is not above it",         terms({ durationMs: 0 }),           one(at([0, 90])),                       before(1),  { state: "ok" }],
   ["without a duration the first sample fires",    terms({ durationMs: 0 }),           one(at([0, 91])),                       before(1),  { state: "firing", value: 91 }],
   ["lt is below",                                  terms({ condition: "lt", durationMs: 0 }), one(at([0, 89])),                before(1),  { state: "firing" }],
   ["true for less than the duration is pending",   terms(),                            one(high.slice(0, 4)),                  before(46), { state: "pending", sinceMs: 0 }],
   ["true for the duration fires",                  terms(),                            one(high),                              before(61), { state: "firing", sinceMs: 0, value: 99 }],
-  ["one false sample begins it anew",              terms(),                            one([...high, ...at([20, 1])]),         before(61), { state: "pending", sinceMs: 30_000 }],
+  ["one false sample restarts the duration",       terms(),                            one([...high, ...at([20, 1])]),         before(61), { state: "pending", sinceMs: 30_000 }],
   ["samples from before the rule do not count",    terms({ sinceMs: 10_000 }),         one(high),                              before(61), { state: "pending", sinceMs: 15_000 }],
-  ["samples that are over fire nothing",           terms(),                            one(high),                              before(121), { state: "pending" }],
-  ["a sample from a clock far ahead is none",      terms({ durationMs: 0 }),           one(at([200, 99])),                     before(100), { state: "ok", nodeId: undefined }],
-  ["what fires goes on without samples",           terms(),                            one([]),                                before(600, { fired: firing() }), { state: "firing" }],
-  ["what fires goes on while it is true",        terms(),                            one(at([75, 95])),                      before(76, { fired: firing() }), { state: "firing", value: 95 }],
-  ["a false sample ends it",                       terms(),                            one(at([75, 80])),                      before(76, { fired: firing() }), { state: "ok", value: 80 }],
-  ["a false sample from before the newest does not", terms(),                          one(at([74, 80], [75, 95])),            before(76, { fired: firing() }), { state: "firing" }],
-  ["silence is nothing unless it is asked for",    terms(),                            one(at([0, 1])),                        before(600, { silentFromMs: since(0) }), { state: "ok" }],
-  ["silence of 60 s fires where it is asked for",  terms({ noData: "fire" }),          one(at([0, 1])),                        before(61, { silentFromMs: since(0) }), { state: "no_data", nodeId: "a" }],
-  ["silence counts from when one may listen",      terms({ noData: "fire" }),          one(at([0, 1])),                        before(61, { silentFromMs: since(2_000) }), { state: "ok" }],
-  ["a node that was never heard is silent too",    terms({ noData: "fire" }),          one([]),                                before(61, { silentFromMs: since(0) }), { state: "no_data" }],
-  ["a silent rule stays so with its old samples",  terms({ noData: "fire" }),          one(at([0, 1])),                        before(700, { fired: noData(61) }), { state: "no_data" }],
-  ["a false sample ends silence",                  terms({ noData: "fire" }),          one(at([0, 1], [65, 1])),               before(66, { fired: noData(61), silentFromMs: since(0) }), { state: "ok" }],
-  ["a true one does not before its duration",      terms({ noData: "fire" }),          one(at([0, 1], [65, 99])),              before(66, { fired: noData(61), silentFromMs: since(0) }), { state: "no_data" }],
-  ["after its duration it fires",                  terms({ noData: "fire" }),          one(at([65, 99], [125, 99])),           before(126, { fired: noData(61), silentFromMs: since(0) }), { state: "firing" }],
+  ["old samples fire nothing",                     terms(),                            one(high),                              before(121), { state: "pending" }],
+  ["a sample far in the future is ignored",        terms({ durationMs: 0 }),           one(at([200, 99])),                     before(100), { state: "ok", nodeId: undefined }],
+  ["it keeps firing without samples",              terms(),                            one([]),                                before(600, { fired: firing() }), { state: "firing" }],
+  ["it keeps firing while it is true",           terms(),                            one(at([75, 95])),                      before(76, { fired: firing() }), { state: "firing", value: 95 }],
+  ["a false sample resolves it",                   terms(),                            one(at([75, 80])),                      before(76, { fired: firing() }), { state: "ok", value: 80 }],
+  ["an older false sample does not",                 terms(),                          one(at([74, 80], [75, 95])),            before(76, { fired: firing() }), { state: "firing" }],
+  ["silence is ignored by default",                terms(),                            one(at([0, 1])),                        before(600, { silentFromMs: since(0) }), { state: "ok" }],
+  ["silence of 60 s fires with no_data fire",      terms({ noData: "fire" }),          one(at([0, 1])),                        before(61, { silentFromMs: since(0) }), { state: "no_data", nodeId: "a" }],
+  ["silence counts from the given time on",        terms({ noData: "fire" }),          one(at([0, 1])),                        before(61, { silentFromMs: since(2_000) }), { state: "ok" }],
+  ["a node without any sample is silent too",      terms({ noData: "fire" }),          one([]),                                before(61, { silentFromMs: since(0) }), { state: "no_data" }],
+  ["no_data stays with old samples",               terms({ noData: "fire" }),          one(at([0, 1])),                        before(700, { fired: noData(61) }), { state: "no_data" }],
+  ["a false sample resolves no_data",              terms({ noData: "fire" }),          one(at([0, 1], [65, 1])),               before(66, { fired: noData(61), silentFromMs: since(0) }), { state: "ok" }],
+  ["a true one does not before the duration",      terms({ noData: "fire" }),          one(at([0, 1], [65, 99])),              before(66, { fired: noData(61), silentFromMs: since(0) }), { state: "no_data" }],
+  ["after the duration it fires",                  terms({ noData: "fire" }),          one(at([65, 99], [125, 99])),           before(126, { fired: noData(61), silentFromMs: since(0) }), { state: "firing" }],
   ["the worst node decides",                       terms({ durationMs: 0 }),           new Map([["a", at([0, 91])], ["b", at([0, 97])], ["c", at([0, 1])]]), before(1), { state: "firing", nodeId: "b", value: 97 }],
-  ["another node goes on with it",                 terms(),                            new Map([["a", at([75, 1])], ["b", at([75, 95])]]), before(76, { fired: firing("a") }), { state: "firing", nodeId: "b" }],
-  ["the node that fired must tell that it is over", terms(),                           new Map([["a", []], ["b", at([75, 1])]]), before(76, { fired: firing("a") }), { state: "firing" }],
-  ["unless it is gone",                            terms(),                            new Map([["b", at([75, 1])]]),          before(76, { fired: firing("a") }), { state: "ok" }],
-  ["with the last node that can have it, it ends",  terms(),                           new Map(),                              before(76, { fired: firing("a") }), { state: "ok", value: undefined }],
-  ["silence is not asked of a node that is made",  terms({ noData: "fire" }),          new Map([["a", at([90, 1])], ["b", []]]), before(100, { silentFromMs: since(0) }), { state: "ok" }],
-  ["nor of one that cannot have it",               terms({ noData: "fire" }),          one(at([90, 1])),                       before(100, { silentFromMs: since(0, "a", "b") }), { state: "ok" }],
-  ["a silent node beside others that tell fires",  terms({ noData: "fire" }),          new Map([["a", at([90, 1])], ["b", at([20, 1])]]), before(100, { silentFromMs: since(0, "a", "b") }), { state: "no_data", nodeId: "b" }],
-  ["a worse node that fell silent hides no other", terms(),                            new Map([["a", at([0, 99], [60, 99])], ["b", at([60, 95], [120, 95])]]), before(130), { state: "firing", nodeId: "b" }],
+  ["another node continues the alert",             terms(),                            new Map([["a", at([75, 1])], ["b", at([75, 95])]]), before(76, { fired: firing("a") }), { state: "firing", nodeId: "b" }],
+  ["the node that fired must resolve it",           terms(),                           new Map([["a", []], ["b", at([75, 1])]]), before(76, { fired: firing("a") }), { state: "firing" }],
+  ["unless that node was removed",                 terms(),                            new Map([["b", at([75, 1])]]),          before(76, { fired: firing("a") }), { state: "ok" }],
+  ["without a node that has it, it resolves",       terms(),                           new Map(),                              before(76, { fired: firing("a") }), { state: "ok", value: undefined }],
+  ["a node being created may be silent",           terms({ noData: "fire" }),          new Map([["a", at([90, 1])], ["b", []]]), before(100, { silentFromMs: since(0) }), { state: "ok" }],
+  ["so may a node without the metric",             terms({ noData: "fire" }),          one(at([90, 1])),                       before(100, { silentFromMs: since(0, "a", "b") }), { state: "ok" }],
+  ["a silent node beside others fires",            terms({ noData: "fire" }),          new Map([["a", at([90, 1])], ["b", at([20, 1])]]), before(100, { silentFromMs: since(0, "a", "b") }), { state: "no_data", nodeId: "b" }],
+  ["a silent worse node hides no other",           terms(),                            new Map([["a", at([0, 99], [60, 99])], ["b", at([60, 95], [120, 95])]]), before(130), { state: "firing", nodeId: "b" }],
 ];
 
 test.each(cases)("%s", (_, rule, samples, was, expected) => {
   expect(evaluateRule(rule, samples, was)).toMatchObject(expected);
 });
 
-/** One sample every 15 s, as machines tell them: when it was taken, when it came, its value. */
+/** One sample every 15 s, as machines report them: time taken, time of arrival, value. */
 const streams = fc.array(
   fc.record({
     value: fc.integer({ min: 80, max: 100 }),
@@ -90,7 +84,7 @@ const rules = fc.record({
 });
 
 describe("over any stream", () => {
-  test("neither order nor doubles of samples matter", () => {
+  test("the order of samples and duplicates do not matter", () => {
     fc.assert(
       fc.property(streams, rules, fc.infiniteStream(fc.nat()), (stream, rule, random) => {
         const samples = stream.map(({ value }, index) => ({ timeMs: index * 15_000, value }));
@@ -104,10 +98,10 @@ describe("over any stream", () => {
     );
   });
 
-  test("it fires and is resolved by turns, never for a time that is over, and a restart at any moment changes nothing", () => {
+  test("firing and resolution alternate, old samples fire nothing, and restarts change nothing", () => {
     fc.assert(
       fc.property(streams, rules, fc.func(fc.boolean()), (stream, rule, restarts) => {
-        const told = stream.flatMap(({ value, lost, lateS, doubled }, index) => {
+        const samples = stream.flatMap(({ value, lost, lateS, doubled }, index) => {
           const sample = { timeMs: index * 15_000, value };
           const came = { sample, atMs: sample.timeMs + lateS * 1_000 };
           return lost ? [] : doubled ? [came, { ...came, atMs: came.atMs + 20_000 }] : [came];
@@ -116,9 +110,9 @@ describe("over any stream", () => {
         let fired: RuleBefore["fired"];
         const endMs = stream.length * 15_000 + 400_000;
         for (let nowMs = 0; nowMs <= endMs; nowMs += 5_000) {
-          const known = told.filter(({ atMs }) => atMs <= nowMs).map(({ sample }) => sample);
+          const known = samples.filter(({ atMs }) => atMs <= nowMs).map(({ sample }) => sample);
           const was = { fired, nowMs, silentFromMs: since(0) };
-          // What a controller has that has just taken over is no more than what a long-lived one has.
+          // A controller that has just taken over has no more samples than one that runs for long.
           const window = known.filter(({ timeMs }) => timeMs >= nowMs - rule.durationMs - 5 * minute);
           const seen = evaluateRule(terms(rule), one(restarts(nowMs) ? window.toReversed() : window), was);
           const fires = seen.state === "firing" || seen.state === "no_data";
@@ -126,12 +120,12 @@ describe("over any stream", () => {
             events.push({ type: "fired", atMs: nowMs });
             if (seen.state === "firing") {
               const newest = Math.max(...known.map(({ timeMs }) => timeMs));
-              expect(newest).toBeGreaterThanOrEqual(nowMs - freshMs);
+              expect(newest).toBeGreaterThanOrEqual(nowMs - staleAfterMs);
               const during = known.filter(({ timeMs }) => timeMs >= newest - rule.durationMs);
               expect(during.every(({ value }) => value > 90)).toBe(true);
             } else {
               expect(rule.noData).toBe("fire");
-              expect(known.every(({ timeMs }) => timeMs < nowMs - freshMs)).toBe(true);
+              expect(known.every(({ timeMs }) => timeMs < nowMs - staleAfterMs)).toBe(true);
             }
             fired = {
               state: seen.state === "firing" ? "firing" : "no_data",
@@ -154,7 +148,7 @@ describe("over any stream", () => {
     );
   });
 
-  test("what never passes the threshold never fires", () => {
+  test("values that never pass the threshold never fire", () => {
     fc.assert(
       fc.property(streams, rules, (stream, rule) => {
         const samples = stream.map(({ value }, index) => ({ timeMs: index * 15_000, value: Math.min(value, 90) }));

@@ -1,18 +1,10 @@
 import { next } from "@holdfast/common/machine.ts";
-import type { AlertCondition } from "./alert-rule.ts";
+import type { RuleParameters } from "./alert-rule.ts";
 import { type AlertRuleEvent, alertRuleLifecycle, type AlertRuleState } from "./alert-rule-lifecycle.ts";
 
-/** What a rule asks. */
-export interface RuleTerms {
-  readonly condition: AlertCondition;
-  readonly threshold: number;
-  readonly durationMs: number;
-  readonly noData: "ignore" | "fire";
-  /** Samples from before do not count. */
-  readonly sinceMs: number;
-}
-
-/** The metric's samples of the nodes that can have it, each with an entry; in any order, and some maybe twice. */
+/**
+ * By node id: the metric's samples, in any order and possibly twice. Every node that can have the metric has an entry.
+ */
 export type NodeSamples = ReadonlyMap<string, readonly SampleValue[]>;
 
 export interface SampleValue {
@@ -20,89 +12,96 @@ export interface SampleValue {
   readonly value: number;
 }
 
-/** What is so before: what is stored, and what time it is. */
+/** The stored state of a rule, and the current time. */
 export interface RuleBefore {
-  /** Undefined unless the rule fires. */
+  /** The current alert; undefined unless the rule fires. */
   readonly fired:
     | { readonly state: "firing" | "no_data"; readonly nodeId: string | null; readonly firedAtMs: number }
     | undefined;
   readonly nowMs: number;
-  /** Of each node that is to tell samples now: from when on its silence counts. */
+  /** By node id: time from which missing samples count as silence. Nodes that need not report now are absent. */
   readonly silentFromMs: ReadonlyMap<string, number>;
 }
 
 export interface RuleEvaluation {
   readonly state: Exclude<AlertRuleState, "paused">;
-  /** Since when the condition holds, or there are no data; undefined while neither is so. */
+  /** Start of the time for which the condition holds, or data are missing; undefined for `ok`. */
   readonly sinceMs: number | undefined;
-  /** The node that decides. */
+  /** The node whose value decides. */
   readonly nodeId: string | undefined;
-  /** Its newest value. */
+  /** Newest value of that node. */
   readonly value: number | undefined;
 }
 
-/** So old a sample tells nothing of now. */
-export const freshMs = 60_000;
-/** Clocks of machines may be ahead of ours by so much. */
-const aheadMs = 60_000;
+/** Age from which a sample is not current any more. */
+export const staleAfterMs = 60_000;
+/** Largest tolerated lead of a machine's clock; later samples are ignored. */
+const clockSkewMaxMs = 60_000;
 
-interface Told {
+interface NodeCondition {
   readonly nodeId: string;
   readonly newest: SampleValue;
   readonly isTrue: boolean;
-  /** The first sample from which on all are true. */
+  /** Time of the first sample of the current run of samples that meet the condition. */
   readonly trueSinceMs: number;
 }
 
 /**
- * Pure: the state of a rule that is not paused, from the samples and from what is stored. The same samples in another order, or
- * some of them twice, give the same. A missing sample changes nothing but no_data.
+ * Pure: the state of a rule that is not paused, from its samples and its stored state. The result does not depend on
+ * the order of samples or on duplicates. A missing sample can only lead to `no_data`.
  */
-export function evaluateRule(rule: RuleTerms, samples: NodeSamples, before: RuleBefore): RuleEvaluation {
-  const told = [...samples].flatMap(([nodeId, values]) => toldBy(nodeId, values, rule, before.nowMs) ?? []);
+export function evaluateRule(rule: RuleParameters, samples: NodeSamples, before: RuleBefore): RuleEvaluation {
+  const conditions = [...samples].flatMap(
+    ([nodeId, values]) => conditionOfNode(nodeId, values, rule, before.nowMs) ?? [],
+  );
   const worst = worstOf(
-    told.filter(({ isTrue }) => isTrue),
+    conditions.filter(({ isTrue }) => isTrue),
     rule,
   );
-  const held = worstOf(
-    told.filter((node) => holds(node, rule) && isFresh(node, before.nowMs)),
+  const sustained = worstOf(
+    conditions.filter((node) => isSustained(node, rule) && isCurrent(node, before.nowMs)),
     rule,
   );
-  const silent = silentNode(samples, told, rule, before);
+  const silent = silentNode(samples, conditions, rule, before);
   let state: RuleEvaluation["state"] = before.fired?.state ?? "ok";
   const step = (event: AlertRuleEvent) => {
     const row = next(alertRuleLifecycle, state, event);
     if (row !== undefined && row[2] !== "paused") state = row[2];
   };
   if (worst !== undefined) step("conditionTrue");
-  if (held !== undefined) step("heldForDuration");
-  if (worst === undefined && isRefuted(told, samples, before)) step("conditionFalse");
+  if (sustained !== undefined) step("heldForDuration");
+  if (worst === undefined && isResolved(conditions, samples, before)) step("conditionFalse");
   if (silent !== undefined) step("noSample");
 
   if (state === "no_data") return { state, sinceMs: silent?.sinceMs, nodeId: silent?.nodeId, value: undefined };
-  const decides = (state === "firing" ? held : undefined) ?? worst ?? worstOf(told, rule);
+  const deciding = (state === "firing" ? sustained : undefined) ?? worst ?? worstOf(conditions, rule);
   const sinceMs =
     worst === undefined
       ? undefined
-      : Math.min(...told.filter(({ isTrue }) => isTrue).map(({ trueSinceMs }) => trueSinceMs));
+      : Math.min(...conditions.filter(({ isTrue }) => isTrue).map(({ trueSinceMs }) => trueSinceMs));
   return {
     state,
     sinceMs: state === "ok" ? undefined : sinceMs,
-    nodeId: decides?.nodeId,
-    value: decides?.newest.value,
+    nodeId: deciding?.nodeId,
+    value: deciding?.newest.value,
   };
 }
 
-/** Is the condition true of the value? */
-function isMet({ condition, threshold }: Pick<RuleTerms, "condition" | "threshold">, value: number): boolean {
+/** True if the value meets the condition. */
+function isMet({ condition, threshold }: Pick<RuleParameters, "condition" | "threshold">, value: number): boolean {
   return condition === "gt" ? value > threshold : value < threshold;
 }
 
-/** Undefined for a node without a sample that counts. */
-function toldBy(nodeId: string, values: readonly SampleValue[], rule: RuleTerms, nowMs: number): Told | undefined {
+/** How the node's samples meet the condition; undefined without a sample in the evaluated time range. */
+function conditionOfNode(
+  nodeId: string,
+  values: readonly SampleValue[],
+  rule: RuleParameters,
+  nowMs: number,
+): NodeCondition | undefined {
   let newest: SampleValue | undefined;
   let falseAtMs = Number.NEGATIVE_INFINITY;
-  const counts = ({ timeMs }: SampleValue) => timeMs >= rule.sinceMs && timeMs <= nowMs + aheadMs;
+  const counts = ({ timeMs }: SampleValue) => timeMs >= rule.sinceMs && timeMs <= nowMs + clockSkewMaxMs;
   for (const sample of values) {
     if (!counts(sample)) continue;
     if (newest === undefined || sample.timeMs > newest.timeMs) newest = sample;
@@ -115,46 +114,49 @@ function toldBy(nodeId: string, values: readonly SampleValue[], rule: RuleTerms,
   return { nodeId, newest, isTrue: falseAtMs < newest.timeMs, trueSinceMs };
 }
 
-function holds({ isTrue, newest, trueSinceMs }: Told, { durationMs }: RuleTerms): boolean {
+function isSustained({ isTrue, newest, trueSinceMs }: NodeCondition, { durationMs }: RuleParameters): boolean {
   return isTrue && newest.timeMs - trueSinceMs >= durationMs;
 }
 
-/** What was so in a time that is over fires nothing now. */
-function isFresh({ newest }: Told, nowMs: number): boolean {
-  return newest.timeMs >= nowMs - freshMs;
+/** True if the newest sample is current: old samples that arrive late fire nothing. */
+function isCurrent({ newest }: NodeCondition, nowMs: number): boolean {
+  return newest.timeMs >= nowMs - staleAfterMs;
 }
 
-/** Did the node that fired, if it can still have the metric, tell that the condition is false? */
-function isRefuted(told: readonly Told[], samples: NodeSamples, { fired }: RuleBefore): boolean {
-  // Nobody is left of whom it could be true.
+/**
+ * True if the condition is over: the node that fired reported a value that does not meet it, or cannot have the metric
+ * any more.
+ */
+function isResolved(conditions: readonly NodeCondition[], samples: NodeSamples, { fired }: RuleBefore): boolean {
+  // No node can have the metric any more.
   if (samples.size === 0) return true;
-  if (told.length === 0) return false;
+  if (conditions.length === 0) return false;
   if (fired === undefined || fired.nodeId === null || !samples.has(fired.nodeId)) return true;
-  const node = told.find(({ nodeId }) => nodeId === fired.nodeId);
-  // The last sample before a silence does not end it.
-  return node !== undefined && (fired.state === "firing" || node.newest.timeMs > fired.firedAtMs - freshMs);
+  const node = conditions.find(({ nodeId }) => nodeId === fired.nodeId);
+  // The last sample before the silence does not end `no_data`.
+  return node !== undefined && (fired.state === "firing" || node.newest.timeMs > fired.firedAtMs - staleAfterMs);
 }
 
 function silentNode(
   samples: NodeSamples,
-  told: readonly Told[],
-  rule: RuleTerms,
+  conditions: readonly NodeCondition[],
+  rule: RuleParameters,
   { nowMs, silentFromMs }: RuleBefore,
 ): { nodeId: string; sinceMs: number } | undefined {
   if (rule.noData !== "fire") return undefined;
   const silent = [...silentFromMs]
     .filter(([nodeId]) => samples.has(nodeId))
-    .map(([nodeId, fromMs]) => ({ nodeId, sinceMs: Math.max(fromMs, rule.sinceMs, newestOf(told, nodeId)) }))
-    .filter(({ sinceMs }) => nowMs - sinceMs > freshMs);
+    .map(([nodeId, fromMs]) => ({ nodeId, sinceMs: Math.max(fromMs, rule.sinceMs, newestOf(conditions, nodeId)) }))
+    .filter(({ sinceMs }) => nowMs - sinceMs > staleAfterMs);
   return silent.sort((a, b) => a.sinceMs - b.sinceMs || (a.nodeId < b.nodeId ? -1 : 1))[0];
 }
 
-function newestOf(told: readonly Told[], nodeId: string): number {
-  return told.find((node) => node.nodeId === nodeId)?.newest.timeMs ?? Number.NEGATIVE_INFINITY;
+function newestOf(conditions: readonly NodeCondition[], nodeId: string): number {
+  return conditions.find((node) => node.nodeId === nodeId)?.newest.timeMs ?? Number.NEGATIVE_INFINITY;
 }
 
-/** The furthest beyond the threshold; of equals the first by id. */
-function worstOf(told: readonly Told[], { condition }: RuleTerms): Told | undefined {
+/** The node with the value furthest beyond the threshold; the smallest id among equals. */
+function worstOf(conditions: readonly NodeCondition[], { condition }: RuleParameters): NodeCondition | undefined {
   const sign = condition === "gt" ? -1 : 1;
-  return told.toSorted((a, b) => sign * (a.newest.value - b.newest.value) || (a.nodeId < b.nodeId ? -1 : 1))[0];
+  return conditions.toSorted((a, b) => sign * (a.newest.value - b.newest.value) || (a.nodeId < b.nodeId ? -1 : 1))[0];
 }

@@ -1,54 +1,57 @@
 import type { Samples } from "../metric/samples/samples.ts";
-import { freshMs } from "./evaluate-rule.ts";
+import { staleAfterMs } from "./evaluate-rule.ts";
 import { createSampleWindow, type SampleWindow } from "./sample-window.ts";
 
-/** What rules need of a machine. */
-export interface MachineNeed {
+/** The metrics and time range that rules need of one machine. */
+export interface SampleRange {
   readonly fromMs: number;
   readonly slots: ReadonlySet<number>;
 }
 
-/** Reads the samples that rules need: of each machine its past once, then only what is new. */
+/** Reads the samples that rules need: the whole time range of a machine once, then only new samples. */
 export interface SampleReader {
-  /** Reads in one statement; resolves to the machines that told something new. Throws STORE_UNAVAILABLE. */
-  read(needs: ReadonlyMap<string, MachineNeed>): Promise<ReadonlySet<string>>;
-  /** Undefined until the machine's past was read. */
+  /** Reads in one statement; resolves to the machines with new samples. Throws STORE_UNAVAILABLE. */
+  read(ranges: ReadonlyMap<string, SampleRange>): Promise<ReadonlySet<string>>;
+  /** The machine's samples; undefined until its time range was read. */
   window(machineId: string): SampleWindow | undefined;
 }
 
-/** A sample may come so much later than one after it and still be seen; later ones are found when the past is read anew. */
-const overlapMs = freshMs;
-/** Machines whose past is read in one statement. */
-const pastsMax = 200;
+/**
+ * A sample may arrive this much later than a newer one and is still read; later ones are only read with the whole
+ * range.
+ */
+const overlapMs = staleAfterMs;
+/** Number of machines whose whole range is read in one statement. */
+const initialReadsMax = 200;
 
 export function createSampleReader(samples: Pick<Samples, "recent">): SampleReader {
   const windows = new Map<string, SampleWindow>();
 
-  function fits(window: SampleWindow | undefined, { fromMs, slots }: MachineNeed): window is SampleWindow {
+  function covers(window: SampleWindow | undefined, { fromMs, slots }: SampleRange): window is SampleWindow {
     return window !== undefined && window.fromMs <= fromMs && slots.isSubsetOf(window.slots);
   }
 
   return {
-    async read(needs) {
-      for (const machineId of windows.keys()) if (!needs.has(machineId)) windows.delete(machineId);
-      let pasts = 0;
-      const asked = [...needs].flatMap(([machineId, need]) => {
+    async read(ranges) {
+      for (const machineId of windows.keys()) if (!ranges.has(machineId)) windows.delete(machineId);
+      let initialReads = 0;
+      const queries = [...ranges].flatMap(([machineId, range]) => {
         const window = windows.get(machineId);
-        if (fits(window, need))
-          return [{ machineId, window, afterMs: Math.max(need.fromMs, (window.lastMs ?? 0) - overlapMs) }];
-        pasts += 1;
-        if (pasts > pastsMax) return [];
-        return [{ machineId, window: createSampleWindow(need.fromMs, need.slots), afterMs: need.fromMs - 1 }];
+        if (covers(window, range))
+          return [{ machineId, window, afterMs: Math.max(range.fromMs, (window.lastMs ?? 0) - overlapMs) }];
+        initialReads += 1;
+        if (initialReads > initialReadsMax) return [];
+        return [{ machineId, window: createSampleWindow(range.fromMs, range.slots), afterMs: range.fromMs - 1 }];
       });
-      const slots = new Set([...needs.values()].flatMap((need) => [...need.slots]));
-      const rows = Map.groupBy(await samples.recent(asked, [...slots]), ({ machineId }) => machineId);
-      const told = new Set<string>();
-      for (const { machineId, window } of asked) {
+      const slots = new Set([...ranges.values()].flatMap((range) => [...range.slots]));
+      const rows = Map.groupBy(await samples.recent(queries, [...slots]), ({ machineId }) => machineId);
+      const updated = new Set<string>();
+      for (const { machineId, window } of queries) {
         windows.set(machineId, window);
-        if (window.add(rows.get(machineId) ?? [])) told.add(machineId);
-        window.trim(needs.get(machineId)?.fromMs ?? 0);
+        if (window.add(rows.get(machineId) ?? [])) updated.add(machineId);
+        window.trim(ranges.get(machineId)?.fromMs ?? 0);
       }
-      return told;
+      return updated;
     },
     window: (machineId) => windows.get(machineId),
   };

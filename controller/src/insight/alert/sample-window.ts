@@ -1,33 +1,33 @@
 import type { RecentSample } from "../metric/samples/recent-samples.ts";
 import type { SampleValue } from "./evaluate-rule.ts";
 
-/** The newest samples of one machine, as far back as its rules look. */
+/** The newest samples of one machine, as far back as its rules need. */
 export interface SampleWindow {
-  /** From when on it has all that there is. */
+  /** Start of the time range in which no sample is missing. */
   readonly fromMs: number;
-  /** The metrics that it has. */
+  /** Slots of the metrics in the window. */
   readonly slots: ReadonlySet<number>;
-  /** When the machine told anything last. */
+  /** Time of the machine's newest sample. */
   readonly lastMs: number | undefined;
-  /** One metric, oldest first. */
+  /** Samples of one metric, oldest first. */
   values(slot: number): readonly SampleValue[];
-  /** When the machine told this metric last. */
+  /** Time of the newest sample of this metric. */
   newestMs(slot: number): number | undefined;
-  /** Takes samples in any order; one that is there already changes nothing. True when one was new. */
+  /** Adds samples in any order; duplicates change nothing. True when a sample was new. */
   add(samples: readonly RecentSample[]): boolean;
-  /** Forgets what is older than the time, but for the newest value, which tells since when there is silence. */
+  /** Removes samples older than the time, except the newest value of each metric, which dates a silence. */
   trim(fromMs: number): void;
 }
 
 export function createSampleWindow(fromMs: number, slots: ReadonlySet<number>): SampleWindow {
   const bySlot = new Map<number, SampleValue[]>([...slots].map((slot) => [slot, []]));
   const times = new Set<number>();
-  let reachesMs = fromMs;
+  let coveredFromMs = fromMs;
   let lastMs: number | undefined;
   return {
     slots,
     get fromMs() {
-      return reachesMs;
+      return coveredFromMs;
     },
     get lastMs() {
       return lastMs;
@@ -48,17 +48,17 @@ export function createSampleWindow(fromMs: number, slots: ReadonlySet<number>): 
       return times.size > before;
     },
     trim(toMs) {
-      reachesMs = Math.max(reachesMs, toMs);
+      coveredFromMs = Math.max(coveredFromMs, toMs);
       for (const time of times) if (time < toMs) times.delete(time);
       for (const list of bySlot.values()) {
-        const kept = list.findIndex(({ timeMs }) => timeMs >= toMs);
-        list.splice(0, kept === -1 ? Math.max(0, list.length - 1) : kept);
+        const firstRetained = list.findIndex(({ timeMs }) => timeMs >= toMs);
+        list.splice(0, firstRetained === -1 ? Math.max(0, list.length - 1) : firstRetained);
       }
     },
   };
 }
 
-/** Keeps the list in the order of times. */
+/** Inserts the sample in the order of times. */
 function insert(list: SampleValue[], sample: SampleValue): void {
   let at = list.length;
   while (at > 0 && (list[at - 1]?.timeMs ?? 0) > sample.timeMs) at -= 1;

@@ -1,13 +1,12 @@
 import { invalid } from "@holdfast/common/errors.ts";
 import type { UpdateAlertRuleRequest } from "@holdfast/proto/holdfast/v1/alert_pb.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
-import type { ResolvedReason } from "./alert-event.ts";
-import { type AlertRuleObject, type AlertRuleSpec, defaultNameOf } from "./alert-rule.ts";
-import { conditionOf, noDataOf, severityOf } from "./alert-words.ts";
+import { type AlertRuleObject, type AlertRuleSpec, defaultNameOf, type ResolvedReason } from "./alert-rule.ts";
+import { conditionOf, noDataOf, severityOf } from "./alert-message.ts";
 
 /**
- * Pure: applies the fields named by the mask. What changes what the rule asks begins it anew: an alert that fires is over then,
- * for the reason that comes with it. Throws INVALID_REQUEST.
+ * Pure: applies the fields of the mask. A change of the condition restarts the evaluation: an alert that fires is
+ * resolved with the returned reason. Throws INVALID_REQUEST.
  */
 export function updateRule(
   rule: AlertRuleObject,
@@ -20,22 +19,24 @@ export function updateRule(
   let spec = rule.spec;
   for (const path of paths) spec = { ...spec, ...changeOf(path, request) };
   const { metadata } = rule;
-  const named = metadata.name === defaultNameOf(rule.spec.metric, rule.spec.condition, rule.spec.threshold);
-  const name = request.name ?? (named ? defaultNameOf(spec.metric, spec.condition, spec.threshold) : metadata.name);
+  const hasDefaultName = metadata.name === defaultNameOf(rule.spec.metric, rule.spec.condition, rule.spec.threshold);
+  const name =
+    request.name ?? (hasDefaultName ? defaultNameOf(spec.metric, spec.condition, spec.threshold) : metadata.name);
   const paused = spec.paused && !rule.spec.paused;
-  const asksElse = asked.some((field) => spec[field] !== rule.spec[field]) || spec.paused !== rule.spec.paused;
+  const changesCondition =
+    conditionFields.some((field) => spec[field] !== rule.spec[field]) || spec.paused !== rule.spec.paused;
   return {
     rule: {
       metadata: { ...nextMetadata(metadata, now), name },
-      spec: asksElse ? { ...spec, since: now } : spec,
-      status: asksElse ? { ...rule.status, fired: null } : rule.status,
+      spec: changesCondition ? { ...spec, since: now } : spec,
+      status: changesCondition ? { ...rule.status, fired: null } : rule.status,
     },
-    reason: asksElse ? (paused ? "rule_paused" : "rule_changed") : undefined,
+    reason: changesCondition ? (paused ? "rule_paused" : "rule_changed") : undefined,
   };
 }
 
-/** What a rule's state rests on; its name, severity and channel do not matter to it. */
-const asked = ["metric", "condition", "threshold", "durationMinutes", "noData"] as const;
+/** The fields that decide a rule's state; name, severity and channel do not. */
+const conditionFields = ["metric", "condition", "threshold", "durationMinutes", "noData"] as const;
 
 function changeOf(path: string, request: UpdateAlertRuleRequest): Partial<AlertRuleSpec> {
   const required = <T>(value: T | undefined): T => {

@@ -1,6 +1,15 @@
-import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
-import { EventService } from "@holdfast/proto/holdfast/v1/event_pb.ts";
-import type { EventPages } from "./event-pages.ts";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import { type EventSchema, EventService, type ListEventsResponseSchema } from "@holdfast/proto/holdfast/v1/event_pb.ts";
+import { mayTouch, organizationOf } from "#access/caller.ts";
+import type { History } from "#kernel/history/history.ts";
+import type { Cursors } from "#kernel/page/cursor.ts";
+import type { EventEntry } from "#kernel/store/outbox-entry.ts";
+import type { ServiceAccess } from "#services/service/service-access.ts";
+import { createEventNews } from "./event-news.ts";
+import { createServiceCheck } from "./service-check.ts";
 
 /** The RPCs of events. */
 export function createEventApi({ page, ofService }: EventPages): ServedService {
@@ -9,4 +18,93 @@ export function createEventApi({ page, ofService }: EventPages): ServedService {
     listServiceEvents: (request, call) => ofService(request.serviceId, request, call),
   };
   return serve(EventService, handlers);
+}
+
+export interface EventPagesDeps {
+  readonly history: Pick<History, "events" | "eventsBehind">;
+  readonly access: ServiceAccess;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
+export interface EventsRequest {
+  readonly type?: string | undefined;
+  readonly since?: Timestamp | undefined;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  readonly follow?: boolean | undefined;
+}
+
+/** The state of a follower after its last page. */
+interface LastPage {
+  /** Version of the organization's events before the page was read. */
+  readonly version: number;
+  readonly at: number;
+}
+
+/** A follower queries the history at least this often, whatever the version. */
+const refreshMs = 15_000;
+
+/** The position before the first event. */
+const beginning = "0";
+
+type Page = MessageInitShape<typeof ListEventsResponseSchema>;
+
+export interface EventPages {
+  page(request: EventsRequest, objectId: string | undefined, call: Call): Promise<Page>;
+  /**
+   * A page of one service's events, also after its deletion. Throws SERVICE_NOT_FOUND if the organization never had it.
+   */
+  ofService(serviceId: string, request: EventsRequest, call: Call): Promise<Page>;
+}
+
+/** Pages of the events of an organization, or of one of its objects, read from the history. */
+export function createEventPages({ history, access, cursors, clock }: EventPagesDeps): EventPages {
+  const news = createEventNews({ history, clock });
+  const lastPages = new WeakMap<Call, LastPage>();
+  const requireService = createServiceCheck({ history, access });
+
+  /** True when the follower has read everything and no event came since. */
+  function isCaughtUp(request: EventsRequest, call: Call, version: number): boolean {
+    const last = lastPages.get(call);
+    return request.cursor !== undefined && last?.version === version && clock.monotonicMs() - last.at < refreshMs;
+  }
+
+  async function page(request: EventsRequest, objectId: string | undefined, call: Call) {
+    const version = request.follow === true ? news.version(organizationOf(call)) : undefined;
+    if (version !== undefined && isCaughtUp(request, call, version))
+      return { events: [], nextCursor: request.cursor ?? "", hasMore: false };
+    // The cursor is not bound to `since`, which only selects the first page.
+    const filter = {
+      organizationId: organizationOf(call),
+      ...(objectId !== undefined && { objectId }),
+      ...(request.type !== undefined && { type: request.type }),
+    };
+    const { after, limit, cursorAt } = cursors.open(call, "events", filter, request);
+    const since = request.since === undefined ? {} : { since: timestampMs(request.since) };
+    const { items, next, more } = await history.events(
+      { ...filter, ...since },
+      { after, limit, order: "oldest first" },
+    );
+    if (version !== undefined && !more) lastPages.set(call, { version, at: clock.monotonicMs() });
+    return {
+      // A token that is limited to objects gets the events of those alone, so its pages can be shorter than the limit.
+      events: items.filter((item) => mayTouch(call, item.objectKind, item.objectId)).map(eventMessage),
+      nextCursor: cursorAt(next ?? beginning),
+      hasMore: more,
+    };
+  }
+
+  return {
+    page,
+    async ofService(serviceId, request, call) {
+      await requireService(serviceId, call);
+      return page(request, serviceId, call);
+    },
+  };
+}
+
+/** The API message of an event. */
+export function eventMessage({ id, type, occurredAt, data }: EventEntry): MessageInitShape<typeof EventSchema> {
+  return { id, eventType: type, timestamp: timestampFromMs(occurredAt), data: data as JsonObject };
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createEventNews } from "./event-news.ts";
 
-test("one look is for all that follow, and tells only those apart who have news", async () => {
+test("one poll serves all followers and changes the versions of affected organizations only", async () => {
   vi.useFakeTimers();
   try {
     let looks = 0;
@@ -17,7 +17,7 @@ test("one look is for all that follow, and tells only those apart who have news"
       },
       clock: { now: Date.now, monotonicMs: Date.now },
     });
-    // Before the first look nothing is known, so nobody may stay quiet.
+    // Before the first poll no version may count as unchanged.
     expect(news.version("a")).not.toBe(news.version("a"));
     await vi.advanceTimersByTimeAsync(500);
     const versions = () => ["a", "b"].map((id) => news.version(id));
@@ -41,7 +41,7 @@ test("one look is for all that follow, and tells only those apart who have news"
   }
 });
 
-test("without the history everybody looks for themselves", async () => {
+test("every follower queries for itself while the history is unavailable", async () => {
   vi.useFakeTimers();
   try {
     const news = createEventNews({

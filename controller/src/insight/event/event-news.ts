@@ -1,9 +1,12 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { History } from "#kernel/history/history.ts";
 
-/** Knows which organizations may have new events, by one look at the history for all that follow them. */
+/**
+ * Detects which organizations may have new events, with one poll of the history for all calls that follow events. Each
+ * call compares versions instead of querying. Polling runs only while `version` is called.
+ */
 export interface EventNews {
-  /** A number that is another one once the organization may have new events. */
+  /** A number that changes when the organization may have new events. */
   version(organizationId: string): number;
 }
 
@@ -12,63 +15,64 @@ interface Deps {
   readonly clock: Clock;
 }
 
-const lookEveryMs = 400;
-/** Without anybody who asks there is nothing to look for. */
+const pollIntervalMs = 400;
+/** Polling stops this long after the last call of `version`. */
 const idleMs = 5_000;
-/** With more at a time every follower looks for itself. */
-const seenMax = 1_000;
-/** Organizations whose versions are kept apart. */
-const keptMax = 10_000;
+/** Events read by one poll; with more of them every version changes. */
+const batchMax = 1_000;
+/** Number of organizations with a version of their own; past it all versions are reset. */
+const organizationsMax = 10_000;
 
-/** It looks only while somebody asks. */
+/** Creates the detector; the first call of `version` starts it. */
 export function createEventNews({ history, clock }: Deps): EventNews {
-  /** Everybody's version: it grows when it is not known whose events came. */
-  let all = 0;
-  let own = new Map<string, number>();
-  let behind: string | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let looking: NodeJS.Timeout | undefined;
-  let underWay = false;
+  /** Part of every organization's version: it grows when the owner of new events is not known. */
+  let common = 0;
+  let versions = new Map<string, number>();
+  let newestSeen: string | undefined;
+  let lastRequestAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  let isPolling = false;
 
-  function everybody(): void {
-    all += 1 + Math.max(0, ...own.values());
-    own = new Map();
+  function invalidateAll(): void {
+    common += 1 + Math.max(0, ...versions.values());
+    versions = new Map();
   }
 
-  function look(): void {
-    if (clock.monotonicMs() - askedAt > idleMs) return stop();
-    if (underWay) return;
-    underWay = true;
+  function poll(): void {
+    if (clock.monotonicMs() - lastRequestAt > idleMs) return stop();
+    if (isPolling) return;
+    isPolling = true;
     history
-      .eventsBehind(behind, seenMax)
+      .eventsBehind(newestSeen, batchMax)
       .then(({ newest, organizationIds }) => {
-        // What came before the first look, nobody knows.
-        if (behind === undefined || organizationIds.length >= seenMax || own.size > keptMax) everybody();
-        else for (const id of new Set(organizationIds)) own.set(id, (own.get(id) ?? 0) + 1);
-        behind = newest;
+        // Events before the first poll are not known.
+        if (newestSeen === undefined || organizationIds.length >= batchMax || versions.size > organizationsMax)
+          invalidateAll();
+        else for (const id of new Set(organizationIds)) versions.set(id, (versions.get(id) ?? 0) + 1);
+        newestSeen = newest;
       })
-      // Those who follow ask for themselves then, and are told why there is no answer.
-      .catch(everybody)
+      // Followers then query the history themselves and get its error.
+      .catch(invalidateAll)
       .finally(() => {
-        underWay = false;
+        isPolling = false;
       });
   }
 
   function stop(): void {
-    clearInterval(looking);
-    looking = undefined;
-    behind = undefined;
-    everybody();
+    clearInterval(timer);
+    timer = undefined;
+    newestSeen = undefined;
+    invalidateAll();
   }
 
   return {
     version(organizationId) {
-      askedAt = clock.monotonicMs();
-      if (looking === undefined) {
-        looking = setInterval(look, lookEveryMs);
-        looking.unref();
+      lastRequestAt = clock.monotonicMs();
+      if (timer === undefined) {
+        timer = setInterval(poll, pollIntervalMs);
+        timer.unref();
       }
-      return behind === undefined ? (all += 1) : all + (own.get(organizationId) ?? 0);
+      return newestSeen === undefined ? (common += 1) : common + (versions.get(organizationId) ?? 0);
     },
   };
 }

@@ -17,7 +17,7 @@ function schemaOf({ type, nullable }: DataField): JsonSchema {
   return nullable === true ? { ...schema, type: [schema["type"], "null"] } : schema;
 }
 
-/** What is sent to webhook endpoints, by type, as OpenAPI 3.1 describes it below `webhooks`. */
+/** The webhooks of the OpenAPI 3.1 document, by event type. */
 export function openApiWebhooks(types: ReadonlyMap<string, EventDefinition>): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries([...types].map(([type, definition]) => [type, { post: operationOf(type, definition) }]));
 }
@@ -28,7 +28,7 @@ function operationOf(type: string, { when, data, example, planned }: EventDefini
     type: "object",
     required: ["id", "event_type", "timestamp", "data"],
     properties: {
-      id: { type: "string", format: "uuid", description: "The same in each attempt." },
+      id: { type: "string", format: "uuid", description: "Id of the event, the same in each attempt." },
       event_type: { const: type },
       timestamp: { type: "string", format: "date-time" },
       data: {
@@ -43,7 +43,7 @@ function operationOf(type: string, { when, data, example, planned }: EventDefini
   const body = { id: exampleId, event_type: type, timestamp: "2026-11-21T10:00:00.000Z", data: example };
   return {
     summary: `Sent when ${when}`,
-    ...(planned === true && { description: "This version sends none yet." }),
+    ...(planned === true && { description: "This version does not send it yet." }),
     parameters: signatures.map(({ name, description }) => ({
       name,
       in: "header",
@@ -53,8 +53,8 @@ function operationOf(type: string, { when, data, example, planned }: EventDefini
     })),
     requestBody: { required: true, content: { "application/json": { schema, example: body } } },
     responses: {
-      "2XX": { description: "Taken." },
-      default: { description: "Anything else is a failure, also a redirect; it is tried again." },
+      "2XX": { description: "The delivery succeeded." },
+      default: { description: "Any other status is a failure, also a redirect. The delivery is retried." },
     },
   };
 }
@@ -65,5 +65,8 @@ const signatures = [
   { name: "X-Platform-Signature", description: "`sha256=` and the HMAC-SHA256 of the body in hex, by the secret." },
   { name: "webhook-id", description: "Id of the event." },
   { name: "webhook-timestamp", description: "Seconds since 1970 of this attempt." },
-  { name: "webhook-signature", description: "As Standard Webhooks has it." },
+  {
+    name: "webhook-signature",
+    description: "Signature of Standard Webhooks 1.0: `v1,` and the HMAC-SHA256 in base64.",
+  },
 ];

@@ -1,6 +1,6 @@
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HealthService } from "@holdfast/proto/holdfast/v1/health_pb.ts";
-import type { EventPages } from "../event/event-pages.ts";
+import type { EventPages } from "../event/event-api.ts";
 import { healthMessage } from "#services/service/managed-service-message.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
 
@@ -9,7 +9,7 @@ export interface HealthApiDeps {
   readonly events: EventPages;
 }
 
-/** The RPCs of health: as it is in the service's record, and as its events tell. */
+/** The RPCs of health: the current health of a service, and its past changes by events. */
 export function createHealthApi({ access, events }: HealthApiDeps): ServedService {
   const handlers: Handlers<typeof HealthService> = {
     getHealth: async ({ serviceId }, call) => healthMessage(access.require(serviceId, call).object.status.health),

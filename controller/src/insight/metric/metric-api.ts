@@ -28,23 +28,23 @@ export interface MetricApiDeps {
   readonly fleet: Pick<Fleet, "observation">;
   readonly clock: Clock;
   readonly cursors: Cursors;
-  /** Of this process. */
+  /** Metrics of this process. */
   readonly metrics: Pick<ProcessMetrics, "text">;
   readonly serviceFigures: Pick<ServiceFigures, "list">;
 }
 
-/** A sample that is older says nothing of now. */
-const exportedMs = 60_000;
+/** Older samples are left out of the Prometheus text. */
+const sampleAgeMaxMs = 60_000;
 
 /** The RPCs of metrics, read from the history. */
 export function createMetricApi(deps: MetricApiDeps): ServedService {
   const { storedSamples, services, access, fleet, clock } = deps;
   const samplePages = createSamplePages(deps);
 
-  async function textOf(shown: readonly ManagedServiceObject[]): Promise<string> {
-    const machineIds = shown.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
+  async function textOf(exported: readonly ManagedServiceObject[]): Promise<string> {
+    const machineIds = exported.flatMap(({ spec }) => spec.nodes.map(({ id }) => id));
     const figures = deps.serviceFigures.list();
-    return metricExposition(shown, await storedSamples.newest(machineIds, clock.now() - exportedMs), figures);
+    return metricExposition(exported, await storedSamples.newest(machineIds, clock.now() - sampleAgeMaxMs), figures);
   }
 
   const handlers: Handlers<typeof MetricService> = {
@@ -74,14 +74,14 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
         ...(period !== undefined && { period }),
         resolution,
         series: all
-          // What a machine told before it came to where it cannot is still true.
-          .filter(({ reason, points: had }) => reason === undefined || had.length > 0)
-          .map(({ metric, node, points: had }) => ({
+          // Samples from before a metric became unavailable stay visible.
+          .filter(({ reason, points: found }) => reason === undefined || found.length > 0)
+          .map(({ metric, node, points: found }) => ({
             metric: metric.name,
             unit: metric.unit,
             nodeId: node.id,
             role: roleOf(object, node),
-            points: had.map(pointMessage),
+            points: found.map(pointMessage),
           })),
         absent: all.flatMap(({ metric, node, reason }) =>
           reason === undefined ? [] : [{ metric: metric.name, nodeId: node.id, reason }],
@@ -107,7 +107,7 @@ export function createMetricApi(deps: MetricApiDeps): ServedService {
   });
 }
 
-/** Names outside of the catalog, and times that do not fit. */
+/** The faults of a request: unknown metric names and invalid time ranges. */
 function faultsOf(request: GetMetricsRequest, now: number): readonly FieldFault[] {
   const window = metricWindow(request, now);
   return [...request.metric.flatMap(faultOfName), ...("fromS" in window ? [] : window)];
@@ -121,17 +121,17 @@ function faultOfName(name: string, index: number): FieldFault[] {
   );
   const hint = near === undefined ? "GET /catalog lists those there are" : `did you mean ${near}?`;
   return [
-    { field: `metric[${index}]`, pointer: null, code: "unknown_metric", detail: `${name} is no metric: ${hint}` },
+    { field: `metric[${index}]`, pointer: null, code: "unknown_metric", detail: `${name} is not a metric: ${hint}` },
   ];
 }
 
-/** Time went on since the check. */
+/** Throws INVALID_REQUEST: the clock has moved since validation, so the range can have become invalid. */
 function requireWindow(window: MetricWindow | readonly FieldFault[]): MetricWindow {
   if ("fromS" in window) return window;
   throw new HoldfastError("INVALID_REQUEST", window.map(({ detail }) => detail).join("; "), { errors: window });
 }
 
-/** Each once. Throws NOT_SUPPORTED for one of other engines. */
+/** The requested metrics without duplicates. Throws NOT_SUPPORTED if one belongs to other engines. */
 function metricsFor(request: Pick<GetMetricsRequest, "metric">, { spec }: ManagedServiceObject): Metric[] {
   const metrics = [...new Set(request.metric)].flatMap((name) => metricOf(name) ?? []);
   const foreign = metrics.find((metric) => !isOfEngine(metric, spec.databaseType));
@@ -140,16 +140,16 @@ function metricsFor(request: Pick<GetMetricsRequest, "metric">, { spec }: Manage
   throw new HoldfastError("NOT_SUPPORTED", detail);
 }
 
-/** Throws OBJECT_NOT_FOUND for one that the service has not. */
+/** The requested nodes, or all. Throws OBJECT_NOT_FOUND for a node that the service lacks. */
 function nodesFor({ nodeId }: GetMetricsRequest, { spec }: ManagedServiceObject): readonly NodeSpec[] {
-  const strange = nodeId.find((id) => !spec.nodes.some((node) => node.id === id));
-  if (strange !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The service has no node ${strange}.`);
+  const unknown = nodeId.find((id) => !spec.nodes.some((node) => node.id === id));
+  if (unknown !== undefined) throw new HoldfastError("OBJECT_NOT_FOUND", `The service has no node ${unknown}.`);
   return nodeId.length === 0 ? spec.nodes : spec.nodes.filter(({ id }) => nodeId.includes(id));
 }
 
-/** Why a node has no values of it; undefined when it may have. */
-function absenceOf({ name, source }: Metric, told: Readonly<Record<string, string>>): string | undefined {
-  return source === null ? "This version does not collect it." : lookUp(told, name);
+/** The reason why a node has no values of a metric; undefined when it may have. */
+function absenceOf({ name, source }: Metric, absentMetrics: Readonly<Record<string, string>>): string | undefined {
+  return source === null ? "This version does not collect it." : lookUp(absentMetrics, name);
 }
 
 function seriesKey(machineId: string, slot: number): string {

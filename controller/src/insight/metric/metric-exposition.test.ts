@@ -6,7 +6,7 @@ import { metricExposition } from "./metric-exposition.ts";
 
 const slot = (name: string) => metricOf(name)?.slot ?? 0;
 
-test("every metric that was told is there once for each node, and no other", async () => {
+test("the text has every reported metric once for each node, and no other", async () => {
   const names = ["orders", 'a "quoted" \\ name'];
   const services = names.map((name, index) =>
     runningService({ id: `s-${index}`, name }, { nodes: [nodeOf(`n-${index}`)] }),
@@ -36,7 +36,7 @@ test("every metric that was told is there once for each node, and no other", asy
   ]);
 });
 
-test("a thousand services are told at once", async () => {
+test("a thousand services are exported at once", async () => {
   const services = Array.from({ length: 1_000 }, (_, index) =>
     runningService({ id: `s-${index}` }, { nodes: [nodeOf(`n-${index}`)] }),
   );
@@ -45,7 +45,7 @@ test("a thousand services are told at once", async () => {
   expect(parseExposition(await metricExposition(services, samples, []))).toHaveLength(5_000);
 });
 
-test("what systems tell of a service is there, labelled, and nothing of a service that they say nothing of", async () => {
+test("figures of systems are exported with labels, for the services that have some", async () => {
   const services = [runningService({ id: "s-0", name: "orders" }), runningService({ id: "s-1", name: "silent" })];
   const figure = {
     name: "backups",

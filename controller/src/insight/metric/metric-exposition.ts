@@ -8,8 +8,8 @@ const serviceLabels = ["service_id", "service_name", "db_type"] as const;
 const labelNames = [...serviceLabels, "node_id", "role"] as const;
 
 /**
- * Prometheus text of what the nodes of these services told last, and of what systems know of the services. What nobody told is
- * left out.
+ * Prometheus text of the newest samples of these services' nodes, and of the figures that systems have about the
+ * services. Metrics without a value are left out.
  */
 export function metricExposition(
   services: readonly ManagedServiceObject[],
@@ -55,14 +55,14 @@ function addFigure(
   { name, help, labels, read }: ServiceFigure,
   services: readonly ManagedServiceObject[],
 ): void {
-  const told = services.flatMap(({ metadata, spec }) =>
+  const values = services.flatMap(({ metadata, spec }) =>
     Array.from(read(metadata.id), ({ labels: own, value }) => ({
       labels: { service_id: metadata.id, service_name: metadata.name, db_type: spec.databaseType, ...own },
       value,
     })),
   );
-  if (told.length === 0) return;
+  if (values.length === 0) return;
   const all = [...serviceLabels, ...labels];
   const gauge = new Gauge({ name: `holdfast_${name}`, help, labelNames: all, registers: [registry] });
-  for (const each of told) gauge.set(each.labels, each.value);
+  for (const each of values) gauge.set(each.labels, each.value);
 }

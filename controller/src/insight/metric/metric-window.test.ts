@@ -5,7 +5,7 @@ import { metricWindow } from "./metric-window.ts";
 const now = Date.parse("2026-03-15T14:32:10Z");
 const dayMs = 86_400_000;
 
-interface Asked {
+interface WindowRequest {
   readonly period?: string;
   readonly resolution?: string;
   /** Milliseconds before now. */
@@ -13,7 +13,7 @@ interface Asked {
   readonly end?: number;
 }
 
-function windowOf({ start, end, ...rest }: Asked) {
+function windowOf({ start, end, ...rest }: WindowRequest) {
   const ago = (ms: number) => timestampFromMs(now - ms);
   const times = { ...(start !== undefined && { start: ago(start) }), ...(end !== undefined && { end: ago(end) }) };
   return metricWindow({ ...rest, ...times }, now);
@@ -22,7 +22,7 @@ const at = (text: string) => Date.parse(text) / 1_000;
 
 test.each([
   [{}, "1h", "1m", "2026-03-15T13:32:00Z", "2026-03-15T14:33:00Z"],
-  // The protos refuse it before; here it must not be a number of no hours.
+  // The protos refuse it earlier; here the result must not be NaN.
   [{ period: "constructor" }, "constructor", "1m", "2026-03-15T13:32:00Z", "2026-03-15T14:33:00Z"],
   [{ period: "15m" }, "15m", "1m", "2026-03-15T14:17:00Z", "2026-03-15T14:33:00Z"],
   [{ period: "24h", resolution: "1m" }, "24h", "1m", "2026-03-14T14:32:00Z", "2026-03-15T14:33:00Z"],
@@ -31,8 +31,8 @@ test.each([
   [{ start: 30 * dayMs }, undefined, "1h", "2026-02-13T14:00:00Z", "2026-03-15T15:00:00Z"],
   [{ start: 2 * dayMs, end: dayMs }, undefined, "1m", "2026-03-13T14:32:00Z", "2026-03-14T14:33:00Z"],
   [{ start: dayMs / 24, end: -dayMs }, undefined, "1m", "2026-03-15T13:32:00Z", "2026-03-15T14:33:00Z"],
-] as const)("%j asks for period %s in steps of %s", (asked, period, resolution, from, to) => {
-  expect(windowOf(asked)).toMatchObject({ period, resolution, fromS: at(from), toS: at(to) });
+] as const)("%j asks for period %s in steps of %s", (request, period, resolution, from, to) => {
+  expect(windowOf(request)).toMatchObject({ period, resolution, fromS: at(from), toS: at(to) });
 });
 
 test.each([
@@ -43,6 +43,6 @@ test.each([
   [{ start: 401 * dayMs }, "start", /400 days/],
   [{ start: -1_000 }, "start", /before now/],
   [{ start: 1_000, end: 2_000 }, "end", /after start/],
-] as const)("%j is refused for its %s", (asked, field, detail) => {
-  expect(windowOf(asked)).toEqual([expect.objectContaining({ field, detail: expect.stringMatching(detail) })]);
+] as const)("%j is refused for its %s", (request, field, detail) => {
+  expect(windowOf(request)).toEqual([expect.objectContaining({ field, detail: expect.stringMatching(detail) })]);
 });

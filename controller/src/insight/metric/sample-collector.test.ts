@@ -12,30 +12,30 @@ function sample(change: Omit<MessageInitShape<typeof SampleSchema>, "$typeName">
   return create(SampleSchema, { timeMs: BigInt(now - 15_000), slots: [1, 3], values: [50, 7], ...change });
 }
 
-/** A history that keeps what it gets, or is away. */
+/** A history that stores samples, or is unavailable. */
 function open() {
-  const kept: StoredSample[] = [];
+  const stored: StoredSample[] = [];
   const state = { away: false, statements: 0 };
   const samples = {
     async insert(these: readonly StoredSample[]) {
       state.statements += 1;
       if (state.away) throw new Error("away");
-      kept.push(...these);
+      stored.push(...these);
     },
   };
   const clock = { now: () => now, monotonicMs: () => 0 };
   const collector = createSampleCollector({ storedSamples: samples, clock, random: () => 0.5, log: silentLog });
-  return { collector, kept, state };
+  return { collector, stored, state };
 }
 
-test("samples of many machines are kept by one statement, and acknowledged after it", async () => {
-  const { collector, kept, state } = open();
+test("samples of many machines are inserted by one statement and acknowledged after it", async () => {
+  const { collector, stored, state } = open();
   const machines = Array.from({ length: 50 }, () => uuidv7());
   const taken = await Promise.all(machines.map((machine) => collector.take(machine, [sample()])));
   expect(taken).toEqual(machines.map(() => ({ kept: true, refused: 0, reason: "" })));
-  expect(kept.map(({ machineId }) => machineId)).toEqual(machines);
+  expect(stored.map(({ machineId }) => machineId)).toEqual(machines);
   expect(state.statements).toBe(1);
-  expect([...(kept[0]?.values ?? [])]).toEqual([
+  expect([...(stored[0]?.values ?? [])]).toEqual([
     [1, 50],
     [3, 7],
   ]);
@@ -47,32 +47,32 @@ test.each([
   ["no time at all", { timeMs: -(2n ** 62n) }, /over 24 hours old/],
   ["fewer values than slots", { values: [1] }, /one value for each slot/],
   ["a slot of no catalog", { slots: [0, 9_999] }, /no catalog/],
-  ["what is no number", { values: [Number.NaN, 1] }, /no number/],
-])("a sample with %s is refused for good, and its neighbours are kept", async (_, change, reason) => {
-  const { collector, kept } = open();
+  ["a value that is not finite", { values: [Number.NaN, 1] }, /not finite/],
+])("a sample with %s is refused, and the other samples of its batch are stored", async (_, change, reason) => {
+  const { collector, stored } = open();
   const taken = await collector.take(uuidv7(), [sample(), sample(change), sample({ timeMs: BigInt(now) })]);
   expect(taken).toEqual({ kept: true, refused: 1, reason: expect.stringMatching(reason) });
-  expect(kept.map(({ timeMs }) => timeMs)).toEqual([now - 15_000, now]);
+  expect(stored.map(({ timeMs }) => timeMs)).toEqual([now - 15_000, now]);
 });
 
-test("while the history is away machines keep their samples, and what would be too much for memory too", async () => {
-  const { collector, kept, state } = open();
+test("machines retry while the history is unavailable, and when memory is full", async () => {
+  const { collector, stored, state } = open();
   state.away = true;
   const many = Array.from({ length: 300 }, () => Array.from({ length: 100 }, () => sample()));
   const taken = await Promise.all(many.map((samples) => collector.take(uuidv7(), samples)));
   expect(taken.every((each) => !each.kept && each.retryMs >= 5_000)).toBe(true);
-  // All of them would have been 15 statements: a third was turned away before any.
+  // All of them would need 15 statements: a third was rejected before any.
   expect(state.statements).toBeLessThan(13);
   state.away = false;
   expect((await collector.take(uuidv7(), [sample()])).kept).toBe(true);
-  expect(kept).toHaveLength(1);
+  expect(stored).toHaveLength(1);
 });
 
-test("what is under way when it closes is kept and acknowledged; what comes later is not taken", async () => {
-  const { collector, kept } = open();
+test("samples in flight at close are stored and acknowledged; later ones are rejected", async () => {
+  const { collector, stored } = open();
   const taken = collector.take(uuidv7(), [sample()]);
   await collector.close();
   expect((await taken).kept).toBe(true);
   expect((await collector.take(uuidv7(), [sample()])).kept).toBe(false);
-  expect(kept).toHaveLength(1);
+  expect(stored).toHaveLength(1);
 });

@@ -3,7 +3,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import type { Sample } from "@holdfast/proto/holdfast/agent/v1/session_pb.ts";
 import type { SampleSink, SamplesTaken } from "#fleet/session/sample-sink.ts";
 import type { Samples, StoredSample } from "./samples/samples.ts";
-import { judgeSamples } from "./judge-samples.ts";
+import { checkSamples } from "./check-samples.ts";
 
 export interface SampleCollectorDeps {
   readonly storedSamples: Pick<Samples, "insert">;
@@ -12,13 +12,16 @@ export interface SampleCollectorDeps {
   readonly log: Log;
 }
 
-/** Gathers the samples of many machines into few statements. What it has not brought to the history it does not acknowledge. */
+/**
+ * Collects the samples of many machines into few inserts. Samples are acknowledged once the history has them; agents
+ * send unacknowledged ones again.
+ */
 export interface SampleCollector extends SampleSink {
-  /** Samples that wait for their statement. */
+  /** Number of samples that wait to be inserted. */
   readonly waiting: number;
-  /** How old the newest sample was when the history took it last, in seconds. */
+  /** Age of the newest sample at the last insert, in seconds. */
   readonly lagS: number;
-  /** What is under way ends; agents keep what was not acknowledged. */
+  /** Ends after the running insert; agents keep samples that were not acknowledged. */
   close(): Promise<void>;
 }
 
@@ -28,11 +31,11 @@ interface Waiting {
   readonly taken: SamplesTaken;
 }
 
-/** How long the first one waits for others. */
-const gatherMs = 100;
-const samplesAtOnce = 2_000;
-/** More than these wait with the machines: some 10 MiB. */
-const samplesWaiting = 20_000;
+/** The first sample of a batch waits this long for others. */
+const batchDelayMs = 100;
+const batchMax = 2_000;
+/** Above this number (about 10 MiB) machines have to retry. */
+const waitingMax = 20_000;
 const retryMs = 5_000;
 
 export function createSampleCollector({ storedSamples, clock, random, log }: SampleCollectorDeps): SampleCollector {
@@ -41,15 +44,15 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
   let timer: NodeJS.Timeout | undefined;
   let inserting: Promise<void> | undefined;
   let closed = false;
-  let away = false;
+  let isUnavailable = false;
   let lagS = 0;
   const refusing = new Map<string, string>();
 
-  const later = (): SamplesTaken => ({ kept: false, retryMs: Math.round(retryMs * (1 + random())) });
+  const retryLater = (): SamplesTaken => ({ kept: false, retryMs: Math.round(retryMs * (1 + random())) });
 
   function next(): readonly Waiting[] {
     let size = 0;
-    const end = waiting.findIndex(({ samples }) => (size += samples.length) > samplesAtOnce);
+    const end = waiting.findIndex(({ samples }) => (size += samples.length) > batchMax);
     const batch = waiting.splice(0, end < 0 ? waiting.length : Math.max(end, 1));
     count -= batch.reduce((sum, { samples }) => sum + samples.length, 0);
     return batch;
@@ -63,11 +66,11 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
         await storedSamples.insert(all);
         lagS = (clock.now() - all.reduce((newest, { timeMs }) => Math.max(newest, timeMs), 0)) / 1_000;
         for (const { answer, taken } of batch) answer(taken);
-        away = false;
+        isUnavailable = false;
       } catch (error) {
-        if (!away) log.warn("samples not kept", { error: String(error) });
-        away = true;
-        for (const { answer } of batch) answer(later());
+        if (!isUnavailable) log.warn("samples not stored", { error: String(error) });
+        isUnavailable = true;
+        for (const { answer } of batch) answer(retryLater());
       }
     }
   }
@@ -76,12 +79,12 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
     timer = undefined;
     inserting ??= insertAll().finally(() => {
       inserting = undefined;
-      if (waiting.length > 0) timer ??= setTimeout(begin, gatherMs);
+      if (waiting.length > 0) timer ??= setTimeout(begin, batchDelayMs);
     });
   }
 
-  /** Once for each machine and reason, not with each batch. */
-  function tellRefusal(machineId: string, reason: string): void {
+  /** Logs a refusal once per machine, until a batch of it is accepted. */
+  function logRefusal(machineId: string, reason: string): void {
     if (reason === "") refusing.delete(machineId);
     else if (!refusing.has(machineId)) {
       refusing.set(machineId, reason);
@@ -96,20 +99,20 @@ export function createSampleCollector({ storedSamples, clock, random, log }: Sam
     get lagS() {
       return lagS;
     },
-    take(machineId, told: readonly Sample[]) {
-      const { samples, refused, reason } = judgeSamples(machineId, told, clock.now());
-      tellRefusal(machineId, reason);
+    take(machineId, reported: readonly Sample[]) {
+      const { samples, refused, reason } = checkSamples(machineId, reported, clock.now());
+      logRefusal(machineId, reason);
       const taken: SamplesTaken = { kept: true, refused, reason };
       if (samples.length === 0) return Promise.resolve(taken);
-      if (closed || count + samples.length > samplesWaiting) return Promise.resolve(later());
+      if (closed || count + samples.length > waitingMax) return Promise.resolve(retryLater());
       count += samples.length;
       return new Promise((answer) => {
         waiting.push({ samples, taken, answer });
         if (inserting !== undefined) return;
-        if (count >= samplesAtOnce) {
+        if (count >= batchMax) {
           clearTimeout(timer);
           begin();
-        } else timer ??= setTimeout(begin, gatherMs);
+        } else timer ??= setTimeout(begin, batchDelayMs);
       });
     },
     async close() {

@@ -8,10 +8,10 @@ import type {
   ListMetricSamplesResponseSchema,
 } from "@holdfast/proto/holdfast/v1/metric_pb.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
-import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { roleOf } from "#services/service/managed-service-message.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { RecentSample } from "./samples/recent-samples.ts";
 import type { Samples } from "./samples/samples.ts";
-import { positionText, readPosition, samplePage, type SamplePosition } from "./sample-page.ts";
 
 type Page = MessageInitShape<typeof ListMetricSamplesResponseSchema>;
 
@@ -21,33 +21,37 @@ interface Deps {
   readonly clock: Clock;
 }
 
-const usualBackMs = 60_000;
-/** Samples are taken every 15 s: a follower who has all looks again after so long. */
-const ownLookMs = 2_000;
+const defaultRangeMs = 60_000;
+/** Samples are taken every 15 s; a follower that is caught up queries again after this time. */
+const refreshMs = 2_000;
 
-/** Pages of raw samples of a service, which can be followed. */
+/** Pages of the raw samples of a service, which calls can follow. */
 export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
-  /** When followers that had all last looked. */
-  const looked = new WeakMap<Call, number>();
+  /** Time at which followers that are caught up last queried. */
+  const refreshedAt = new WeakMap<Call, number>();
 
   return async (
-    asked: ListMetricSamplesRequest,
+    request: ListMetricSamplesRequest,
     service: ManagedServiceObject,
     metrics: readonly Metric[],
     call: Call,
   ): Promise<Page> => {
     const now = clock.monotonicMs();
-    if (asked.follow === true && asked.cursor !== undefined && now - (looked.get(call) ?? -ownLookMs) < ownLookMs)
-      return { samples: [], nextCursor: asked.cursor, hasMore: false };
+    if (
+      request.follow === true &&
+      request.cursor !== undefined &&
+      now - (refreshedAt.get(call) ?? -refreshMs) < refreshMs
+    )
+      return { samples: [], nextCursor: request.cursor, hasMore: false };
     const slots = metrics.map(({ slot }) => slot);
-    const { after, limit, cursorAt } = cursors.open(call, "metric-samples", [asked.serviceId, slots], asked);
-    const from = asked.since === undefined ? clock.now() - usualBackMs : timestampMs(asked.since);
+    const { after, limit, cursorAt } = cursors.open(call, "metric-samples", [request.serviceId, slots], request);
+    const from = request.since === undefined ? clock.now() - defaultRangeMs : timestampMs(request.since);
     const nodes = new Map(service.spec.nodes.map((node) => [node.id, node]));
     const before: SamplePosition =
       after === undefined ? new Map([...nodes.keys()].map((id) => [id, from])) : readPosition(after, [...nodes.keys()]);
-    const wanted = [...before].map(([machineId, afterMs]) => ({ machineId, afterMs }));
-    const page = samplePage(await storedSamples.recent(wanted, slots, limit + 1), before, limit);
-    if (!page.more) looked.set(call, now);
+    const queries = [...before].map(([machineId, afterMs]) => ({ machineId, afterMs }));
+    const page = samplePage(await storedSamples.recent(queries, slots, limit + 1), before, limit);
+    if (!page.more) refreshedAt.set(call, now);
     return {
       samples: page.samples.flatMap(({ machineId, timeMs, values }) => {
         const node = nodes.get(machineId);
@@ -67,4 +71,50 @@ export function createSamplePages({ storedSamples, cursors, clock }: Deps) {
       hasMore: page.more,
     };
   };
+}
+
+/** Read position: by node id, the time in milliseconds since 1970 up to which the reader has its samples. */
+export type SamplePosition = ReadonlyMap<string, number>;
+
+export interface SamplePage {
+  readonly samples: readonly RecentSample[];
+  readonly position: SamplePosition;
+  readonly more: boolean;
+}
+
+/**
+ * Pure: the oldest samples of all nodes. A node that was disconnected delivers its samples later than others, so each
+ * node has a position of its own.
+ */
+export function samplePage(read: readonly RecentSample[], before: SamplePosition, limit: number): SamplePage {
+  const inOrder = read.toSorted((a, b) => a.timeMs - b.timeMs || (a.machineId < b.machineId ? -1 : 1));
+  const samples = inOrder.slice(0, limit);
+  const position = new Map(before);
+  for (const { machineId, timeMs } of samples) position.set(machineId, timeMs);
+  return { samples, position, more: inOrder.length > limit };
+}
+
+/**
+ * The position as text: for each node the last 12 characters of its id and the time in base 36, separated by commas,
+ * such as `1d2b0c9e7f10ms2k4f8`.
+ */
+export function positionText(position: SamplePosition): string {
+  return [...position].map(([id, timeMs]) => `${shortIdOf(id)}${timeMs.toString(36)}`).join(",");
+}
+
+/** Parses a position for these nodes. A node that the text lacks begins at the earliest of the other positions. */
+export function readPosition(text: string, nodeIds: readonly string[]): SamplePosition {
+  const parts = text.split(",").filter((part) => part !== "");
+  const times = new Map(
+    parts.map((part) => [part.slice(0, shortIdLength), Number.parseInt(part.slice(shortIdLength), 36)]),
+  );
+  const first = Math.min(...times.values(), Number.MAX_SAFE_INTEGER);
+  return new Map(nodeIds.map((id) => [id, times.get(shortIdOf(id)) ?? first]));
+}
+
+const shortIdLength = 12;
+
+/** The random end of the id: UUIDs (version 7) that are created together begin alike. */
+function shortIdOf(id: string): string {
+  return id.slice(-shortIdLength);
 }

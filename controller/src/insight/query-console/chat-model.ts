@@ -1,13 +1,26 @@
 import { readFile } from "node:fs/promises";
+import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
-import type { ModelSettings } from "./model-settings.ts";
 
-/** A model that is asked by text and answers text. */
+/** Settings of the model that translates questions into SQL. */
+export const modelSettings = {
+  modelUrl: text(
+    "HOLDFAST_MODEL_URL",
+    "Base URL of an OpenAI-compatible API, without /chat/completions; empty: questions are not translated",
+    "",
+  ),
+  modelName: text("HOLDFAST_MODEL_NAME", "Name of the model at that URL", ""),
+  modelKeyFile: text("HOLDFAST_MODEL_KEY_FILE", "File with the API key, which is sent as a bearer token", ""),
+} as const;
+
+export type ModelSettings = ValuesOf<typeof modelSettings>;
+
+/** A language model: prompt in, text out. */
 export interface ChatModel {
-  /** Throws MODEL_UNREACHABLE, or the reason of the signal. */
-  ask(prompt: ChatPrompt, signal: AbortSignal): Promise<string>;
+  /** The model's text. Throws MODEL_UNREACHABLE, or the reason of the signal. */
+  complete(prompt: ChatPrompt, signal: AbortSignal): Promise<string>;
 }
 
 export interface ChatPrompt {
@@ -20,12 +33,15 @@ const answerBytesMax = 256 << 10;
 const answerTokensMax = 2_000;
 
 interface Deps {
-  /** For servers that operators configure. */
+  /** The client for servers that operators configure. */
   readonly egress: Pick<EgressClient, "request">;
   readonly log: Log;
 }
 
-/** By OpenAI's chat completions; undefined unless operators have named URL, model and key. The key is read anew each time. */
+/**
+ * Calls OpenAI's chat completions API. Undefined unless operators have set URL, model and key. The key file is read for
+ * each call.
+ */
 export function createChatModel(
   { modelUrl, modelName, modelKeyFile }: ModelSettings,
   { egress, log }: Deps,
@@ -52,19 +68,19 @@ export function createChatModel(
       throw new Error(`status ${answer.status}`);
     }
     const content = contentOf(JSON.parse((await answer.bytes()).toString("utf8")));
-    if (content === undefined) throw new Error("the answer is no chat completion");
+    if (content === undefined) throw new Error("the response is not a chat completion");
     return content;
   }
 
   return {
-    async ask(prompt, signal) {
+    async complete(prompt, signal) {
       try {
         return await answerTo(prompt, signal);
       } catch (error) {
         signal.throwIfAborted();
-        // What the server said may hold what it was asked.
-        log.warn("the model did not answer", { error: error instanceof SyntaxError ? "no JSON" : String(error) });
-        throw new HoldfastError("MODEL_UNREACHABLE", "The model of this installation gave no answer.", {
+        // The server's error text may contain the prompt, so it is not logged.
+        log.warn("model call failed", { error: error instanceof SyntaxError ? "no JSON" : String(error) });
+        throw new HoldfastError("MODEL_UNREACHABLE", "The model of this installation did not answer.", {
           cause: error,
         });
       }

@@ -1,9 +1,9 @@
-/** A part of the parse tree, as the parser gives it. */
+/** A node of the parse tree, as libpg-query prints it in JSON. */
 export type Tree = Record<string, unknown>;
 
 /**
- * What a member of a node may hold: a plain value, other nodes (each with its own type), or one node of a type that the
- * grammar has fixed.
+ * The content of a node's member: a plain value, other nodes (each with its own type), or one node of a type that the
+ * grammar fixes.
  */
 export type Member = "value" | "nodes" | { readonly one: string };
 
@@ -12,8 +12,8 @@ const value = "value";
 const nodes = "nodes";
 
 /**
- * Nodes of PostgreSQL's parse tree that only read, each with all members that it may have. Whatever stands nowhere here is
- * refused: a writing CTE, a lock, an INTO, a parameter, and everything that a later version adds.
+ * The nodes of PostgreSQL's parse tree that only read, each with all members that it may have. Everything else is
+ * refused: a writing CTE, a lock, INTO, a parameter, and every node that a later version of the parser adds.
  */
 // biome-ignore format: a table, aligned so that it reads as one
 // oxlint-disable-next-line holdfast/own-keys -- its reader looks by Object.hasOwn
@@ -66,8 +66,8 @@ export const readingNodes: Readonly<Record<string, Readonly<Record<string, Membe
   DefElem:          { defname: value, arg: nodes, defaction: value },
 };
 
-/** Members that only say where something stood in the text. */
-export const places: ReadonlySet<string> = new Set([
+/** Members that only locate a node in the text. */
+export const locationMembers: ReadonlySet<string> = new Set([
   "location",
   "stmt_location",
   "stmt_len",
@@ -78,7 +78,7 @@ export const places: ReadonlySet<string> = new Set([
   "name_location",
 ]);
 
-/** Options of EXPLAIN that run nothing. */
+/** Options of EXPLAIN that do not run the statement. */
 export const explainOptions: ReadonlySet<string> = new Set([
   "verbose",
   "costs",
@@ -89,7 +89,7 @@ export const explainOptions: ReadonlySet<string> = new Set([
   "format",
 ]);
 
-/** Words for users, of what is refused most. */
+/** Names for users of the nodes that are refused most. */
 // biome-ignore format: a table, aligned so that it reads as one
 // oxlint-disable-next-line holdfast/own-keys -- read by lookUp
 export const refusedWords: Readonly<Record<string, string>> = {

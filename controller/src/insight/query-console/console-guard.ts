@@ -1,38 +1,41 @@
 import { lookUp } from "@holdfast/common/look-up.ts";
 import { deparseSync } from "pgsql-parser";
 import { loadModule, parseSync, scanSync } from "libpg-query";
-import { explainOptions, places, readingNodes, refusedWords, type Tree } from "./console-grammar.ts";
+import { explainOptions, locationMembers, readingNodes, refusedWords, type Tree } from "./console-grammar.ts";
 import { type Names, type QualifiedName, ScopedNames } from "./scoped-names.ts";
-import { shownQuery } from "../query-stats/shown-query.ts";
-import { characterPlaces, type Places, placesOf } from "./statement-places.ts";
+import { redactQuery } from "../query-stats/redact-query.ts";
+import { characterPositions, type PositionMap, positionMapOf } from "./statement-positions.ts";
 
-/** A statement that may run, or why it may not. Positions are characters of what was asked, from 1 on; 0 for none. */
-export type Judgement =
+/**
+ * The verdict on a statement: the text that may run, or the reason why it is refused. Positions count characters of the
+ * caller's text from 1; 0 means none.
+ */
+export type StatementVerdict =
   | {
       readonly sql: string;
-      /** Those without a schema, or the engine's own; so are types. */
+      /** Functions without a schema or with `pg_catalog`; types are collected in the same way. */
       readonly functions: readonly string[];
       readonly types: readonly string[];
       readonly relations: readonly string[];
       readonly qualified: readonly QualifiedName[];
-      /** For people: constants are left out, and it is cut. */
-      readonly shown: string;
-      /** From positions in `sql` to those in what was asked. */
-      readonly places: Places;
-      /** Where functions and relations are named. */
+      /** Text for the audit log: constants are replaced by parameters, and it is truncated. */
+      readonly auditText: string;
+      /** Maps positions in `sql` to positions in the caller's text. */
+      readonly positions: PositionMap;
+      /** Positions of functions and relations in the caller's text, by name. */
       readonly named: ReadonlyMap<string, number>;
     }
   | { readonly refused: string; readonly position: number };
 
-/** Deeper than this nobody writes by hand, and the tree is walked by recursion. */
+/** Limit of nesting: the tree is walked by recursion. */
 const depthMax = 100;
 const parenthesesMax = 150;
-const shownMax = 1_000;
+const auditTextMax = 1_000;
 
-/** Loads the parser once; `judge` needs it. */
+/** Loads the parser once; `checkStatement` needs it. */
 export const loadParser: () => Promise<void> = loadModule;
 
-/** Its position counts bytes from 1 on; 0 for none. */
+/** A refusal. Its position counts bytes from 1; 0 means none. */
 class Refused extends Error {
   readonly position: number;
 
@@ -43,26 +46,27 @@ class Refused extends Error {
 }
 
 /**
- * Pure, but for the parser: may this statement run, and as what? The text that runs is printed from the tree that was judged,
- * so nothing of the text that came reaches the engine. Parsed again it is the same tree, else it is refused.
+ * Decides whether a statement may run; pure apart from the parser. The text that runs is printed from the checked tree,
+ * so nothing of the caller's text reaches the engine. The printed text is parsed again and must give the same tree, or
+ * the statement is refused.
  */
-export function judge(sql: string): Judgement {
-  let placeOf = characterPlaces(sql);
+export function checkStatement(sql: string): StatementVerdict {
+  let positionAt = characterPositions(sql);
   try {
     const named = describedName(sql);
-    if (named === undefined) return judged(sql, placeOf);
-    // Any error in the generated statement is reported at the place of the table's name.
-    const namePlace = placeOf(named.byte);
-    placeOf = () => namePlace;
-    const judgement = judged(description(named.name), placeOf);
-    return { ...judgement, shown: `DESCRIBE ${named.name}`.slice(0, shownMax) };
+    if (named === undefined) return checkParsed(sql, positionAt);
+    // Errors in the generated statement are reported at the table's name.
+    const namePosition = positionAt(named.byte);
+    positionAt = () => namePosition;
+    const verdict = checkParsed(description(named.name), positionAt);
+    return { ...verdict, auditText: `DESCRIBE ${named.name}`.slice(0, auditTextMax) };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    return { refused: error.message, position: error.position === 0 ? 0 : placeOf(error.position - 1) };
+    return { refused: error.message, position: error.position === 0 ? 0 : positionAt(error.position - 1) };
   }
 }
 
-function judged(sql: string, placeOf: (byte: number) => number) {
+function checkParsed(sql: string, positionAt: (byte: number) => number) {
   const statement = parse(sql);
   const names = new ScopedNames(refuse);
   const [type = ""] = Object.keys(statement);
@@ -74,14 +78,14 @@ function judged(sql: string, placeOf: (byte: number) => number) {
   if (tree === undefined || !isSameTree(tree, statement))
     refuse("The console cannot print a part of this statement: write it in another way.");
   const { locations, ...found } = names.found;
-  const named = new Map([...locations].map(([name, byte]) => [name, placeOf(byte)]));
-  const places = placesOf({ text, tree }, statement, placeOf);
-  // The last look at the tree: it loses its constants.
-  const shown = (withoutConstants(tree) ?? shownQuery(text)).slice(0, shownMax);
-  return { sql: text, ...found, shown, named, places };
+  const named = new Map([...locations].map(([name, byte]) => [name, positionAt(byte)]));
+  const positions = positionMapOf({ text, tree }, statement, positionAt);
+  // The last use of the tree, which loses its constants here.
+  const auditText = (withoutConstants(tree) ?? redactQuery(text)).slice(0, auditTextMax);
+  return { sql: text, ...found, auditText, named, positions };
 }
 
-/** The tree of what was printed; undefined where the parser does not take it. */
+/** The tree of the printed text; undefined where the parser refuses it. */
 function parsedAgain(printed: string): Tree | undefined {
   try {
     return parse(printed);
@@ -90,11 +94,11 @@ function parsedAgain(printed: string): Tree | undefined {
   }
 }
 
-/** The one statement of a text. */
+/** Parses a text with exactly one statement. */
 function parse(sql: string): Tree {
-  // The parser would read no further.
+  // The parser stops at a NUL character.
   const end = sql.indexOf("\0");
-  if (end >= 0) refuse("The statement holds a character that no text has.", Buffer.byteLength(sql.slice(0, end)) + 1);
+  if (end >= 0) refuse("The statement has a NUL character.", Buffer.byteLength(sql.slice(0, end)) + 1);
   const isRead = !mayHaveBadTokens(sql) || checkTokens(sql);
   let statements: readonly { stmt?: unknown }[] | undefined;
   try {
@@ -102,30 +106,33 @@ function parse(sql: string): Tree {
   } catch (error) {
     const details = (error as { sqlDetails?: { message?: string; cursorPosition?: number } }).sqlDetails;
     if (details?.message === undefined) throw error;
-    // The parser counts characters here, and bytes everywhere else.
+    // Unlike everywhere else, the parser counts characters here.
     const before = Array.from(sql)
       .slice(0, details.cursorPosition ?? 0)
       .join("");
     throw new Refused(details.message, details.cursorPosition === undefined ? 0 : Buffer.byteLength(before) + 1);
   }
-  if (!isRead) refuse("The statement cannot be read.");
+  if (!isRead) refuse("The statement cannot be parsed.");
   const [first, ...more] = statements ?? [];
-  if (first?.stmt === undefined || more.length > 0) throw new Refused("One statement is run at a time.");
+  if (first?.stmt === undefined || more.length > 0) throw new Refused("Exactly one statement is allowed.");
   return first.stmt as Tree;
 }
 
-/** Could there be a semicolon, or nesting that is too deep? The lexer takes longer than the parser. */
+/**
+ * True if the text may have a semicolon or nesting that is too deep: the lexer is slower than the parser, so it runs
+ * only then.
+ */
 function mayHaveBadTokens(sql: string): boolean {
   return sql.includes(";") || sql.split(/[([]/, parenthesesMax + 2).length > parenthesesMax + 1;
 }
 
-/** Refuses semicolons outside of strings, and nesting that would be costly to follow. False for what the lexer cannot read. */
+/** Refuses semicolons outside of strings, and deep nesting. False for text that the lexer refuses. */
 function checkTokens(sql: string): boolean {
   let tokens: readonly { readonly text: string; readonly start: number }[];
   try {
     ({ tokens } = scanSync(sql));
   } catch {
-    // The parser has words for it.
+    // The parser reports the error.
     return false;
   }
   let depth = 0;
@@ -139,7 +146,7 @@ function checkTokens(sql: string): boolean {
   return true;
 }
 
-/** Refuses whatever the table of reading nodes does not have. */
+/** Refuses every node that the table of reading nodes lacks. */
 function walk(tagged: unknown, names: Names, depth: number): void {
   if (depth > depthMax) refuse(`The statement is nested more than ${depthMax} deep.`);
   if (Array.isArray(tagged)) {
@@ -147,23 +154,23 @@ function walk(tagged: unknown, names: Names, depth: number): void {
     return;
   }
   if (typeof tagged !== "object" || tagged === null)
-    return refuse("The statement holds something that is no part of one.");
-  // DISTINCT without columns is a list with an empty node.
+    return refuse("The statement has an unexpected value in its parse tree.");
+  // DISTINCT without columns is a list with one empty node.
   for (const [type, node] of Object.entries(tagged as Tree)) walkNode(type, node as Tree, names, depth);
 }
 
 function walkNode(type: string, node: Tree, names: Names, depth: number): void {
   const members = Object.hasOwn(readingNodes, type) ? readingNodes[type] : undefined;
   if (members === undefined) return refuseType(type, node);
-  names.look(type, node);
+  names.record(type, node);
   if (type === "DefElem" && !explainOptions.has(String(node["defname"])))
     refuse(`The option ${String(node["defname"])} of EXPLAIN is not allowed.`, positionOf(node));
-  for (const [name, held] of Object.entries(node)) {
-    if (places.has(name)) continue;
+  for (const [name, child] of Object.entries(node)) {
+    if (locationMembers.has(name)) continue;
     const member = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (member === undefined) refuseType(name, { location: node["location"], held });
-    else if (member === "nodes") walk(held, names, depth + 1);
-    else if (member !== "value") walkNode(member.one, held as Tree, names, depth + 1);
+    if (member === undefined) refuseType(name, { location: node["location"], child });
+    else if (member === "nodes") walk(child, names, depth + 1);
+    else if (member !== "value") walkNode(member.one, child as Tree, names, depth + 1);
   }
 }
 
@@ -176,15 +183,15 @@ function refuse(message: string, position = 0): never {
   throw new Refused(message, position);
 }
 
-/** Its own place, or else the first of what it holds. */
+/** Position of the node, or else the first position of its children; 0 for none. */
 function positionOf(node: unknown): number {
   if (typeof node !== "object" || node === null) return 0;
   const { location } = node as Tree;
   if (typeof location === "number" && location >= 0) return location + 1;
-  const held = Object.values(node)
+  const child = Object.values(node)
     .map(positionOf)
     .filter((position) => position > 0);
-  return held.length === 0 ? 0 : Math.min(...held);
+  return child.length === 0 ? 0 : Math.min(...child);
 }
 
 function print(statement: Tree): string {
@@ -195,27 +202,30 @@ function print(statement: Tree): string {
   }
 }
 
-/** Are they the same but for where things stood, and in what order members came? */
-function isSameTree(one: unknown, other: unknown): boolean {
-  if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return one === other;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
+/** True if the trees are equal apart from locations and the order of members. */
+function isSameTree(left: unknown, right: unknown): boolean {
+  if (typeof left !== "object" || left === null || typeof right !== "object" || right === null) return left === right;
+  if (Array.isArray(left) !== Array.isArray(right)) return false;
   let surplus = 0;
-  for (const name of Object.keys(other)) if (!places.has(name)) surplus += 1;
-  for (const name of Object.keys(one)) {
-    if (places.has(name)) continue;
+  for (const name of Object.keys(right)) if (!locationMembers.has(name)) surplus += 1;
+  for (const name of Object.keys(left)) {
+    if (locationMembers.has(name)) continue;
     surplus -= 1;
-    if (!Object.hasOwn(other, name) || !isSameTree((one as Tree)[name], (other as Tree)[name])) return false;
+    if (!Object.hasOwn(right, name) || !isSameTree((left as Tree)[name], (right as Tree)[name])) return false;
   }
   return surplus === 0;
 }
 
-/** Changes the tree: its text with parameters in the place of constants, in their order; undefined where that has no text. */
+/**
+ * The text of the tree with parameters in place of constants, numbered in their order; undefined where it cannot be
+ * printed. Changes the tree.
+ */
 function withoutConstants(tree: Tree): string | undefined {
   const constants: { readonly node: Tree; readonly location: number }[] = [];
   const visit = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
     const constant = (value as Tree)["A_Const"] as Tree | undefined;
-    if (constant === undefined) for (const held of Object.values(value)) visit(held);
+    if (constant === undefined) for (const child of Object.values(value)) visit(child);
     else constants.push({ node: value as Tree, location: Number(constant["location"] ?? 0) });
   };
   visit(tree);
@@ -231,13 +241,13 @@ function withoutConstants(tree: Tree): string | undefined {
   }
 }
 
-/** What DESCRIBE is asked of, and the byte at which its name begins. */
+/** The name after DESCRIBE, and the byte at which it begins; undefined for other statements. */
 function describedName(sql: string): { readonly name: string; readonly byte: number } | undefined {
   const [all, before = "", name] = /^(\s*(?:DESCRIBE|DESC)\s+(?:TABLE\s+)?)(\S[\s\S]*)$/i.exec(sql) ?? [];
   return all === undefined || name === undefined ? undefined : { name, byte: Buffer.byteLength(before) };
 }
 
-/** DESCRIBE is no statement of PostgreSQL: it becomes a query of the catalog. */
+/** A query of the catalog that stands for DESCRIBE, which PostgreSQL does not have. */
 function description(name: string): string {
   const tree = parse(`SELECT FROM ${name}`);
   const select = tree["SelectStmt"] as Tree | undefined;

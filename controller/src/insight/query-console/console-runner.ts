@@ -11,36 +11,41 @@ import type { Fleet } from "#fleet/fleet.ts";
 import type { PackedContents } from "#fleet/payload/packed-contents.ts";
 import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import type { Judgement } from "./console-guard.ts";
+import type { StatementVerdict } from "./console-guard.ts";
 
-/** A statement that was judged, as it was printed, with what it names. */
-export type JudgedStatement = Exclude<Judgement, { readonly refused: string }>;
+/** A statement that the guard accepted: its printed text, and the names in it. */
+export type AcceptedStatement = Exclude<StatementVerdict, { readonly refused: string }>;
 
-type StatementNames = Pick<JudgedStatement, "functions" | "types" | "relations" | "qualified">;
+type StatementNames = Pick<AcceptedStatement, "functions" | "types" | "relations" | "qualified">;
 
 export type ConsoleAnswer =
   | Pick<RunConsoleQueryResult, "columns" | "rows" | "rowCount" | "executionMs" | "truncated">
   | { readonly refusal: ConsoleRefusal };
 
-/** Has judged statements run by the agent of a service. */
+/** Runs accepted statements by the agent of a service's primary. */
 export interface ConsoleRunner {
-  /** Throws INVALID_REQUEST, never a 409, for a service that the console is not for, or not now. */
+  /**
+   * The service. Throws INVALID_REQUEST, never a 409, when the console does not support its engine, or it does not run.
+   */
   require(serviceId: string, call: Call): ManagedServiceObject;
-  /** Throws RATE_LIMITED while four of the service's run, MACHINE_UNREACHABLE. A refusal of the engine is an answer. */
+  /**
+   * Throws RATE_LIMITED while four statements of the service run, and MACHINE_UNREACHABLE. A refusal by the engine is a
+   * result.
+   */
   run(
     service: ManagedServiceObject,
     database: string,
-    statement: Pick<JudgedStatement, "sql"> & Partial<StatementNames>,
+    statement: Pick<AcceptedStatement, "sql"> & Partial<StatementNames>,
     signal: AbortSignal,
   ): Promise<ConsoleAnswer>;
 }
 
 const rowsMax = 1_000;
 const bytesMax = 8 << 20;
-/** What an agent of before may send in its message. */
+/** Largest result inside the task's message; larger results come by the object store. */
 const inlineBytesMax = 3 << 20;
 const statementMs = 30_000;
-/** The rows come by the object store at a pace that all have together. */
+/** Rows come by the object store, whose bandwidth all tasks share. */
 const answerMs = statementMs + 10_000;
 
 export function createConsoleRunner({

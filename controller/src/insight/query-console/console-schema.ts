@@ -1,21 +1,21 @@
-/** A table, or view, as the console's role sees it. */
+/** A table or view with the columns that the console's role may select. */
 export interface SchemaTable {
-  /** "schema.name". */
+  /** Qualified name, such as `public.orders`. */
   readonly name: string;
   readonly kind: "table" | "view";
   readonly comment: string | null;
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string | null }[];
-  /** Keys as the engine prints them. */
+  /** Definitions of primary, foreign and unique keys, as `pg_get_constraintdef` prints them. */
   readonly keys: readonly string[];
 }
 
-/** So many tables are read; those whose names are in the question come first. */
+/** Limit of tables; those whose names are in the question come first. */
 const tablesMax = 1_000;
 const wordsMax = 50;
 
 /**
- * The statement that reads the schema: what the role may select from, in schemas of users. Words of the question are letters and
- * digits alone, so that none can leave its quotes.
+ * The statement that reads the tables of users' schemas that the role may select from. The question's words are letters
+ * and digits only, so that none can end its quotes.
  */
 export function schemaSql(question: string): string {
   const words = wordsOf(question).slice(0, wordsMax);
@@ -35,7 +35,7 @@ export function schemaSql(question: string): string {
   ORDER BY ${order.join(", ")} LIMIT ${tablesMax}`;
 }
 
-/** Rows of that statement, as the console answers them. */
+/** The tables of that statement's rows. */
 export function tablesOf(rows: readonly (readonly unknown[])[]): SchemaTable[] {
   return rows.map(([schema, name, kind, comment, columns, keys]) => ({
     name: `${String(schema)}.${String(name)}`,
@@ -51,7 +51,7 @@ function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** Lower-case words of three letters or more, and without a plural's s also those. */
+/** The lower-case words of three letters or more; words with a plural s also without it. */
 export function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const all = words.flatMap((word) => (word.length > 3 && word.endsWith("s") ? [word, word.slice(0, -1)] : [word]));

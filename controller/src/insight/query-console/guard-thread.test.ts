@@ -4,22 +4,22 @@ import { createGuardThread } from "./guard-thread.ts";
 const guard = createGuardThread();
 afterAll(() => guard.close());
 
-test("a statement that ends the thread, or keeps it busy, harms none that come after it", async () => {
+test("a statement that crashes or blocks the thread does not affect later statements", async () => {
   const harmful = [`SELECT ${"1 + ".repeat(15_000)}1`, `SELECT ${"NOT ".repeat(10_000)}true`];
-  const answers = await Promise.all([...harmful, "SELECT 1", ...harmful, "SHOW work_mem"].map(guard.judge));
+  const answers = await Promise.all([...harmful, "SELECT 1", ...harmful, "SHOW work_mem"].map(guard.check));
   expect(answers.map((answer) => "refused" in answer)).toEqual([true, true, false, true, true, false]);
 });
 
-test("what people see of a statement has no constants", async () => {
-  const shown = async (sql: string) => {
-    const judgement = await guard.judge(sql);
-    return "shown" in judgement ? judgement.shown : judgement.refused;
+test("the audit text of a statement has no constants", async () => {
+  const auditTextOf = async (sql: string) => {
+    const verdict = await guard.check(sql);
+    return "auditText" in verdict ? verdict.auditText : verdict.refused;
   };
-  expect(await shown("SELECT a FROM t WHERE b = 'a secret' AND c = 12345.5")).toBe(
+  expect(await auditTextOf("SELECT a FROM t WHERE b = 'a secret' AND c = 12345.5")).toBe(
     "SELECT a\nFROM public.t\nWHERE\n  b = $1\n  AND c = $2",
   );
-  expect(await shown("DESCRIBE  t")).toBe("DESCRIBE t");
-  expect(await shown(`SELECT ${"a, ".repeat(1_000)} a FROM t`)).toHaveLength(1_000);
+  expect(await auditTextOf("DESCRIBE  t")).toBe("DESCRIBE t");
+  expect(await auditTextOf(`SELECT ${"a, ".repeat(1_000)} a FROM t`)).toHaveLength(1_000);
 });
 
 test.each([
@@ -31,24 +31,24 @@ test.each([
   "SELECT string_agg(a, 'planted' ORDER BY a) FILTER (WHERE a <> 'planted') OVER (PARTITION BY b || 'planted') FROM t",
   "EXPLAIN (FORMAT json) SELECT a FROM t WHERE b = 'planted' UNION ALL VALUES ('planted')",
   "SELECT * FROM json_to_recordset('planted') AS x(a int) JOIN generate_series(1, 'planted') ON a = 'planted'",
-])("no constant of it shows: %s", async (sql) => {
-  const judgement = await guard.judge(sql);
-  if ("refused" in judgement) throw new Error(judgement.refused);
-  expect(judgement.sql).toMatch(/plan/);
-  expect(judgement.shown).toMatch(/SELECT|EXPLAIN|WITH/);
-  expect(judgement.shown).not.toMatch(/plan|ted/);
+])("the audit text has no constant: %s", async (sql) => {
+  const verdict = await guard.check(sql);
+  if ("refused" in verdict) throw new Error(verdict.refused);
+  expect(verdict.sql).toMatch(/plan/);
+  expect(verdict.auditText).toMatch(/SELECT|EXPLAIN|WITH/);
+  expect(verdict.auditText).not.toMatch(/plan|ted/);
 });
 
-test("only what is printed from the tree is run", async () => {
-  expect(await guard.judge("select /* a */ x from t -- b")).toEqual({
+test("only text printed from the tree is run", async () => {
+  expect(await guard.check("select /* a */ x from t -- b")).toEqual({
     sql: "SELECT x\nFROM public.t",
     functions: [],
     types: [],
     qualified: [],
     relations: ['"public"."t"'],
-    shown: "SELECT x\nFROM public.t",
-    // Where column and table stand in both texts.
-    places: new Map([
+    auditText: "SELECT x\nFROM public.t",
+    // Positions of column and table in both texts.
+    positions: new Map([
       [8, 16],
       [15, 23],
     ]),

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { createLane } from "@holdfast/common/lane.ts";
-import type { Judgement } from "./console-guard.ts";
+import type { StatementVerdict } from "./console-guard.ts";
 
-/** Judges statements one after the other, each within a bound of time. */
+/** Checks statements one after the other in a worker thread, each within a limit of CPU time. */
 export interface GuardThread {
-  judge(sql: string): Promise<Judgement>;
+  check(sql: string): Promise<StatementVerdict>;
   close(): Promise<void>;
 }
 
-/** Of the thread's own time: a busy host makes no statement a complex one. */
-const withinMs = 250;
-const longestMs = 5_000;
-/** Until the thread has its parser. */
+/** CPU time of the thread: on a busy host no statement counts as complex. */
+const cpuMaxMs = 250;
+const elapsedMaxMs = 5_000;
+/** Limit for the start, until the parser is loaded. */
 const readyWithinMs = 20_000;
 
-/** The thread starts with the first statement, and anew after one that it did not survive. */
+/** The thread starts with the first statement, and again after a statement that it did not survive. */
 export function createGuardThread(): GuardThread {
   const lane = createLane(1);
   let thread: Promise<Worker> | undefined;
@@ -25,25 +25,25 @@ export function createGuardThread(): GuardThread {
       resourceLimits: { maxOldGenerationSizeMb: 128 },
     });
     worker.unref();
-    await answer(worker, readyWithinMs);
+    await nextMessage(worker, readyWithinMs);
     return worker;
   }
 
   return {
-    judge: (sql) =>
+    check: (sql) =>
       lane.run(async () => {
         thread ??= start();
         let worker: Worker | undefined;
         try {
           worker = await thread;
-          const told = answer(worker, longestMs);
+          const verdict = nextMessage(worker, elapsedMaxMs);
           worker.postMessage(sql);
-          return (await Promise.race([told, spent(worker, told)])) as Judgement;
+          return (await Promise.race([verdict, rejectWhenSpent(worker, verdict)])) as StatementVerdict;
         } catch (error) {
           thread = undefined;
           if (worker === undefined) throw error;
           await worker.terminate();
-          return { refused: "The statement is too complex to be judged.", position: 0 };
+          return { refused: "The statement is too complex to be checked.", position: 0 };
         }
       }),
     async close() {
@@ -52,33 +52,33 @@ export function createGuardThread(): GuardThread {
   };
 }
 
-/** Rejects when the thread has used its time, unless it has answered before. */
-async function spent(worker: Worker, told: Promise<unknown>): Promise<never> {
+/** Rejects when the thread has used its CPU time, unless its message came before. */
+async function rejectWhenSpent(worker: Worker, verdict: Promise<unknown>): Promise<never> {
   let over = false;
   const done = () => void (over = true);
-  told.then(done, done);
+  verdict.then(done, done);
   const before = await worker.cpuUsage();
   for (;;) {
-    await sleep(withinMs, undefined, { ref: false });
+    await sleep(cpuMaxMs, undefined, { ref: false });
     if (over) return new Promise(() => undefined);
     const { user, system } = await worker.cpuUsage(before);
-    if (user + system > withinMs * 1_000) throw new Error("it takes too long");
+    if (user + system > cpuMaxMs * 1_000) throw new Error("the CPU time is used up");
   }
 }
 
-/** The next message; rejects when the thread ends or says nothing in time. */
-function answer(worker: Worker, ms: number): Promise<unknown> {
+/** The thread's next message; rejects when the thread ends, or sends none in time. */
+function nextMessage(worker: Worker, ms: number): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => ended(new Error("no answer in time")), ms);
+    const late = setTimeout(() => ended(new Error("no message in time")), ms);
     const onMessage = (message: unknown) => {
-      leave();
+      cleanUp();
       resolve(message);
     };
     const ended = (error: unknown) => {
-      leave();
+      cleanUp();
       reject(error instanceof Error ? error : new Error("the thread has ended"));
     };
-    const leave = () => {
+    const cleanUp = () => {
       clearTimeout(late);
       worker.off("message", onMessage).off("error", ended).off("exit", ended);
     };

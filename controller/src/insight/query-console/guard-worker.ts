@@ -1,9 +1,9 @@
 import { parentPort } from "node:worker_threads";
-import { judge, loadParser } from "./console-guard.ts";
+import { checkStatement, loadParser } from "./console-guard.ts";
 
-/** In a thread of its own: a statement that keeps the parser busy, or ends it, harms nobody else. */
+/** The guard runs in a thread of its own: a statement that blocks or crashes the parser affects no other call. */
 await loadParser();
-// The first statement pays for what is compiled when it is needed; it is not to be a user's.
-judge("SELECT a, count(*) FROM b WHERE c IN (1, 'x') GROUP BY 1 ORDER BY 2 LIMIT 5");
-parentPort?.on("message", (sql: string) => parentPort?.postMessage(judge(sql)));
+// The first statement is slow because code is compiled lazily, so this one comes before those of users.
+checkStatement("SELECT a, count(*) FROM b WHERE c IN (1, 'x') GROUP BY 1 ORDER BY 2 LIMIT 5");
+parentPort?.on("message", (sql: string) => parentPort?.postMessage(checkStatement(sql)));
 parentPort?.postMessage("ready");

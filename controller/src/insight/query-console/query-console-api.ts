@@ -7,20 +7,25 @@ import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { ChatModel } from "./chat-model.ts";
 import type { ConsoleRunner } from "./console-runner.ts";
 import type { GuardThread } from "./guard-thread.ts";
-import { askedPosition } from "./statement-places.ts";
+import { requestPosition } from "./statement-positions.ts";
 import { requireModel, translateQuestion } from "./translate-question.ts";
 
 export interface QueryConsoleApiDeps {
   readonly runner: ConsoleRunner;
   readonly guard: GuardThread;
-  /** Undefined where operators have named none. */
+  /** Undefined where operators have configured none. */
   readonly model: ChatModel | undefined;
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
 const sqlBytesMax = 65_536;
 
-/** The RPCs of the query console: judged here, run by the service's agent. */
+/**
+ * The RPCs of the query console. A statement is parsed and checked in a worker thread (`console-guard.ts`: only nodes
+ * that read are allowed), printed again from its parse tree, written to the audit log without constants, and run by the
+ * agent of the service's primary as a login that only reads. A question in words becomes a statement by a language
+ * model and passes the same checks.
+ */
 export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService {
   const { runner, guard, auditNow } = deps;
 
@@ -29,19 +34,19 @@ export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService 
       const service = runner.require(serviceId, call);
       const model = requireModel(deps.model);
       await auditNow(auditOf(call, "query-console.translate", "managed-service", serviceId));
-      const asked = { service, database: databaseName, question };
-      const { sql, explanation, warning } = await translateQuestion({ model, runner, guard }, asked, call.signal);
+      const request = { service, database: databaseName, question };
+      const { sql, explanation, warning } = await translateQuestion({ model, runner, guard }, request, call.signal);
       const { databaseType } = service.spec;
       return { sql, explanation, databaseType, ...(warning !== undefined && { warning }) };
     },
 
     async executeQuery({ serviceId, sql, databaseName = defaultDatabase }, call) {
       const service = runner.require(serviceId, call);
-      const judgement = await guard.judge(sql);
-      if ("refused" in judgement) throw sqlRefused(judgement.refused, judgement.position);
-      await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, judgement.shown));
-      const answer = await runner.run(service, databaseName, judgement, call.signal);
-      if ("refusal" in answer) throw sqlRefused(answer.refusal.message, askedPosition(answer.refusal, judgement));
+      const verdict = await guard.check(sql);
+      if ("refused" in verdict) throw sqlRefused(verdict.refused, verdict.position);
+      await auditNow(auditOf(call, "query-console.execute", "managed-service", serviceId, verdict.auditText));
+      const answer = await runner.run(service, databaseName, verdict, call.signal);
+      if ("refusal" in answer) throw sqlRefused(answer.refusal.message, requestPosition(answer.refusal, verdict));
       return answer;
     },
   };
@@ -51,7 +56,7 @@ export function createQueryConsoleApi(deps: QueryConsoleApiDeps): ServedService 
   });
 }
 
-/** The protos count characters. */
+/** The limit of bytes, which the protos cannot express. */
 function faultsOf(sql: string): readonly FieldFault[] {
   if (Buffer.byteLength(sql) <= sqlBytesMax) return [];
   return [{ field: "sql", pointer: "/sql", code: "too_long", detail: `must be at most ${sqlBytesMax} bytes` }];

@@ -1,11 +1,11 @@
 import type { Tree } from "./console-grammar.ts";
 
-/** Sees each node of a statement while it is judged. */
+/** Gets every node of a statement while it is checked. */
 export interface Names {
-  look(type: string, node: Tree): void;
+  record(type: string, node: Tree): void;
 }
 
-/** What is named with a schema other than the engine's own. */
+/** A name with a schema other than `pg_catalog`. */
 export interface QualifiedName {
   readonly kind: "function" | "operator" | "type";
   readonly schema: string;
@@ -17,15 +17,16 @@ interface FoundNames {
   readonly types: readonly string[];
   readonly relations: readonly string[];
   readonly qualified: readonly QualifiedName[];
-  /** The byte at which each of them is named first. */
+  /** By name: the byte of its first use. */
   readonly locations: ReadonlyMap<string, number>;
 }
 
 type Refuse = (message: string, position?: number) => never;
 
 /**
- * What a statement names. Functions, operators and types without a schema are the engine's own, or of an extension that the
- * agent knows; with one they are of such an extension. Tables may be in any schema; without one they are in `public`.
+ * Collects the names in a statement. Functions, operators and types without a schema belong to the engine, or to an
+ * extension that the agent knows; with a schema they must belong to such an extension. Tables may be in any schema;
+ * without one they are in `public`.
  */
 export class ScopedNames implements Names {
   readonly #refuse: Refuse;
@@ -49,39 +50,42 @@ export class ScopedNames implements Names {
     };
   }
 
-  look(type: string, node: Tree): void {
-    if (type === "FuncCall") this.#addFunctions(this.#known(node["funcname"], "function", node), node);
-    else if (type === "TypeName") for (const name of this.#known(node["names"], "type", node)) this.#types.add(name);
-    else if (type === "CollateClause") this.#own(textsOf(node["collname"]), "collation", node);
-    else if (type === "A_Expr") this.#known(node["name"], "operator", node);
-    else if (type === "SubLink" && node["operName"] !== undefined) this.#known(node["operName"], "operator", node);
-    else if (type === "SortBy" && node["useOp"] !== undefined) this.#known(node["useOp"], "operator", node);
-    // A function of one argument can be written as if it were a column of it.
+  record(type: string, node: Tree): void {
+    if (type === "FuncCall") this.#addFunctions(this.#scoped(node["funcname"], "function", node), node);
+    else if (type === "TypeName") for (const name of this.#scoped(node["names"], "type", node)) this.#types.add(name);
+    else if (type === "CollateClause") this.#unqualified(textsOf(node["collname"]), "collation", node);
+    else if (type === "A_Expr") this.#scoped(node["name"], "operator", node);
+    else if (type === "SubLink" && node["operName"] !== undefined) this.#scoped(node["operName"], "operator", node);
+    else if (type === "SortBy" && node["useOp"] !== undefined) this.#scoped(node["useOp"], "operator", node);
+    // `column.name` can be a call of a function of one argument.
     else if (type === "ColumnRef") this.#addFunctions(textsOf(node["fields"]).slice(1), node);
     else if (type === "A_Indirection") this.#addFunctions(textsOf(node["indirection"]), node);
   }
 
-  /** Gives every table that names no schema the one that it is in, but for those that a WITH makes. */
+  /** Adds the schema to every table without one, except for names that a WITH defines. */
   resolveRelations(statement: Tree): void {
     this.#visit(statement, new Set());
   }
 
-  /** The name alone, unless it has a schema that is not the engine's own: then it is kept as such. */
-  #known(list: unknown, kind: QualifiedName["kind"], node: Tree): string[] {
+  /**
+   * The name without its schema; empty for a name with a schema other than the engine's, which is recorded as
+   * qualified.
+   */
+  #scoped(list: unknown, kind: QualifiedName["kind"], node: Tree): string[] {
     const parts = textsOf(list);
     const [schema = "", name = ""] = parts;
-    if (parts.length !== 2 || schema === "pg_catalog") return [this.#own(parts, kind, node)];
+    if (parts.length !== 2 || schema === "pg_catalog") return [this.#unqualified(parts, kind, node)];
     this.#qualified.set(`${kind} ${quoted(schema)}.${quoted(name)}`, { kind, schema, name });
     this.#locate(parts.join("."), node);
     return [];
   }
 
-  #own(parts: readonly string[], what: string, node: Tree): string {
+  #unqualified(parts: readonly string[], what: string, node: Tree): string {
     const name = parts.at(-1) ?? "";
     if (parts.length === 1 || (parts.length === 2 && parts[0] === "pg_catalog")) return name;
     const location = node["location"];
     const position = typeof location === "number" ? location + 1 : 0;
-    return this.#refuse(`The ${what} ${parts.join(".")} is not one of the engine's own.`, position);
+    return this.#refuse(`The ${what} ${parts.join(".")} does not belong to the engine.`, position);
   }
 
   #addFunctions(names: readonly string[], node: Tree): void {
@@ -98,14 +102,14 @@ export class ScopedNames implements Names {
   #visit(value: unknown, visible: ReadonlySet<string>): void {
     if (Array.isArray(value)) for (const each of value) this.#visit(each, visible);
     else if (typeof value === "object" && value !== null)
-      for (const [type, held] of Object.entries(value as Tree)) {
-        if (type === "RangeVar") this.#resolve(held as Tree, visible);
-        else if (isSelect(type)) this.#select(held as Tree, visible);
-        else this.#visit(held, visible);
+      for (const [type, child] of Object.entries(value as Tree)) {
+        if (type === "RangeVar") this.#resolve(child as Tree, visible);
+        else if (isSelect(type)) this.#select(child as Tree, visible);
+        else this.#visit(child, visible);
       }
   }
 
-  /** What a WITH makes is there for the queries after it, for itself when it is recursive, and for the statement below. */
+  /** A CTE is visible to the CTEs after it, to itself when the WITH is recursive, and to the statement. */
   #select(select: Tree, outer: ReadonlySet<string>): void {
     const { withClause, ...rest } = select;
     const visible = new Set(outer);
@@ -119,9 +123,9 @@ export class ScopedNames implements Names {
     this.#visit(rest, visible);
   }
 
-  #resolve(relation: Tree, made: ReadonlySet<string>): void {
+  #resolve(relation: Tree, ctes: ReadonlySet<string>): void {
     const { schemaname, relname } = relation as { schemaname?: string; relname: string };
-    if (schemaname === undefined && made.has(relname)) return;
+    if (schemaname === undefined && ctes.has(relname)) return;
     const schema = schemaname ?? (relname.startsWith("pg_") ? "pg_catalog" : "public");
     relation["schemaname"] = schema;
     const name = `${quoted(schema)}.${quoted(relname)}`;
@@ -130,7 +134,7 @@ export class ScopedNames implements Names {
   }
 }
 
-/** Both branches of a UNION are statements of their own, without a type before them. */
+/** Both branches of a UNION are statements without a type before them. */
 function isSelect(type: string): boolean {
   return type === "SelectStmt" || type === "larg" || type === "rarg";
 }

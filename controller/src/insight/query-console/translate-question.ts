@@ -8,7 +8,7 @@ import type { GuardThread } from "./guard-thread.ts";
 import { parseTranslation, translationPrompt } from "./translation-prompt.ts";
 
 export interface TranslatedQuestion {
-  /** Empty when there is none that may run. */
+  /** Empty when the model has no statement that may run. */
   readonly sql: string;
   readonly explanation: string;
   readonly warning: string | undefined;
@@ -17,10 +17,13 @@ export interface TranslatedQuestion {
 interface Deps {
   readonly model: ChatModel;
   readonly runner: ConsoleRunner;
-  readonly guard: Pick<GuardThread, "judge">;
+  readonly guard: Pick<GuardThread, "check">;
 }
 
-/** Asks the model, and holds its answer to what `execute` would say: the grammar here, the names and plan in the engine. */
+/**
+ * Translates a question by the model and checks the statement as `execute` does: the grammar here, names and plan by
+ * EXPLAIN in the engine.
+ */
 export async function translateQuestion(
   { model, runner, guard }: Deps,
   { service, database, question }: { service: ManagedServiceObject; database: string; question: string },
@@ -28,34 +31,36 @@ export async function translateQuestion(
 ): Promise<TranslatedQuestion> {
   const { databaseType, version } = service.spec;
   const schema = await runner.run(service, database, { sql: schemaSql(question) }, signal);
-  if ("refusal" in schema) return none(schema.refusal.message);
+  if ("refusal" in schema) return withoutSql(schema.refusal.message);
   const rows = JSON.parse(Buffer.from(schema.rows).toString("utf8")) as unknown[][];
   const dialect = `${engineOf(databaseType)?.title ?? databaseType} ${version}`;
   const prompt = translationPrompt({ question, dialect, tables: tablesOf(rows) });
-  const answer = parseTranslation(await model.ask(prompt, signal));
-  if (answer === undefined) return none("The model's answer could not be read. Ask in other words.");
+  const answer = parseTranslation(await model.complete(prompt, signal));
+  if (answer === undefined) return withoutSql("The model's answer could not be parsed. Rephrase the question.");
   const { sql, explanation } = answer;
   if (sql === "")
     return { sql, explanation, warning: answer.warning ?? "The model has no statement for the question." };
-  const why = await whyNot(sql);
-  return why === undefined ? answer : { sql: "", explanation, warning: `The model's statement is refused: ${why}` };
+  const refusal = await refusalOf(sql);
+  return refusal === undefined
+    ? answer
+    : { sql: "", explanation, warning: `The model's statement is refused: ${refusal}` };
 
-  async function whyNot(statement: string): Promise<string | undefined> {
-    const judgement = await guard.judge(statement);
-    if ("refused" in judgement) return judgement.refused;
-    // A plan needs every name, and runs nothing. SHOW and EXPLAIN have none.
-    if (!/^(SELECT|WITH|VALUES)\b/i.test(judgement.sql)) return undefined;
-    const plan = { ...judgement, sql: `EXPLAIN ${judgement.sql}` };
+  async function refusalOf(statement: string): Promise<string | undefined> {
+    const verdict = await guard.check(statement);
+    if ("refused" in verdict) return verdict.refused;
+    // EXPLAIN resolves every name and runs nothing. SHOW and EXPLAIN cannot be explained.
+    if (!/^(SELECT|WITH|VALUES)\b/i.test(verdict.sql)) return undefined;
+    const plan = { ...verdict, sql: `EXPLAIN ${verdict.sql}` };
     const answer = await runner.run(service, database, plan, signal);
     return "refusal" in answer ? answer.refusal.message : undefined;
   }
 }
 
-function none(warning: string): TranslatedQuestion {
+function withoutSql(warning: string): TranslatedQuestion {
   return { sql: "", explanation: "", warning };
 }
 
-/** Throws NOT_CONFIGURED where operators have named no model. */
+/** Throws NOT_CONFIGURED where operators have configured no model. */
 export function requireModel(model: ChatModel | undefined): ChatModel {
   if (model !== undefined) return model;
   throw new HoldfastError(

@@ -1,18 +1,21 @@
 import type { ChatPrompt } from "./chat-model.ts";
 import { type SchemaTable, wordsOf } from "./console-schema.ts";
 
-/** Of the whole prompt. */
+/** Limit of the complete prompt. */
 export const promptBytesMax = 32 << 10;
 
-export interface TranslationAsked {
+export interface TranslationInput {
   readonly question: string;
-  /** "PostgreSQL 17". */
+  /** Engine and version, such as `PostgreSQL 17`. */
   readonly dialect: string;
   readonly tables: readonly SchemaTable[];
 }
 
-/** Pure: what the model is asked. Tables come by how much of the question they name; what has no room is left out, and that is told. */
-export function translationPrompt({ question, dialect, tables }: TranslationAsked): ChatPrompt {
+/**
+ * Pure: the prompt of a question. Tables are ordered by how many of the question's words they contain; those that
+ * exceed the limit are omitted, and the prompt says so.
+ */
+export function translationPrompt({ question, dialect, tables }: TranslationInput): ChatPrompt {
   const system = [
     `You write one SQL statement for ${dialect} that answers a question about a database.`,
     "It must be a single SELECT (WITH is allowed) that only reads: no locks, no INTO, no semicolon, no parameters.",
@@ -23,21 +26,22 @@ export function translationPrompt({ question, dialect, tables }: TranslationAske
     'If the question cannot be answered so, sql is "" and warning says why.',
   ].join("\n");
   const head = `Question:\n${question}\n\nTables:\n`;
-  const left = `(More tables exist and are not listed.)\n`;
-  let room = promptBytesMax - Buffer.byteLength(system) - Buffer.byteLength(head) - Buffer.byteLength(left);
-  const told: string[] = [];
-  let isWhole = true;
+  const omissionNote = `(More tables exist and are not listed.)\n`;
+  let remainingBytes =
+    promptBytesMax - Buffer.byteLength(system) - Buffer.byteLength(head) - Buffer.byteLength(omissionNote);
+  const listed: string[] = [];
+  let isComplete = true;
   for (const table of byRelevance(tables, question)) {
     const text = described(table);
     const bytes = Buffer.byteLength(text);
-    if (bytes > room) {
-      isWhole = false;
+    if (bytes > remainingBytes) {
+      isComplete = false;
       continue;
     }
-    room -= bytes;
-    told.push(text);
+    remainingBytes -= bytes;
+    listed.push(text);
   }
-  return { system, user: `${head}${told.join("")}${isWhole ? "" : left}` };
+  return { system, user: `${head}${listed.join("")}${isComplete ? "" : omissionNote}` };
 }
 
 function byRelevance(tables: readonly SchemaTable[], question: string): SchemaTable[] {
@@ -75,7 +79,7 @@ export interface ModelTranslation {
 
 const textMax = 4_000;
 
-/** What a model answered, in a code fence or not; undefined when it is nothing of the kind. */
+/** Parses a model's answer, with or without a code fence; undefined when it is not the requested JSON. */
 export function parseTranslation(answer: string): ModelTranslation | undefined {
   const [from, to] = [answer.indexOf("{"), answer.lastIndexOf("}")];
   let read: unknown;

@@ -1,20 +1,18 @@
-import type { Call, Handlers, ServedService } from "@holdfast/common/call.ts";
-import { serve } from "@holdfast/common/call.ts";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Call, type Handlers, serve, type ServedService } from "@holdfast/common/call.ts";
 import { engineOf } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type QueryStatisticsTask, QueryService } from "@holdfast/proto/holdfast/v1/query_pb.ts";
+import { QueryService, type QueryStatisticsTask } from "@holdfast/proto/holdfast/v1/query_pb.ts";
 import { type Task, TaskStatus } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import { auditOf } from "#access/caller.ts";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import type { AsynchronousTasks } from "#operation/task/asynchronous-tasks.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { MachineTasks } from "#services/service/machine-task-source.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { ServiceAccess } from "#services/service/service-access.ts";
-import type { AsynchronousTasks } from "#operation/task/asynchronous-tasks.ts";
-import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import { queryRunId, sessionOf } from "./query-run-id.ts";
 import { statisticMessages } from "./statistics-message.ts";
-import type { StatisticsJson } from "./statistics-json.ts";
+import type { StatisticsJson } from "./statistics-tasks.ts";
 
 export interface QueryApiDeps {
   readonly access: ServiceAccess;
@@ -24,17 +22,17 @@ export interface QueryApiDeps {
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
-const usualLimit = 50;
+const defaultLimit = 50;
 const runningMax = 200;
 const taskMs = 60_000;
 
-/** The RPCs of statistics of queries, and of queries that run. */
+/** The RPCs of query statistics and running queries. */
 export function createQueryApi({ access, tasks, statistics, asynchronous, auditNow }: QueryApiDeps): ServedService {
-  /** Throws NOT_SUPPORTED for an engine that counts no queries. */
+  /** Throws NOT_SUPPORTED for an engine without query statistics. */
   function requireCounting(serviceId: string, call: Call): ManagedServiceObject {
     const { databaseType } = access.require(serviceId, call).object.spec;
     if (engineOf(databaseType)?.hasQueryStatistics !== true)
-      throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} do not tell of their queries.`);
+      throw new HoldfastError("NOT_SUPPORTED", `Services of ${databaseType} have no query statistics.`);
     return access.requireRunning(serviceId, call).object;
   }
 
@@ -49,20 +47,26 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
     const action = terminate ? "query.terminate" : "query.cancel";
     await auditNow(auditOf(call, action, "managed-service", request.serviceId));
     const { found } = await tasks.run(service, { case: "signalQuery", value }, call.signal);
-    if (!found) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such session of a user any more.");
+    if (!found) throw new HoldfastError("OBJECT_NOT_FOUND", "The session does not exist any more, or is not a user's.");
     return { queryRunId: request.queryRunId, pid: session.pid };
   }
 
   const handlers: Handlers<typeof QueryService> = {
-    async getQueryStatistics({ serviceId, limit = usualLimit, order = "total_time" }, call) {
+    async getQueryStatistics({ serviceId, limit = defaultLimit, order = "total_time" }, call) {
       const service = requireCounting(serviceId, call);
       const input = inputOf(limit, order);
       const { queries, totalCount, collectedAt, since } = await tasks.run(service, input, call.signal);
       const { databaseType } = service.spec;
-      const shown = await statisticMessages(queries);
-      return { queries: shown, totalCount, databaseType, ...(collectedAt && { collectedAt }), ...(since && { since }) };
+      const messages = await statisticMessages(queries);
+      return {
+        queries: messages,
+        totalCount,
+        databaseType,
+        ...(collectedAt && { collectedAt }),
+        ...(since && { since }),
+      };
     },
-    async startQueryStatistics({ serviceId, limit = usualLimit, sortBy = "total_time" }, call) {
+    async startQueryStatistics({ serviceId, limit = defaultLimit, sortBy = "total_time" }, call) {
       const service = requireCounting(serviceId, call);
       return { taskId: await statistics.submit(service, inputOf(limit, sortBy), taskMs, call) };
     },
@@ -75,10 +79,10 @@ export function createQueryApi({ access, tasks, statistics, asynchronous, auditN
     async listRunningQueries({ serviceId }, call) {
       const service = requireCounting(serviceId, call);
       const value = { $typeName: "holdfast.agent.v1.ListRunningQueries", limit: runningMax } as const;
-      const told = await tasks.run(service, { case: "listRunningQueries", value }, call.signal);
+      const reported = await tasks.run(service, { case: "listRunningQueries", value }, call.signal);
       return {
-        truncated: told.truncated,
-        queries: told.queries.map(({ session, wait, client, ...query }) => ({
+        truncated: reported.truncated,
+        queries: reported.queries.map(({ session, wait, client, ...query }) => ({
           username: query.username,
           database: query.database,
           state: query.state,
@@ -108,11 +112,11 @@ function inputOf(limit: number, order: string) {
 
 function taskMessage({ taskId, status, error, result }: Task) {
   if (status !== TaskStatus.COMPLETED || result === undefined) return { taskId, status, ...(error && { error }) };
-  const told = JSON.parse(Buffer.from(result).toString("utf8")) as StatisticsJson;
+  const reported = JSON.parse(Buffer.from(result).toString("utf8")) as StatisticsJson;
   return {
     taskId,
     status,
-    queries: told.queries.map((entry) => ({
+    queries: reported.queries.map((entry) => ({
       query: entry.query,
       calls: BigInt(entry.calls),
       totalTime: entry.total_time,
@@ -122,9 +126,30 @@ function taskMessage({ taskId, status, error, result }: Task) {
       queryId: entry.query_id,
       database: entry.database,
     })),
-    totalCount: BigInt(told.total_count),
-    collectedAt: timestampFromDate(new Date(told.collected_at)),
-    databaseType: told.database_type,
-    since: timestampFromDate(new Date(told.since)),
+    totalCount: BigInt(reported.total_count),
+    collectedAt: timestampFromDate(new Date(reported.collected_at)),
+    databaseType: reported.database_type,
+    since: timestampFromDate(new Date(reported.since)),
   } satisfies Partial<Omit<QueryStatisticsTask, "queries" | "$typeName">> & { queries: unknown };
+}
+
+interface Session {
+  readonly pid: number;
+  readonly startedUs: bigint;
+}
+
+/**
+ * Id of a session: its pid and its start in microseconds since 1970, such as `4711-1764246000000000`. The start
+ * distinguishes it from a later session with the same pid.
+ */
+function queryRunId(session: Session | undefined): string {
+  return session === undefined ? "" : `${session.pid}-${session.startedUs}`;
+}
+
+/** Parses the id. Throws OBJECT_NOT_FOUND for any other text. */
+function sessionOf(id: string): Session {
+  const [, pid, startedUs] = /^([1-9]\d{0,8})-([1-9]\d{0,17})$/.exec(id) ?? [];
+  if (pid === undefined || startedUs === undefined)
+    throw new HoldfastError("OBJECT_NOT_FOUND", `There is no session ${id}.`);
+  return { pid: Number(pid), startedUs: BigInt(startedUs) };
 }

@@ -1,9 +1,9 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import type { EngineQueryStatistic } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
-import { loadNormalizer, shownQuery } from "./shown-query.ts";
+import { loadNormalizer, redactQuery } from "./redact-query.ts";
 
-/** An entry as the API tells it. */
-export interface ShownStatistic {
+/** The API message of one query's statistics. */
+export interface StatisticMessage {
   readonly query: string;
   readonly calls: bigint;
   readonly totalTime: number;
@@ -14,16 +14,16 @@ export interface ShownStatistic {
   readonly database: string;
 }
 
-const atOnce = 25;
+const batchSize = 25;
 
-/** Entries without literals. Others have their turn in between. */
-export async function statisticMessages(entries: readonly EngineQueryStatistic[]): Promise<ShownStatistic[]> {
+/** The messages of entries, with queries redacted. Yields to the event loop between batches. */
+export async function statisticMessages(entries: readonly EngineQueryStatistic[]): Promise<StatisticMessage[]> {
   await loadNormalizer();
-  const shown: ShownStatistic[] = [];
+  const messages: StatisticMessage[] = [];
   for (const [index, { query, totalMs, meanMs, calls, rows, cacheHitRatio, queryId, database }] of entries.entries()) {
-    if (index % atOnce === 0) await breathe();
-    shown.push({
-      query: shownQuery(query),
+    if (index % batchSize === 0) await breathe();
+    messages.push({
+      query: redactQuery(query),
       calls,
       totalTime: totalMs,
       meanTime: meanMs,
@@ -33,5 +33,5 @@ export async function statisticMessages(entries: readonly EngineQueryStatistic[]
       database,
     });
   }
-  return shown;
+  return messages;
 }

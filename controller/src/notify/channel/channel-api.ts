@@ -21,12 +21,11 @@ import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.t
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newSecret } from "../webhook/webhook-secret.ts";
-import { channelKind, type ChannelObject, type ChannelSpec } from "./channel.ts";
+import { channelKind, type ChannelObject, type ChannelSpec, sealChannelSecret } from "./channel.ts";
 import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
 import { channelTestEvent, confirmationEvent } from "./channel-event.ts";
 import { channelDeliveryMessage, channelMessage } from "./channel-message.ts";
-import { sealChannelSecret } from "./channel-secret.ts";
-import type { LinkPace } from "./link-pace.ts";
+import type { LinkRateLimit } from "./link-rate-limit.ts";
 
 export interface ChannelApiDeps {
   readonly begin: () => UnitOfWork;
@@ -34,21 +33,21 @@ export interface ChannelApiDeps {
   readonly organizations: Pick<Collection<Organization>, "get" | "reached">;
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts">;
-  /** What keeps a channel from being deleted, such as rules that name it: ids for the answer; empty when nothing does. */
+  /** Lists the ids of what refers to a channel, such as alert rules; a channel in use cannot be deleted. */
   readonly usersOf: (channel: Stored<ChannelObject>) => Promise<readonly string[]>;
   readonly egress: Pick<EgressClient, "check">;
   readonly sendsMail: boolean;
-  readonly linkPace: Pick<LinkPace, "claim">;
+  readonly linkRateLimit: Pick<LinkRateLimit, "claim">;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly newId: () => string;
 }
 
-const shownAttempts = 100;
-const shownUsers = 20;
+const attemptsMax = 100;
+const usersListedMax = 20;
 
-/** The RPCs of alert channels. Deliveries themselves are the dispatcher's. */
+/** The RPCs of alert channels; the dispatcher (delivery-dispatcher.ts) sends. */
 export function createChannelApi(deps: ChannelApiDeps): ServedService {
   const { channels, deliveries, cursors, clock, sealer } = deps;
 
@@ -60,10 +59,10 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
     return channel;
   }
 
-  /** Has a link sent to the address of a channel that is not confirmed. */
-  function askToConfirm(unit: UnitOfWork, { metadata, spec, status }: ChannelObject): void {
+  /** Requests a confirmation link for a channel whose address is not confirmed. */
+  function requestConfirmation(unit: UnitOfWork, { metadata, spec, status }: ChannelObject): void {
     if (spec.type !== "email" || status.confirmedAt !== null) return;
-    deps.linkPace.claim(unit, metadata.organizationId, spec.address);
+    deps.linkRateLimit.claim(unit, metadata.organizationId, spec.address);
     unit.event(confirmationEvent(metadata.organizationId, metadata.id));
   }
 
@@ -87,7 +86,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         const unit = deps.begin();
         unit.create(channelKind, channel);
         await deps.quotas.claim(unit, organizationId, { channels: 1 });
-        askToConfirm(unit, channel);
+        requestConfirmation(unit, channel);
         unit.audit(auditOf(call, "channel.create", "channel", id));
         unit.answer(call, answer);
         await commitAndSee(call, unit, [deps.organizations, channels]);
@@ -112,7 +111,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
         const after = updated(before.object, request, config, clock.now());
         const unit = deps.begin();
         unit.update(channelKind, before, after);
-        if (after.status !== before.object.status) askToConfirm(unit, after);
+        if (after.status !== before.object.status) requestConfirmation(unit, after);
         unit.audit(auditOf(call, "channel.update", "channel", request.id));
         unit.answer(call, create(ChannelSchema, channelMessage(after)));
         await commit(unit, call);
@@ -143,7 +142,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
           : "A channel.test event is on its way.";
         const answer = create(TestChannelResponseSchema, { message });
         const unit = deps.begin();
-        if (isWaiting) askToConfirm(unit, channel);
+        if (isWaiting) requestConfirmation(unit, channel);
         else unit.event(channelTestEvent(metadata.organizationId, id));
         unit.audit(auditOf(call, "channel.test", "channel", id));
         unit.answer(call, answer);
@@ -153,7 +152,7 @@ export function createChannelApi(deps: ChannelApiDeps): ServedService {
 
     listChannelDeliveries: async ({ id }, call) => {
       require(id, call);
-      return { deliveries: (await deliveries.attempts(id, shownAttempts)).map(channelDeliveryMessage) };
+      return { deliveries: (await deliveries.attempts(id, attemptsMax)).map(channelDeliveryMessage) };
     },
   };
   return serve(ChannelService, handlers);
@@ -168,7 +167,7 @@ function specOf(config: CheckedConfig, seal: () => string): ChannelSpec {
   return config.type === "webhook" ? { ...config, sealedSecret: seal() } : config;
 }
 
-/** Pure: what the mask names. Another address is one that nobody has confirmed. */
+/** Pure: applies the fields of the mask. A new address has to be confirmed again. */
 function updated(
   channel: ChannelObject,
   request: UpdateChannelRequest,
@@ -178,9 +177,9 @@ function updated(
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-  const strange = paths.find((path) => path !== "name" && path !== "config" && !path.startsWith("config."));
-  if (strange !== undefined)
-    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${strange}, which cannot be changed` });
+  const unknown = paths.find((path) => path !== "name" && path !== "config" && !path.startsWith("config."));
+  if (unknown !== undefined)
+    throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${unknown}, which cannot be changed` });
   if (paths.includes("name") && request.name === undefined)
     throw invalid({ field: "name", code: "not_clearable", detail: "must not be null" });
   if (paths.some((path) => path.startsWith("config")) && config === undefined)
@@ -196,9 +195,9 @@ function updated(
 }
 
 function inUse(users: readonly string[]): HoldfastError {
-  const shown = users.slice(0, shownUsers);
-  const more = users.length > shown.length ? ` and ${users.length - shown.length} more` : "";
-  return new HoldfastError("WRONG_STATE", `The channel is in use by ${shown.join(", ")}${more}.`, {
-    members: { rules: shown, rules_total: users.length },
+  const listed = users.slice(0, usersListedMax);
+  const more = users.length > listed.length ? ` and ${users.length - listed.length} more` : "";
+  return new HoldfastError("WRONG_STATE", `The channel is in use by ${listed.join(", ")}${more}.`, {
+    members: { rules: listed, rules_total: users.length },
   });
 }

@@ -5,40 +5,43 @@ import { checkedUrl } from "../webhook/check-webhook.ts";
 import { isMailAddress } from "../mail/mail-address.ts";
 import type { ChannelSpec } from "./channel.ts";
 
-/** What a config says, for a channel of the type. */
+/** The validated config of a channel. */
 export type CheckedConfig =
   | { readonly type: "webhook"; readonly url: string }
   | { readonly type: "email"; readonly address: string };
 
 interface Deps {
   readonly egress: Pick<EgressClient, "check">;
-  /** Does the installation send mail? */
+  /** True if the installation has a mail server. */
   readonly sendsMail: boolean;
 }
 
-/** Throws INVALID_REQUEST that names the field, TARGET_NOT_ALLOWED, and NOT_CONFIGURED for mail without a server. */
+/**
+ * Validates a config. Throws INVALID_REQUEST that names the field, TARGET_NOT_ALLOWED, and NOT_CONFIGURED for mail
+ * without a server.
+ */
 export async function checkedConfig(
   type: ChannelSpec["type"],
   { address, url }: NewChannelConfig,
   { egress, sendsMail }: Deps,
   signal: AbortSignal,
 ): Promise<CheckedConfig> {
-  const [wanted, foreign] = type === "webhook" ? (["url", "address"] as const) : (["address", "url"] as const);
-  const given = { address, url };
-  if (given[foreign] !== undefined)
+  const [expected, foreign] = type === "webhook" ? (["url", "address"] as const) : (["address", "url"] as const);
+  const values = { address, url };
+  if (values[foreign] !== undefined)
     throw invalid({ field: `config.${foreign}`, code: "unknown_field", detail: `is not of a channel of type ${type}` });
-  const value = given[wanted];
+  const value = values[expected];
   if (value === undefined)
-    throw invalid({ field: `config.${wanted}`, code: "required", detail: `a channel of type ${type} needs it` });
+    throw invalid({ field: `config.${expected}`, code: "required", detail: `a channel of type ${type} needs it` });
   if (type === "webhook") return { type, url: await checkedUrl(value, egress, signal, "config.url") };
   if (!isMailAddress(value))
-    throw invalid({ field: "config.address", code: "invalid_address", detail: "is no e-mail address" });
+    throw invalid({ field: "config.address", code: "invalid_address", detail: "is not an e-mail address" });
   requireMail(sendsMail);
   return { type, address: value };
 }
 
-/** Throws NOT_CONFIGURED on an installation without a server for mail. */
+/** Throws NOT_CONFIGURED on an installation without a mail server. */
 export function requireMail(sendsMail: boolean): void {
   if (!sendsMail)
-    throw new HoldfastError("NOT_CONFIGURED", "This installation has no server for mail (HOLDFAST_SMTP_HOST).");
+    throw new HoldfastError("NOT_CONFIGURED", "This installation has no mail server (HOLDFAST_SMTP_HOST).");
 }

@@ -33,7 +33,7 @@ afterAll(async () => {
   await etcd?.stop();
 });
 
-/** A channel to an address that nobody has confirmed, and what asks for links to it. */
+/** A channel with an unconfirmed address, and its confirmations. */
 async function unconfirmed() {
   const id = uuidv7();
   const unit = begin();
@@ -52,7 +52,7 @@ async function unconfirmed() {
   return { id, confirmations, link, confirmedAt: () => channels.get(id)?.object.status.confirmedAt };
 }
 
-test("a link is good for 72 hours", async () => {
+test("a link is valid for 72 hours", async () => {
   const { confirmations, link, confirmedAt } = await unconfirmed();
   const first = await link();
   now += 72 * hourMs - 1;
@@ -63,7 +63,7 @@ test("a link is good for 72 hours", async () => {
   expect(confirmedAt()).toBeNull();
 });
 
-test("the newest link alone is good, once, and for its own channel; the store has no token", async () => {
+test("only the newest link is valid, once, for its own channel; the store has no token", async () => {
   const { id, confirmations, link, confirmedAt } = await unconfirmed();
   const other = await unconfirmed();
   const [old, newest] = [await link(), await link()];

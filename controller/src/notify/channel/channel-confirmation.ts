@@ -8,13 +8,15 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { channelKind, type ChannelObject, type ChannelStatus } from "./channel.ts";
 
-/** Links by which the holders of addresses agree to get alerts. */
+/** Confirmation links by which holders of addresses agree to get alerts. */
 export interface ChannelConfirmations {
-  /** A new link for the channel's address; the one before is void. Undefined when there is nothing to confirm. */
+  /**
+   * Creates a link for the channel's address and voids the previous one. Undefined when there is nothing to confirm.
+   */
   begin(channelId: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Would the link confirm? Changes nothing: programs that read mail follow links too. */
+  /** True if the link is valid. Changes nothing, because programs that read mail follow links too. */
   isValid(link: ConfirmationLink): boolean;
-  /** Confirms, once; false for a link that is not good any more. */
+  /** Confirms the address, once; false for a link that is not valid any more. */
   accept(link: ConfirmationLink, from: { readonly source: string; readonly requestId: string }): Promise<boolean>;
 }
 
@@ -34,12 +36,12 @@ export function createChannelConfirmations(deps: {
   readonly begin: () => UnitOfWork;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Where clients reach the platform. */
+  /** URL at which clients reach the platform. */
   readonly baseUrl: string;
 }): ChannelConfirmations {
   const { channels, sealer, clock, baseUrl } = deps;
 
-  /** The channel's id is hashed with the token, so that it is good for nothing else. */
+  /** The channel's id is hashed with the token, so that the token is valid for this channel alone. */
   const hashOf = ({ channelId, token }: ConfirmationLink) => sealer.keyedHash(hashPurpose, `${channelId} ${token}`);
 
   function channelOf(link: ConfirmationLink): Stored<ChannelObject> | undefined {

@@ -1,6 +1,6 @@
 import type { EventEntry, NewEvent } from "#kernel/store/outbox-entry.ts";
 
-/** The event that shows a channel's owner that it works. */
+/** The event `channel.test`, which goes to the channel alone. */
 export function channelTestEvent(organizationId: string, channelId: string): NewEvent {
   const message = "This is a test of your alert channel.";
   return {
@@ -12,7 +12,7 @@ export function channelTestEvent(organizationId: string, channelId: string): New
   };
 }
 
-/** The event that has a link sent to the channel's address. */
+/** The event `channel.confirmation_requested`, which sends the confirmation link. */
 export function confirmationEvent(organizationId: string, channelId: string): NewEvent {
   return {
     type: confirmationType,
@@ -25,7 +25,7 @@ export function confirmationEvent(organizationId: string, channelId: string): Ne
 
 export const confirmationType = "channel.confirmation_requested";
 
-/** Id of the channel that an event is for, besides the endpoints that want it; undefined for none. */
+/** Id of the channel that an event addresses; undefined for none. */
 export function channelIdOf({
   type,
   objectId,
@@ -37,7 +37,7 @@ export function channelIdOf({
   return typeof id === "string" ? id : undefined;
 }
 
-/** What a channel is told: the alert itself, without the name of the channel. */
+/** The payload for a channel: the alert without the channel's id. */
 export function alertOf({ data }: Pick<EventEntry, "data">): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(data).filter(([name]) => name !== "notification_channel_id"));
 }

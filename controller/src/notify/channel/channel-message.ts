@@ -1,15 +1,15 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type ChannelDeliverySchema, type ChannelSchema, ChannelType } from "@holdfast/proto/holdfast/v1/channel_pb.ts";
-import type { AttemptRecord } from "../webhook/attempt-record.ts";
+import type { AttemptRecord } from "../webhook/deliveries.ts";
 import { attemptFields } from "../webhook/webhook-message.ts";
 import type { ChannelObject, ChannelSpec, ChannelStatus } from "./channel.ts";
 
 const blank = "********";
-const plainWarning = "Alerts over http:// can be read by others on the way; use https:// where you can.";
-const unconfirmedWarning = "The address gets no alert before the link that was sent to it is followed.";
+const plainWarning = "Alerts over http:// can be read in transit; use https:// where you can.";
+const unconfirmedWarning = "The address gets no alerts until its holder confirms it by the link that was sent to it.";
 
-/** A channel as the API shows it; with its secret in the answer that made it only. */
+/** The API message of a channel. Only the response to its creation has the secret. */
 export function channelMessage(
   { metadata, spec, status }: ChannelObject,
   secret: string = blank,

@@ -6,9 +6,8 @@ import { stableText } from "../webhook/envelope.ts";
 import type { Receiver, Receivers } from "../webhook/receiver.ts";
 import { sendSigned } from "../webhook/send-signed.ts";
 import type { MailSender } from "../mail/mail-sender.ts";
-import type { ChannelObject } from "./channel.ts";
+import { type ChannelObject, createChannelKeys } from "./channel.ts";
 import { alertOf, channelIdOf, confirmationType } from "./channel-event.ts";
-import { createChannelKeys } from "./channel-secret.ts";
 
 interface Deps {
   readonly channels: Collection<ChannelObject>;
@@ -18,7 +17,7 @@ interface Deps {
   readonly mail: MailSender;
 }
 
-/** Alert channels as receivers of events: each gets those that name it. */
+/** Alert channels as receivers of events: a channel gets the events that name it. */
 export function createChannelReceivers({ channels, egress, sealer, clock, mail }: Deps): Receivers {
   const keyFor = createChannelKeys(sealer);
 
@@ -31,7 +30,7 @@ export function createChannelReceivers({ channels, egress, sealer, clock, mail }
         return sendSigned(spec.url, message, { egress, organizationId, signal });
       };
     return async (event, signal) => {
-      const errorMessage = await mail.tell({ channelId: id, address: spec.address, isConfirmed }, event, signal);
+      const errorMessage = await mail.send({ channelId: id, address: spec.address, isConfirmed }, event, signal);
       return { responseStatus: null, errorMessage };
     };
   }
@@ -44,18 +43,18 @@ export function createChannelReceivers({ channels, egress, sealer, clock, mail }
       return { id, organizationId, isActive: true, retryPolicy: "extended", send: senderOf(channel) };
     },
     ids: () => Iterator.from(channels.values()).map(({ object }) => object.metadata.id),
-    wanting(event) {
+    subscribersOf(event) {
       const id = channelIdOf(event);
       const channel = id === undefined ? undefined : channels.get(id)?.object;
       if (channel === undefined || channel.metadata.organizationId !== event.organizationId) return [];
-      // An address that nobody has confirmed is sent its link and nothing else.
+      // An unconfirmed address gets its confirmation link and nothing else.
       const isWaiting = channel.spec.type === "email" && channel.status.confirmedAt === null;
       return isWaiting === (event.type === confirmationType) ? [channel.metadata.id] : [];
     },
     subscribe: (onChange) => channels.subscribe(onChange),
     reached: (revision, timeoutMs) => channels.reached(revision, timeoutMs),
     ready: channels.ready,
-    // A channel that fails is not switched off: its next alert may be the one that matters.
+    // A failing channel is not disabled: its next alert may be important.
     failing: async () => undefined,
   };
 }

@@ -1,7 +1,9 @@
+import { createSecretKey, type KeyObject } from "node:crypto";
+import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { defineKind } from "#kernel/store/kind.ts";
-import type { Resource } from "#kernel/store/resource.ts";
+import { keyOf, type Resource } from "#kernel/store/resource.ts";
 
-/** Where alerts are sent. Its name need not be unique. */
+/** An alert channel: a webhook or an e-mail address. Names need not be unique. */
 export type ChannelObject = Resource<ChannelSpec, ChannelStatus>;
 
 export const channelKind = defineKind<ChannelObject>("channel", {
@@ -14,7 +16,7 @@ export type ChannelSpec = WebhookChannelSpec | EmailChannelSpec;
 export interface WebhookChannelSpec {
   readonly type: "webhook";
   readonly url: string;
-  /** Sealed with the key of the object. */
+  /** The secret, sealed for this object. */
   readonly sealedSecret: string;
 }
 
@@ -24,15 +26,31 @@ export interface EmailChannelSpec {
 }
 
 export interface ChannelStatus {
-  /** When the address was confirmed; null before, and for webhooks. */
+  /** Time of the confirmation in milliseconds since 1970; null before, and for webhooks. */
   readonly confirmedAt: number | null;
-  /** The link that is out; null for none. */
+  /** The current confirmation link; null for none. */
   readonly confirmation: Confirmation | null;
 }
 
-/** A link to confirm an address by, once. */
+/** A confirmation link, valid once. */
 export interface Confirmation {
-  /** Of the token in the link. */
+  /** Keyed hash of the link's token. */
   readonly tokenHash: string;
   readonly expiresAt: number;
+}
+
+/** The secret sealed for this channel; it cannot be opened for another one. */
+export function sealChannelSecret(secret: string, channelId: string, sealer: Sealer): string {
+  return sealer.seal(secret, keyOf(channelKind, channelId));
+}
+
+/** Returns a function for a channel's signing key. The key is opened once per version of the channel. */
+export function createChannelKeys(sealer: Sealer): (channelId: string, spec: WebhookChannelSpec) => KeyObject {
+  const opened = new WeakMap<WebhookChannelSpec, KeyObject>();
+  return (channelId, spec) => {
+    const key =
+      opened.get(spec) ?? createSecretKey(sealer.open(spec.sealedSecret, keyOf(channelKind, channelId)), "utf8");
+    opened.set(spec, key);
+    return key;
+  };
 }

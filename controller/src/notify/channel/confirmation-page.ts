@@ -4,7 +4,7 @@ import { type Exchange, send, sendProblem } from "@holdfast/gateway/exchange.ts"
 import type { Mount } from "@holdfast/gateway/mounts.ts";
 import { type ChannelConfirmations, type ConfirmationLink, confirmationPath } from "./channel-confirmation.ts";
 
-/** Nothing from elsewhere, no scripts, and the button's request goes to this page alone; the link is told to nobody. */
+/** No external content and no scripts; the form posts to this page only, and no referrer leaks the link. */
 const headers = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy":
@@ -12,7 +12,7 @@ const headers = {
   "referrer-policy": "no-referrer",
 };
 
-/** The page of a link: looking at it changes nothing, its button (POST) confirms. */
+/** The page of a confirmation link: GET changes nothing, its button (POST) confirms. */
 export function createConfirmationPage(confirmations: ChannelConfirmations, baseUrl: string): Mount {
   return {
     name: "channel-confirmation",
@@ -26,7 +26,7 @@ export function createConfirmationPage(confirmations: ChannelConfirmations, base
         return show(exchange, 200, "Alerts by mail", question);
       }
       if (method !== "POST")
-        throw new HoldfastError("METHOD_NOT_ALLOWED", "The page is shown by GET and confirmed by POST.", {
+        throw new HoldfastError("METHOD_NOT_ALLOWED", "GET shows the page and POST confirms.", {
           allow: ["GET", "HEAD", "POST"],
         });
       const { source, requestId } = exchange;
@@ -38,11 +38,11 @@ export function createConfirmationPage(confirmations: ChannelConfirmations, base
   };
 }
 
-/** Without an action the form goes to where it came from, link and all. */
+/** A form without an action posts to its own URL, which includes the token. */
 const question =
   '<p>Shall alerts of this installation be sent to your address?</p><form method="post"><button>Send me alerts</button></form>';
 const stale =
-  "<p>The link was used already, is older than 72 hours, or a newer one was sent. Ask whoever set the channel up for another.</p>";
+  "<p>The link was used already, is older than 72 hours, or a newer one was sent. Ask the owner of the channel for another one.</p>";
 
 function show(exchange: Exchange, status: number, title: string, body: string): void {
   send(exchange, status, headers, page(title, body));

@@ -23,4 +23,4 @@ test.each([
   "a@-example.com",
   "ä@example.com",
   `${"a".repeat(65)}@example.com`,
-])("%j is none", (text) => expect(isMailAddress(text)).toBe(false));
+])("%j is not an address", (text) => expect(isMailAddress(text)).toBe(false));

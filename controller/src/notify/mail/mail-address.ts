@@ -1,4 +1,7 @@
-/** One plain address of printable ASCII without quotes, comments or lists, so that nothing of it can become a header. */
+/**
+ * True for one plain address of printable ASCII without quotes, comments or lists (a subset of RFC 5322), so that no
+ * part of it can become a header.
+ */
 export function isMailAddress(text: string): boolean {
   const [local = "", domain = "", ...more] = text.split("@");
   if (more.length > 0 || local.length > 64 || text.length > 254) return false;

@@ -7,21 +7,20 @@ import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 import { newMetadata } from "#kernel/store/resource.ts";
 import type { ChannelObject } from "../channel/channel.ts";
 import { sendDigests } from "./mail-digest.ts";
-import { createMailDigests, type MailDigests } from "./mail-digests.ts";
-import { createMailPace } from "./mail-pace.ts";
-import { createMailSender } from "./mail-sender.ts";
+import { createMailDigestQueue, type MailDigestQueue } from "./mail-digest-queue.ts";
+import { createMailRateLimit, createMailSender } from "./mail-sender.ts";
 import { type Mail, MailFailure } from "./mailer.ts";
 
 let postgresql: TestPostgresql;
 let history: History;
-let digests: MailDigests;
+let digests: MailDigestQueue;
 const now = Date.parse("2026-03-15T12:00:00.123Z");
 
 beforeAll(async () => {
   postgresql = await startTestPostgresql();
   history = createHistory({ url: postgresql.url, log: silentLog, now: () => now });
   await history.ready;
-  digests = createMailDigests(history.sql);
+  digests = createMailDigestQueue(history.sql);
 });
 afterAll(async () => {
   await history?.close();
@@ -49,11 +48,11 @@ function alert(index: number): EventEntry {
   };
 }
 
-/** What a server takes, or refuses while `isAway`. */
-function world(channelId: string) {
+/** A server that accepts mail, or refuses it while `isAway`. */
+function scenario(channelId: string) {
   const taken: Mail[] = [];
   const state = { isAway: false, monotonicMs: 0, isConfirmed: true };
-  const pace = createMailPace({ monotonicMs: () => state.monotonicMs });
+  const rateLimit = createMailRateLimit({ monotonicMs: () => state.monotonicMs });
   const mailer = {
     async send(mail: Mail) {
       if (state.isAway) throw new MailFailure("away");
@@ -69,21 +68,21 @@ function world(channelId: string) {
     ready: Promise.resolve(),
     get: (id: string) => (id === channelId ? { object: channel(), modRevision: 1n } : undefined),
   };
-  const all = { mailer, pace, digests, channels, baseUrl: "https://platform.example" };
+  const all = { mailer, rateLimit, digests, channels, baseUrl: "https://platform.example" };
   const sender = createMailSender({ ...all, confirmations: { begin: async () => undefined } });
   const signal = new AbortController().signal;
-  const tell = (event: EventEntry) =>
-    sender.tell({ channelId, address: "team@example.com", isConfirmed: state.isConfirmed }, event, signal);
-  return { taken, state, tell, digest: () => sendDigests(all, signal) };
+  const deliver = (event: EventEntry) =>
+    sender.send({ channelId, address: "team@example.com", isConfirmed: state.isConfirmed }, event, signal);
+  return { taken, state, deliver, digest: () => sendDigests(all, signal) };
 }
 
-test("tells 20 alerts a minute one by one, and the others in one mail when the minute is over", async () => {
-  const { taken, state, tell, digest } = world("flooded");
+test("20 alerts a minute are sent one by one, and the others in one mail after the minute", async () => {
+  const { taken, state, deliver, digest } = scenario("flooded");
   const events = Array.from({ length: 250 }, (_, index) => alert(index));
   await history.insert(events);
-  for (const event of events) expect(await tell(event)).toBeNull();
-  // A crash between the digest's row and the delivery's record has it told again.
-  expect(await tell(events[249] ?? alert(0))).toBeNull();
+  for (const event of events) expect(await deliver(event)).toBeNull();
+  // A crash between the digest's row and the delivery's record adds the event again.
+  expect(await deliver(events[249] ?? alert(0))).toBeNull();
   expect(taken).toHaveLength(20);
   await digest();
   expect(taken).toHaveLength(20);
@@ -101,16 +100,16 @@ test("tells 20 alerts a minute one by one, and the others in one mail when the m
   expect(await digests.channels()).toEqual([]);
 });
 
-test("drops what waits for an address that is not confirmed any more", async () => {
-  const { taken, state, tell, digest } = world("moved");
+test("queued alerts of an address that is not confirmed any more are dropped", async () => {
+  const { taken, state, deliver, digest } = scenario("moved");
   const events = Array.from({ length: 21 }, (_, index) => alert(index));
   await history.insert(events);
-  for (const event of events) await tell(event);
+  for (const event of events) await deliver(event);
   expect(await digests.channels()).toEqual(["moved"]);
   state.isConfirmed = false;
   state.monotonicMs = 61_000;
   await digest();
   expect(taken).toHaveLength(20);
   expect(await digests.channels()).toEqual([]);
-  expect(await tell(alert(0))).toBe("The address is not confirmed.");
+  expect(await deliver(alert(0))).toBe("The address is not confirmed.");
 });

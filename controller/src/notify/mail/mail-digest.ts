@@ -1,32 +1,32 @@
 import type { Log } from "@holdfast/common/log.ts";
-import type { MailDigests } from "./mail-digests.ts";
+import type { MailDigestQueue } from "./mail-digest-queue.ts";
 import type { Ownership } from "#kernel/runtime/ownership.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { ChannelObject } from "../channel/channel.ts";
-import { digestMail, digestLines } from "./alert-mail.ts";
-import type { MailPace } from "./mail-pace.ts";
+import { digestMail, digestLines } from "./mail-messages.ts";
+import type { MailRateLimit } from "./mail-sender.ts";
 import type { Mailer } from "./mailer.ts";
 
-/** Sends what had no room as mails of their own. */
+/** The loop that sends digests: mails for the alerts that exceeded the rate limit of an address. */
 export interface MailDigestLoop {
   close(): Promise<void>;
 }
 
 interface Deps {
   readonly mailer: Mailer;
-  readonly pace: MailPace;
-  readonly digests: MailDigests;
+  readonly rateLimit: MailRateLimit;
+  readonly digests: MailDigestQueue;
   readonly channels: Pick<Collection<ChannelObject>, "get" | "ready">;
   readonly ownership: Pick<Ownership, "begin">;
   readonly baseUrl: string;
   readonly log: Log;
 }
 
-const everyMs = 5_000;
-/** The controller that delivers: it has the count of what an address was sent. */
+const defaultIntervalMs = 5_000;
+/** Digests are sent by the controller that delivers mails, which has the rate limits in memory. */
 const ownershipKey = "outbox";
 
-export function startMailDigests(deps: Deps, intervalMs: number = everyMs): MailDigestLoop {
+export function startMailDigests(deps: Deps, intervalMs: number = defaultIntervalMs): MailDigestLoop {
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
 
@@ -37,7 +37,7 @@ export function startMailDigests(deps: Deps, intervalMs: number = everyMs): Mail
     try {
       await sendDigests(deps, stopping.signal);
     } catch (error) {
-      if (!stopping.signal.aborted) deps.log.warn("digests wait", { error: String(error) });
+      if (!stopping.signal.aborted) deps.log.warn("digests not sent", { error: String(error) });
     } finally {
       right.end();
     }
@@ -58,9 +58,12 @@ export function startMailDigests(deps: Deps, intervalMs: number = everyMs): Mail
   };
 }
 
-/** One mail to each channel for which something waits and whose address may have one. What no server took waits on. */
+/**
+ * Sends one digest to each channel with queued events whose address is within its rate limit. A digest that the server
+ * does not accept stays queued.
+ */
 export async function sendDigests(
-  { mailer, pace, digests, channels, baseUrl }: Omit<Deps, "ownership" | "log">,
+  { mailer, rateLimit, digests, channels, baseUrl }: Omit<Deps, "ownership" | "log">,
   signal: AbortSignal,
 ): Promise<void> {
   for (const channelId of await digests.channels()) {
@@ -70,11 +73,11 @@ export async function sendDigests(
       continue;
     }
     const { address } = channel.spec;
-    if (!pace.take(address)) continue;
-    const { places, events } = await digests.waiting(channelId, digestLines);
-    // A server that refuses one address takes mail of the others.
-    await mailer.send({ to: address, ...digestMail(events, places.length, baseUrl) }, signal).then(
-      () => digests.remove(places),
+    if (!rateLimit.take(address)) continue;
+    const { positions, events } = await digests.waiting(channelId, digestLines);
+    // A refusal concerns one address: the other channels are still served.
+    await mailer.send({ to: address, ...digestMail(events, positions.length, baseUrl) }, signal).then(
+      () => digests.remove(positions),
       () => signal.throwIfAborted(),
     );
   }

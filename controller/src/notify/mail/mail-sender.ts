@@ -1,16 +1,18 @@
-import type { WaitingDelivery } from "../webhook/deliveries.ts";
-import type { MailDigests } from "./mail-digests.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
 import type { ChannelConfirmations } from "../channel/channel-confirmation.ts";
 import { confirmationType } from "../channel/channel-event.ts";
-import { alertMail } from "./alert-mail.ts";
-import { confirmationMail } from "./confirmation-mail.ts";
-import type { MailPace } from "./mail-pace.ts";
+import type { WaitingDelivery } from "../webhook/deliveries.ts";
+import type { MailDigestQueue } from "./mail-digest-queue.ts";
+import { alertMail, confirmationMail } from "./mail-messages.ts";
 import { type Mailer, MailFailure } from "./mailer.ts";
 
-/** Tells the channels of type email. */
+/** Sends the events of channels of type email. */
 export interface MailSender {
-  /** Null when the mail was taken, or waits for the next digest; otherwise why not. Throws only when the signal aborts. */
-  tell(to: MailChannel, event: WaitingDelivery["event"], signal: AbortSignal): Promise<string | null>;
+  /**
+   * Null when the mail was accepted or queued for the next digest, or else the reason of the failure. Throws only when
+   * the signal aborts.
+   */
+  send(to: MailChannel, event: WaitingDelivery["event"], signal: AbortSignal): Promise<string | null>;
 }
 
 export interface MailChannel {
@@ -21,15 +23,15 @@ export interface MailChannel {
 
 export function createMailSender(deps: {
   readonly mailer: Mailer | undefined;
-  readonly pace: MailPace;
-  readonly digests: Pick<MailDigests, "add">;
+  readonly rateLimit: MailRateLimit;
+  readonly digests: Pick<MailDigestQueue, "add">;
   readonly confirmations: Pick<ChannelConfirmations, "begin">;
   readonly baseUrl: string;
 }): MailSender {
-  const { mailer, pace, digests, confirmations, baseUrl } = deps;
+  const { mailer, rateLimit, digests, confirmations, baseUrl } = deps;
 
   return {
-    async tell({ channelId, address, isConfirmed }, event, signal) {
+    async send({ channelId, address, isConfirmed }, event, signal) {
       if (mailer === undefined) return "This installation sends no mail.";
       try {
         if (event.type === confirmationType) {
@@ -37,7 +39,7 @@ export function createMailSender(deps: {
           if (url === undefined) return null;
           await mailer.send({ to: address, ...confirmationMail(url, { baseUrl, id: event.id }) }, signal);
         } else if (!isConfirmed) return "The address is not confirmed.";
-        else if (pace.take(address)) await mailer.send({ to: address, ...alertMail(event, baseUrl) }, signal);
+        else if (rateLimit.take(address)) await mailer.send({ to: address, ...alertMail(event, baseUrl) }, signal);
         else await digests.add(channelId, event);
         return null;
       } catch (error) {
@@ -45,6 +47,34 @@ export function createMailSender(deps: {
         if (error instanceof MailFailure) return error.message;
         throw error;
       }
+    },
+  };
+}
+
+/** Limits how many single mails an address gets in a minute. */
+export interface MailRateLimit {
+  /** Counts a mail; false when the address got 20 in the last minute. */
+  take(address: string): boolean;
+}
+
+const windowMs = 60_000;
+const mailsMax = 20;
+/** Above this number, addresses without a mail in the last minute are dropped. */
+const addressesMax = 1_000;
+
+/** In the memory of one controller; after a takeover the count starts again. */
+export function createMailRateLimit(clock: Pick<Clock, "monotonicMs">): MailRateLimit {
+  const sent = new Map<string, number[]>();
+  return {
+    take(address) {
+      const now = clock.monotonicMs();
+      const isRecent = (at: number) => at > now - windowMs;
+      if (sent.size > addressesMax) for (const [each, times] of sent) if (!times.some(isRecent)) sent.delete(each);
+      const key = address.toLowerCase();
+      const recent = (sent.get(key) ?? []).filter(isRecent);
+      const isFree = recent.length < mailsMax;
+      sent.set(key, isFree ? [...recent, now] : recent);
+      return isFree;
     },
   };
 }

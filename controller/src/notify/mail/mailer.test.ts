@@ -52,24 +52,27 @@ async function serve(options?: MailServerOptions): Promise<MailServer> {
 
 const unhurried = () => new AbortController().signal;
 
-test.each(["starttls", "implicit", "none"] as const)("sends with %s, signed in by the file's password", async (tls) => {
-  const server = await serve({ user, tls });
-  const mailer = mailerOf(server.port, { ca: server.ca, more: { HOLDFAST_SMTP_TLS: tls } });
-  await mailer.send({ ...mail, thread: "alert" }, unhurried());
-  const [received] = server.received;
-  expect(received).toMatchObject({ to: ["team@example.com"], secure: tls !== "none", user: "holdfast" });
-  expect(received?.email).toMatchObject({
-    from: { address: "alerts@example.com" },
-    to: [{ address: "team@example.com" }],
-    subject: "orders",
-    messageId: "<one@example.com>",
-    references: "<alert@example.com>",
-  });
-  expect(received?.email.text?.trim()).toBe("text");
-  expect(received?.email.html).toContain("<p>html</p>");
-});
+test.each(["starttls", "implicit", "none"] as const)(
+  "sends with %s, authenticated by the password file",
+  async (tls) => {
+    const server = await serve({ user, tls });
+    const mailer = mailerOf(server.port, { ca: server.ca, more: { HOLDFAST_SMTP_TLS: tls } });
+    await mailer.send({ ...mail, thread: "alert" }, unhurried());
+    const [received] = server.received;
+    expect(received).toMatchObject({ to: ["team@example.com"], secure: tls !== "none", user: "holdfast" });
+    expect(received?.email).toMatchObject({
+      from: { address: "alerts@example.com" },
+      to: [{ address: "team@example.com" }],
+      subject: "orders",
+      messageId: "<one@example.com>",
+      references: "<alert@example.com>",
+    });
+    expect(received?.email.text?.trim()).toBe("text");
+    expect(received?.email.html).toContain("<p>html</p>");
+  },
+);
 
-test("speaks to nobody in plain text, and to no certificate that it does not know", async () => {
+test("refuses servers without TLS or with an unknown certificate", async () => {
   const plain = await serve({ tls: "none" });
   await expect(mailerOf(plain.port).send(mail, unhurried())).rejects.toThrow("The mail server");
   const stranger = await serve();
@@ -80,7 +83,7 @@ test("speaks to nobody in plain text, and to no certificate that it does not kno
   expect([...plain.received, ...stranger.received, ...implicit.received]).toEqual([]);
 });
 
-test("tells the server's number and nothing of its words", async () => {
+test("reports the server's status code and none of its text", async () => {
   const server = await serve({
     admit: () => {
       throw new Error("secret words of the server");
@@ -90,7 +93,7 @@ test("tells the server's number and nothing of its words", async () => {
   await expect(sent).rejects.toThrow(/^The mail server answered 550\.$/);
 });
 
-test("gives up when it is told to, however long the server hangs", async () => {
+test("stops when its signal aborts, however long the server hangs", async () => {
   const greeted = Promise.withResolvers<void>();
   const silent = createServer(() => greeted.resolve());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
@@ -103,7 +106,7 @@ test("gives up when it is told to, however long the server hangs", async () => {
   await expect(sent).rejects.toThrow("stopped");
 });
 
-test("has no line end of users in a header", async () => {
+test("headers have no line breaks from users", async () => {
   const server = await serve();
   const subject = "disk\r\nBcc: victim@example.com\r\n\r\nbody\u2028\u0085\u202e".padEnd(400, "x");
   const mailer = mailerOf(server.port, { ca: server.ca, more: { HOLDFAST_SMTP_USER: "" } });
@@ -115,7 +118,7 @@ test("has no line end of users in a header", async () => {
   expect(headerText(subject)).toHaveLength(150);
 });
 
-test("does not start with settings that cannot be", () => {
+test("invalid settings are refused at start", () => {
   const more = { HOLDFAST_SMTP_FROM: "a@example.com\r\nBcc: b@example.com" };
   expect(() => mailerOf(1, { more })).toThrow("HOLDFAST_SMTP_FROM");
   expect(() => mailerOf(1, { more: { HOLDFAST_SMTP_TLS: "maybe" } })).toThrow("HOLDFAST_SMTP_TLS");

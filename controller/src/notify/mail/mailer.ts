@@ -14,33 +14,35 @@ export interface Mail {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** The same for the same mail, however often it is sent: before the @ of its Message-ID. */
+  /** Stable id of the mail, the same for every attempt; the part of its Message-ID before the @. */
   readonly id: string;
-  /** Mails of one thread have the same one. */
+  /** Id of the mail's thread (References header). */
   readonly thread?: string;
 }
 
-/** Sends mail through the operator's server. */
+/** Sends mail through the mail server of the operator. */
 export interface Mailer {
-  /** Resolves when the server took it. Throws MailFailure, or the reason of the signal. */
+  /** Resolves when the server has accepted the mail. Throws MailFailure, or the reason of the signal. */
   send(mail: Mail, signal: AbortSignal): Promise<void>;
 }
 
-/** Why a mail was not taken, in words for users: nothing of what the server said. */
+/** A mail was not accepted. The message is for users and has no text of the server. */
 export class MailFailure extends Error {
   override readonly name = "MailFailure";
 }
 
-/** Sessions with the server at one time; what comes meanwhile waits within its own deadline. */
+/** Number of concurrent sessions with the server; further mails wait within their own deadline. */
 const sessionsMax = 8;
 
 interface Deps {
-  /** For servers that operators configure. */
+  /** The client for servers that operators configure. */
   readonly egress: Pick<EgressClient, "connect">;
   readonly log: Log;
 }
 
-/** Undefined without a server. Throws for settings that cannot be. Credential and authorities are read anew for each session. */
+/**
+ * Undefined without a mail server. Throws for invalid settings. Password and CA certificates are read for each session.
+ */
 export function createMailer(settings: MailSettings, { egress, log }: Deps): Mailer | undefined {
   const { smtpHost: host, smtpPort: port, smtpTls, smtpUser: user, smtpFrom: from } = settings;
   if (host === "") return undefined;
@@ -102,15 +104,15 @@ export function createMailer(settings: MailSettings, { egress, log }: Deps): Mai
         await sessions.run(() => sendNow(mail, ending));
       } catch (error) {
         signal.throwIfAborted();
-        log.warn("mail not taken", { error: String(error) });
-        const late = `No answer of the mail server within ${attemptMs / 1_000} s.`;
+        log.warn("mail not accepted", { error: String(error) });
+        const late = `No response from the mail server within ${attemptMs / 1_000} s.`;
         throw new MailFailure(deadline.aborted ? late : reasonOf(error));
       }
     },
   };
 }
 
-/** One line of at most 150 characters, whatever users named their things. */
+/** One header line of at most 150 characters, without control characters. */
 export function headerText(text: string): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ").trim();
   const cut = line.slice(0, 150);
@@ -120,5 +122,5 @@ export function headerText(text: string): string {
 function reasonOf(error: unknown): string {
   if (error instanceof EgressFailure) return `The mail server could not be reached: ${error.message}`;
   const code = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
-  return typeof code === "number" ? `The mail server answered ${code}.` : "The mail server did not take the mail.";
+  return typeof code === "number" ? `The mail server answered ${code}.` : "The mail server did not accept the mail.";
 }

@@ -3,7 +3,7 @@ import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { parseTarget } from "@holdfast/egress/target.ts";
 
-/** The URL as it will be called. Throws INVALID_REQUEST `invalid_url` or TARGET_NOT_ALLOWED. */
+/** Validates a URL and returns it normalized. Throws INVALID_REQUEST `invalid_url` or TARGET_NOT_ALLOWED. */
 export async function checkedUrl(
   text: string,
   egress: Pick<EgressClient, "check">,
@@ -24,15 +24,15 @@ export async function checkedUrl(
   return parsed.target.url.href;
 }
 
-/** Names of the event types that there are. */
-export interface KnownEventTypes {
+/** The names of all event types. */
+export interface EventTypeNames {
   has(type: string): boolean;
 }
 
-/** Without doubles. Throws INVALID_REQUEST `unknown_event_type` for each that is not known. */
-export function checkedEvents(types: readonly string[], known: KnownEventTypes): string[] {
+/** The types without duplicates. Throws INVALID_REQUEST `unknown_event_type` for each unknown one. */
+export function checkedEvents(types: readonly string[], eventTypes: EventTypeNames): string[] {
   const faults = types.flatMap((type, index) =>
-    known.has(type)
+    eventTypes.has(type)
       ? []
       : [{ field: `events[${index}]`, code: "unknown_event_type", detail: "is not a type of event" }],
   );

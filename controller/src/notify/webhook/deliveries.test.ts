@@ -22,7 +22,7 @@ import {
   type Respond,
   startWebhookReceiver,
 } from "../../../../test/support/servers/webhook-receiver.ts";
-import { switchOffAfterMs } from "./switch-off.ts";
+import { disableAfterMs } from "./disable-webhook.ts";
 
 let platform: WebhookPlatform;
 beforeAll(async () => {
@@ -56,7 +56,7 @@ async function attempts({ id, organizationId }: { id: string; organizationId: st
   return (await platform.api.listDeliveries(request, platform.call(organizationId))).deliveries ?? [];
 }
 
-/** A clock that stands still: no further attempt is due before a test lets time pass, however busy the machine is. */
+/** A clock that only tests advance, so that no attempt is due by chance on a busy machine. */
 function standingClock() {
   let now = Date.now();
   const pass = (ms: number) => void (now += ms);
@@ -65,7 +65,7 @@ function standingClock() {
 
 const typesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body).event_type);
 
-test("a delivery is what verifiers of others accept", async () => {
+test("independent verifiers accept a delivery", async () => {
   deliver();
   const server = await receiver();
   const { id, secret } = await endpoint(newOrganization(), `${server.url}/hooks`);
@@ -90,7 +90,7 @@ test("a delivery is what verifiers of others accept", async () => {
   });
 });
 
-test("an endpoint gets its organization's events, those that it asked for, and a test whatever it asked for", async () => {
+test("an endpoint gets its organization's events by its filter, and tests despite its filter", async () => {
   deliver();
   const organizationId = newOrganization();
   const server = await receiver();
@@ -104,7 +104,7 @@ test("an endpoint gets its organization's events, those that it asked for, and a
   expect(typesOf(server.received).toSorted()).toEqual(["service.error", "webhook.test"]);
 });
 
-test("three attempts: at once, 1 s after the first failed, 2 s after the second; each is recorded", async () => {
+test("three attempts: at once, 1 s after the first failure, 2 s after the second; all recorded", async () => {
   deliver();
   const organizationId = newOrganization();
   const server = await receiver((response) => void response.writeHead(500).end("a secret word"));
@@ -128,7 +128,7 @@ test("three attempts: at once, 1 s after the first failed, 2 s after the second;
   ]);
   expect(recorded[0]).toMatchObject({ errorMessage: "The endpoint answered 500.", eventType: "service.error" });
   expect(recorded[0]?.deliveredAt).toBeUndefined();
-  // Nothing of what an endpoint says comes back to its owner: it may not be his.
+  // No text of an endpoint is shown to its owner, who may not own the server.
   expect(JSON.stringify(recorded, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
     "secret",
   );
@@ -141,7 +141,7 @@ test.each([
   [307, false],
   [410, false],
   [429, false],
-])("an answer of %i is a success: %s", async (status, success) => {
+])("a response with status %i is a success: %s", async (status, success) => {
   deliver({ clock: standingClock().clock });
   const organizationId = newOrganization();
   const server = await receiver((response) => void response.writeHead(status, { location: "/elsewhere" }).end());
@@ -162,30 +162,30 @@ test("deleting an endpoint stops further attempts", async () => {
   const fail: Respond = (response) => void response.writeHead(503).end();
   const [server, other] = [await receiver(fail), await receiver(fail)];
   const webhook = await endpoint(organizationId, server.url);
-  const kept = await endpoint(organizationId, other.url);
+  const remaining = await endpoint(organizationId, other.url);
   await platform.emit(organizationId, "service.error");
-  for (const each of [webhook, kept]) await until(async () => (await attempts(each)).length === 1);
+  for (const each of [webhook, remaining]) await until(async () => (await attempts(each)).length === 1);
   await platform.api.deleteWebhook(
     create(DeleteWebhookRequestSchema, { id: webhook.id }),
     platform.call(organizationId),
   );
-  // The one that stays is tried again at the same time, and once more after that.
+  // The remaining endpoint is retried at the same time, and once more after that.
   for (const count of [2, 3]) {
     pass(10_000);
     await until(() => other.received.length === count);
-    await until(async () => (await attempts(kept)).length === count);
+    await until(async () => (await attempts(remaining)).length === count);
   }
   expect(server.received).toHaveLength(1);
 });
 
-test("what was not delivered when the platform died is delivered by the next one, under the same event id", async () => {
+test("undelivered events are delivered after a crash, with the same event id", async () => {
   const organizationId = newOrganization();
   let open = false;
   const server = await receiver((response) => {
     if (open) response.end();
   });
   const webhook = await endpoint(organizationId, server.url);
-  // Nobody moves or delivers: the state changed, and then the platform died.
+  // Nothing moves the outbox or delivers: the state changed, and then the platform crashed.
   for (let n = 0; n < 20; n += 1) await platform.emit(organizationId, "service.running");
   const first = platform.deliver();
   await until(() => server.received.length > 0);
@@ -200,10 +200,10 @@ test("what was not delivered when the platform died is delivered by the next one
   expect(new Set(ids)).toEqual(new Set(items.map(({ id }) => id)));
 });
 
-test("endpoints that hang delay no other, neither in their organization nor outside", async () => {
-  // Nothing is given up while this runs: what hangs keeps its place until the end.
+test("hanging endpoints delay no others, neither in their organization nor outside", async () => {
+  // No attempt times out during this test, so hanging ones stay in flight.
   deliver({
-    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    limits: { total: 400, organization: 40, endpoint: 4, starting: 4, perRound: 4, unwellPart: 1 / 4 },
     attemptMs: 600_000,
   });
   const hanging = await receiver(() => undefined);
@@ -216,14 +216,14 @@ test("endpoints that hang delay no other, neither in their organization nor outs
   for (let n = 0; n < 20; n += 1) await platform.emit(well, "service.running");
   await until(() => beside.received.length === 20);
   await until(() => elsewhere.received.length === 20);
-  // Each of those that hang has something in flight too.
+  // Each hanging endpoint has attempts in flight too.
   await until(() => new Set(hanging.received.map(({ path }) => path)).size === 12);
   expect(hanging.received.length).toBeLessThan(40);
 });
 
-test("an endpoint that hung and is well again gets all that waited, one at a time at first", async () => {
+test("a recovered endpoint gets all waiting deliveries, one at a time at first", async () => {
   deliver({
-    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, turn: 4, unwellPart: 1 / 4 },
+    limits: { total: 64, organization: 64, endpoint: 8, starting: 4, perRound: 4, unwellPart: 1 / 4 },
     attemptMs: 1_000,
   });
   const organizationId = newOrganization();
@@ -233,7 +233,7 @@ test("an endpoint that hung and is well again gets all that waited, one at a tim
   for (let n = 0; n < 12; n += 1) await platform.emit(organizationId, "service.running");
   await until(async () => (await attempts(webhook)).length >= 4);
   await until(() => server.received.length > 4);
-  // A fifth came when the first four had been given up, and no sixth beside it.
+  // A fifth attempt started after the first four timed out, and no sixth beside it.
   const came = server.received.length;
   expect(came - (await attempts(webhook)).length).toBeLessThanOrEqual(1);
   open = true;
@@ -243,7 +243,7 @@ test("an endpoint that hung and is well again gets all that waited, one at a tim
   expect(new Set(server.received.map(({ body }) => JSON.parse(body).id)).size).toBe(12);
 });
 
-test("for the overlap of a rotation the old secret keeps its header and both sign", async () => {
+test("during a rotation the old secret signs its header, and both sign the standard one", async () => {
   deliver();
   const organizationId = newOrganization();
   const server = await receiver();
@@ -264,7 +264,7 @@ test("for the overlap of a rotation the old secret keeps its header and both sig
   expect(await acceptedBy(second, next)).toEqual([]);
 });
 
-test("a redelivery brings the same event again", async () => {
+test("a redelivery sends the same event again", async () => {
   deliver();
   const organizationId = newOrganization();
   const server = await receiver();
@@ -282,7 +282,7 @@ test("a redelivery brings the same event again", async () => {
   });
 });
 
-test("an endpoint that fails for 5 days is switched off, and its organization is told", async () => {
+test("an endpoint that fails for 5 days is disabled, with an event to its organization", async () => {
   const organizationId = newOrganization();
   const { clock, pass } = standingClock();
   deliver({ clock });
@@ -292,7 +292,7 @@ test("an endpoint that fails for 5 days is switched off, and its organization is
   await endpoint(organizationId, other.url, ["webhook.disabled"]);
   await platform.emit(organizationId, "service.error");
   await until(async () => (await attempts(webhook)).length === 1);
-  pass(switchOffAfterMs);
+  pass(disableAfterMs);
   await platform.emit(organizationId, "service.error");
   await until(() => other.received.length === 1);
   expect(platform.webhooks.get(webhook.id)?.object).toMatchObject({

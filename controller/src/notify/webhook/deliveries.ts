@@ -1,29 +1,57 @@
-import type { EventEntry } from "#kernel/store/outbox-entry.ts";
-import type { AttemptRecord, EndedAttempt } from "./attempt-record.ts";
 import type { Database } from "#kernel/history/database.ts";
 import type { PlannedRows } from "#kernel/history/planned-rows.ts";
-import { recordAttempts } from "./record-attempts.ts";
 import { millisecondsOf, timeOf } from "#kernel/history/times.ts";
+import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 
-/** Deliveries of events to webhook endpoints: what waits, and what was tried. Written so that a crash anywhere repeats, and loses nothing. */
+/** One attempt of a delivery, as the API lists it. */
+export interface AttemptRecord {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly attempt: number;
+  readonly responseStatus: number | null;
+  readonly errorMessage: string | null;
+  readonly deliveredAt: number | null;
+  readonly beganAt: number;
+  readonly durationMs: number;
+}
+
+/** The outcome of an attempt, and the time of the next one. */
+export interface EndedAttempt extends AttemptRecord {
+  readonly deliveryId: string;
+  readonly eventOccurredAt: number;
+  /** Time of the next attempt in milliseconds since 1970; null when there is none. */
+  readonly nextDueAt: number | null;
+}
+
+/**
+ * The store of deliveries: waiting deliveries, attempts, and the health of endpoints, in the history. Statements are
+ * ordered so that a crash can repeat a delivery and never loses one.
+ */
 export interface Deliveries {
-  /** Makes deliveries, due at this time, of what was asked for again; resolves to the endpoints that get them. */
+  /** Turns requested redeliveries into deliveries that are due at this time; resolves to their endpoints. */
   takeRepeats(dueAt: number): Promise<string[]>;
-  /** The first `room` deliveries of each endpoint in the order in which they are due, also those that are due later. */
-  next(endpoints: readonly Room[], except: readonly string[]): Promise<WaitingDelivery[]>;
-  /** Keeps what came of attempts and what comes next. Resolves to since when each endpoint fails, of those that do. */
+  /**
+   * The first deliveries of each endpoint within its capacity, in the order of due times, also those that are due
+   * later. `except`: ids of deliveries in flight.
+   */
+  next(endpoints: readonly EndpointCapacity[], except: readonly string[]): Promise<WaitingDelivery[]>;
+  /**
+   * Records attempts and schedules the next ones. Resolves, for endpoints that fail, to the time since which they do.
+   */
   record(attempts: readonly EndedAttempt[]): Promise<ReadonlyMap<string, number>>;
-  /** Drops all that waits for endpoints other than these. */
-  keepOnly(webhookIds: readonly string[]): Promise<void>;
-  /** Drops all that waits for the endpoint and what is known of its health. */
+  /** Deletes the deliveries and health of all other endpoints. */
+  retainOnly(webhookIds: readonly string[]): Promise<void>;
+  /** Deletes the waiting deliveries and the health of an endpoint. */
   forget(webhookId: string): Promise<void>;
   /** The newest attempts, newest first. */
   attempts(webhookId: string, limit: number): Promise<AttemptRecord[]>;
-  /** Puts the event of an attempt on the list again for its endpoint; false when there is no such attempt. */
+  /** Requests a redelivery of an attempt's event; false when there is no such attempt. */
   repeat(webhookId: string, attemptId: string): Promise<boolean>;
 }
 
-/** A delivery of an event that comes into the history with it. */
+/** A delivery that is inserted together with its event. */
 export interface NewDelivery {
   readonly id: string;
   readonly webhookId: string;
@@ -31,7 +59,7 @@ export interface NewDelivery {
   readonly dueAt: number;
 }
 
-/** Deliveries that are made with their events: of what was there already none is. */
+/** The rows of deliveries that are inserted with their events; events that exist already get none. */
 export function newDeliveries(rows: readonly NewDelivery[]): PlannedRows {
   return {
     rows,
@@ -44,15 +72,15 @@ export function newDeliveries(rows: readonly NewDelivery[]): PlannedRows {
   };
 }
 
-export interface Room {
+export interface EndpointCapacity {
   readonly webhookId: string;
-  readonly room: number;
+  readonly capacity: number;
 }
 
 export interface WaitingDelivery {
   readonly id: string;
   readonly webhookId: string;
-  /** The next attempt, from 1. */
+  /** Number of the next attempt, from 1. */
   readonly attempt: number;
   readonly dueAt: number;
   readonly event: Pick<EventEntry, "id" | "occurredAt" | "type" | "data">;
@@ -75,14 +103,14 @@ export function createDeliveries(database: () => Database): Deliveries {
       const rows = await database().query<DeliveryRow>(
         `select d.id, d.webhook_id, d.attempt, ${millisecondsOf("d.due_at")} as due_at, e.id as event_id, e.type, e.data,
            ${millisecondsOf("e.occurred_at")} as occurred_at
-         from unnest($1::text[], $2::int[]) as w (webhook_id, room)
+         from unnest($1::text[], $2::int[]) as w (webhook_id, capacity)
          cross join lateral (
            select * from webhook_delivery d
-           where d.webhook_id = w.webhook_id and d.id <> all ($3::uuid[]) order by d.due_at, d.id limit w.room
+           where d.webhook_id = w.webhook_id and d.id <> all ($3::uuid[]) order by d.due_at, d.id limit w.capacity
          ) d
          join event e on e.id = d.event_id and e.occurred_at = d.occurred_at
          order by d.due_at, d.id`,
-        [endpoints.map(({ webhookId }) => webhookId), endpoints.map(({ room }) => room), except],
+        [endpoints.map(({ webhookId }) => webhookId), endpoints.map(({ capacity }) => capacity), except],
       );
       return rows.map((row) => ({
         id: row.id,
@@ -95,9 +123,9 @@ export function createDeliveries(database: () => Database): Deliveries {
 
     record: (attempts) => recordAttempts(database(), attempts),
 
-    async keepOnly(webhookIds) {
+    async retainOnly(webhookIds) {
       await database().query(
-        `with gone as (delete from webhook_health where webhook_id <> all ($1::text[]))
+        `with deleted as (delete from webhook_health where webhook_id <> all ($1::text[]))
          delete from webhook_delivery where webhook_id <> all ($1::text[])`,
         [webhookIds],
       );
@@ -105,7 +133,7 @@ export function createDeliveries(database: () => Database): Deliveries {
 
     async forget(webhookId) {
       await database().query(
-        `with gone as (delete from webhook_health where webhook_id = $1)
+        `with deleted as (delete from webhook_health where webhook_id = $1)
          delete from webhook_delivery where webhook_id = $1`,
         [webhookId],
       );
@@ -167,3 +195,66 @@ interface AttemptRow {
   readonly began_at: string;
   readonly duration_ms: number;
 }
+
+/** Records attempts and schedules the next ones. Resolves, for endpoints that fail, to the time since which they do. */
+async function recordAttempts(
+  database: Database,
+  attempts: readonly EndedAttempt[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await database.query<{ webhook_id: string; failing_since: string }>(
+    statement,
+    columns.map((column) => attempts.map((attempt) => attempt[column])),
+  );
+  return new Map(rows.map((row) => [row.webhook_id, Number(row.failing_since)]));
+}
+
+/** The fields of an attempt in the order of the statement's parameters. */
+const columns = [
+  "id",
+  "deliveryId",
+  "webhookId",
+  "eventId",
+  "eventOccurredAt",
+  "eventType",
+  "attempt",
+  "responseStatus",
+  "errorMessage",
+  "deliveredAt",
+  "beganAt",
+  "durationMs",
+  "nextDueAt",
+] as const satisfies readonly (keyof EndedAttempt)[];
+
+/**
+ * One statement for many attempts: it inserts their rows, deletes or reschedules their deliveries, and updates the
+ * health of endpoints where it changes.
+ */
+const statement = `
+  with a as (
+    select * from unnest($1::uuid[], $2::uuid[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::int[], $8::int[],
+      $9::text[], $10::bigint[], $11::bigint[], $12::int[], $13::bigint[]) as a (
+      id, delivery_id, webhook_id, event_id, event_occurred_at, event_type, attempt, response_status, error_message,
+      delivered_at, began_at, duration_ms, next_due_at
+    )
+  ), inserted as (
+    insert into webhook_attempt (id, occurred_at, webhook_id, event_id, event_occurred_at, event_type, attempt,
+      response_status, error_message, delivered_at, duration_ms)
+    select id, ${timeOf("began_at")}, webhook_id, event_id, ${timeOf("event_occurred_at")}, event_type, attempt,
+      response_status, error_message, ${timeOf("delivered_at")}, duration_ms
+    from a on conflict do nothing
+  ), over as (
+    delete from webhook_delivery d using a where d.id = a.delivery_id and a.next_due_at is null
+  ), again as (
+    update webhook_delivery d set attempt = a.attempt + 1, due_at = ${timeOf("a.next_due_at")}
+    from a where d.id = a.delivery_id and a.next_due_at is not null
+  ), health as (
+    select a.webhook_id, h.failing_since as before,
+      case when bool_or(a.delivered_at is not null) then null
+        else coalesce(h.failing_since, ${timeOf("min(a.began_at)")}) end as failing_since
+    from a left join webhook_health h on h.webhook_id = a.webhook_id group by a.webhook_id, h.failing_since
+  ), changed as (
+    insert into webhook_health (webhook_id, failing_since)
+    select webhook_id, failing_since from health where failing_since is distinct from before
+    on conflict (webhook_id) do update set failing_since = excluded.failing_since
+  )
+  select webhook_id, ${millisecondsOf("failing_since")} as failing_since from health where failing_since is not null`;

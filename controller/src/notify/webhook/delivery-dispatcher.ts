@@ -1,20 +1,21 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { backOffMs } from "@holdfast/common/back-off.ts";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { EntryPlanner } from "#kernel/outbox/entry-planner.ts";
-import { backOffMs } from "@holdfast/common/back-off.ts";
 import type { Ownership } from "#kernel/runtime/ownership.ts";
-import { createAttemptRecorder } from "./attempt-recorder.ts";
-import { type Deliveries, newDeliveries, type WaitingDelivery } from "./deliveries.ts";
-import { type AttemptDeps, attemptDelivery } from "./delivery-attempt.ts";
-import type { SlotLimits } from "./endpoint-share.ts";
-import { createEndpointSlots } from "./endpoint-slots.ts";
-import { newDelivery, planDeliveries } from "./planned-delivery.ts";
+import type { EventEntry } from "#kernel/store/outbox-entry.ts";
+import { attemptDelivery, type AttemptDeps, createAttemptRecorder } from "./attempts.ts";
+import { type Deliveries, newDeliveries, type NewDelivery, type WaitingDelivery } from "./deliveries.ts";
+import { createEndpointLimits, type AttemptLimits } from "./endpoint-limits.ts";
 import type { Receivers } from "./receiver.ts";
 
-/** Brings events to those that get them. All that waits is in the history: whoever comes after a crash goes on with it. */
+/**
+ * Delivers events to webhook endpoints and channels. All waiting deliveries are in the history, so another controller
+ * continues after a crash.
+ */
 export interface DeliveryDispatcher extends EntryPlanner {
-  /** Begins no attempt any more, and gives those in flight a second. */
+  /** Starts no further attempts, and gives those in flight one second. */
   stop(): Promise<void>;
 }
 
@@ -24,27 +25,27 @@ interface Deps extends AttemptDeps {
   readonly ownership: Ownership;
   readonly random: () => number;
   readonly log: Log;
-  readonly limits?: SlotLimits;
+  readonly limits?: AttemptLimits;
 }
 
-/** The controller that moves the outbox delivers too: so it has in hand what has just come. */
+/** The controller that moves the outbox also delivers, so new deliveries need no query. */
 const ownershipKey = "outbox";
-/** Redeliveries are seen so late. */
+/** Interval of the poll for redeliveries. */
 const pollMs = 1_000;
 const stopGraceMs = 1_000;
-/** How long the memory of receivers may lag behind an event before the event waits. */
+/** Time for the collection of receivers to catch up with an event; then the event waits. */
 const reachedMs = 1_000;
 
-/** It begins by itself. One loop takes from the history, so that nothing is taken twice. */
+/** Starts at once. A single loop reads from the history, so that no delivery is started twice. */
 export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   const { receivers, deliveries, ownership, clock, log } = deps;
   const stopping = new AbortController();
-  const cut = new AbortController();
+  const abortAttempts = new AbortController();
   const running = new Set<Promise<void>>();
-  const slots = createEndpointSlots((id) => receivers.get(id)?.organizationId, deps.limits);
-  const recorder = createAttemptRecorder({ ...deps, signal: cut.signal });
+  const endpointLimits = createEndpointLimits((id) => receivers.get(id)?.organizationId, deps.limits);
+  const recorder = createAttemptRecorder({ ...deps, signal: abortAttempts.signal });
   let awake = Promise.withResolvers<void>();
-  let ours = false;
+  let isOwner = false;
   let repeatsAt = 0;
 
   const wake = () => awake.resolve();
@@ -55,12 +56,12 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
 
   function receiverChanged(id: string): void {
     if (receivers.get(id)?.isActive === true) return;
-    slots.remove(id);
-    if (ours) deliveries.forget(id).catch((error) => log.warn("deliveries not dropped", { error: String(error) }));
+    endpointLimits.remove(id);
+    if (isOwner) deliveries.forget(id).catch((error) => log.warn("deliveries not deleted", { error: String(error) }));
   }
 
   async function loop(): Promise<void> {
-    // Receivers that are not known yet must not be passed over.
+    // Wait until all receivers are in memory: deliveries of unknown ones would be dropped.
     await Promise.race([receivers.ready, stopped.promise]);
     let failures = 0;
     while (!stopping.signal.aborted) {
@@ -68,26 +69,26 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
       try {
         const more = await round();
         failures = 0;
-        if (!more) await waitFor(Math.min(pollMs, Math.max(0, slots.nextAt() - clock.now())));
+        if (!more) await waitFor(Math.min(pollMs, Math.max(0, endpointLimits.nextAt() - clock.now())));
       } catch (error) {
         if (stopping.signal.aborted) return;
         failures += 1;
-        if (failures === 1) log.warn("deliveries wait", { error: String(error) });
+        if (failures === 1) log.warn("deliveries not started", { error: String(error) });
         await waitFor(backOffMs(failures, deps.random, { maxMs: 5_000 }));
       }
     }
   }
 
-  /** True when there may be more to do at once. */
+  /** True when more deliveries may be due. */
   async function round(): Promise<boolean> {
     const right = ownership.begin(ownershipKey);
     if (right === undefined) {
-      ours = false;
+      isOwner = false;
       return false;
     }
     try {
-      if (!ours) for (const id of receivers.ids()) slots.expect(id, 0);
-      ours = true;
+      if (!isOwner) for (const id of receivers.ids()) endpointLimits.expect(id, 0);
+      isOwner = true;
       await takeRepeats();
       return await beginWaiting();
     } finally {
@@ -98,37 +99,38 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
   async function takeRepeats(): Promise<void> {
     const now = clock.now();
     if (now < repeatsAt) return;
-    for (const webhookId of await deliveries.takeRepeats(now)) slots.expect(webhookId, now);
+    for (const webhookId of await deliveries.takeRepeats(now)) endpointLimits.expect(webhookId, now);
     repeatsAt = now + pollMs;
   }
 
-  /** Begins what is due and has room, out of the history. */
+  /** Starts due deliveries within the limits, read from the history. */
   async function beginWaiting(): Promise<boolean> {
-    const rooms = slots.take(clock.now());
-    if (rooms.length === 0) return false;
+    const capacities = endpointLimits.take(clock.now());
+    if (capacities.length === 0) return false;
     let next: WaitingDelivery[];
     try {
-      next = await deliveries.next(rooms, slots.inFlight(rooms));
+      next = await deliveries.next(capacities, endpointLimits.inFlight(capacities));
     } catch (error) {
-      for (const { webhookId } of rooms) slots.expect(webhookId, 0);
+      for (const { webhookId } of capacities) endpointLimits.expect(webhookId, 0);
       throw error;
     } finally {
-      slots.release(rooms);
+      endpointLimits.release(capacities);
     }
     const now = clock.now();
-    const begun = new Map<string, number>();
+    const started = new Map<string, number>();
     for (const delivery of next) {
       const { webhookId, dueAt } = delivery;
-      if (dueAt > now) slots.expect(webhookId, dueAt);
+      if (dueAt > now) endpointLimits.expect(webhookId, dueAt);
       else {
-        begun.set(webhookId, (begun.get(webhookId) ?? 0) + 1);
-        slots.begin(webhookId, delivery.id);
+        started.set(webhookId, (started.get(webhookId) ?? 0) + 1);
+        endpointLimits.begin(webhookId, delivery.id);
         track(attempt(delivery));
       }
     }
-    // As much as was asked for: there may be more behind it.
-    for (const { webhookId, room } of rooms) if (begun.get(webhookId) === room) slots.expect(webhookId, 0);
-    return begun.size > 0;
+    // The capacity was used up, so more deliveries may be due.
+    for (const { webhookId, capacity } of capacities)
+      if (started.get(webhookId) === capacity) endpointLimits.expect(webhookId, 0);
+    return started.size > 0;
   }
 
   async function attempt(delivery: WaitingDelivery): Promise<void> {
@@ -136,35 +138,35 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     const receiver = receivers.get(webhookId);
     let succeeded = false;
     try {
-      // Deleted or switched off meanwhile: what waits for it is dropped.
+      // The receiver was deleted or disabled meanwhile: delete its deliveries.
       if (receiver === undefined || !receiver.isActive) return await deliveries.forget(webhookId);
-      const ended = await attemptDelivery(receiver, delivery, deps, cut.signal);
+      const ended = await attemptDelivery(receiver, delivery, deps, abortAttempts.signal);
       const failingSince = await recorder.record(ended);
       succeeded = ended.errorMessage === null;
-      if (ended.nextDueAt !== null) slots.expect(webhookId, ended.nextDueAt);
-      if (failingSince !== null) await receivers.failing(webhookId, failingSince, cut.signal);
+      if (ended.nextDueAt !== null) endpointLimits.expect(webhookId, ended.nextDueAt);
+      if (failingSince !== null) await receivers.failing(webhookId, failingSince, abortAttempts.signal);
     } catch (error) {
-      if (cut.signal.aborted) return;
-      log.error("delivery not finished", { webhook: webhookId, error });
-      slots.expect(webhookId, clock.now() + pollMs);
+      if (abortAttempts.signal.aborted) return;
+      log.error("delivery failed", { webhook: webhookId, error });
+      endpointLimits.expect(webhookId, clock.now() + pollMs);
     } finally {
-      slots.end(webhookId, id, succeeded);
+      endpointLimits.end(webhookId, id, succeeded);
       wake();
     }
   }
 
-  /** Begins what has room at once of deliveries that were just made. */
-  function begin(planned: readonly WaitingDelivery[], made: ReadonlySet<string>, now: number): void {
-    let some = false;
+  /** Starts new deliveries at once where the limits allow it. */
+  function begin(planned: readonly WaitingDelivery[], inserted: ReadonlySet<string>, now: number): void {
+    let hasNew = false;
     for (const delivery of planned) {
       const { id, webhookId } = delivery;
-      // What was there already was begun, or is found in the history.
-      if (!made.has(id)) continue;
-      some = true;
-      if (!stopping.signal.aborted && slots.tryBegin(webhookId, id, now)) track(attempt(delivery));
-      else slots.expect(webhookId, now);
+      // Deliveries that existed before were started then, or are read from the history.
+      if (!inserted.has(id)) continue;
+      hasNew = true;
+      if (!stopping.signal.aborted && endpointLimits.tryBegin(webhookId, id, now)) track(attempt(delivery));
+      else endpointLimits.expect(webhookId, now);
     }
-    if (some) wake();
+    if (hasNew) wake();
   }
 
   function track(work: Promise<void>): void {
@@ -176,7 +178,7 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     );
   }
 
-  /** Resolves after the time, or earlier when something woke the loop since its round began. */
+  /** Resolves after the time, or earlier when the loop was woken since its round began. */
   async function waitFor(ms: number): Promise<void> {
     const timer = setTimeout(wake, ms);
     await Promise.race([awake.promise, stopped.promise]);
@@ -187,16 +189,35 @@ export function createDeliveryDispatcher(deps: Deps): DeliveryDispatcher {
     async plan(events, asOf) {
       await receivers.reached(asOf, reachedMs);
       const now = clock.now();
-      const planned = planDeliveries(events, receivers.wanting, { dueAt: now, newId: deps.newId });
-      return { planned: newDeliveries(planned.map(newDelivery)), inserted: (made) => begin(planned, made, now) };
+      const planned = planDeliveries(events, receivers.subscribersOf, { dueAt: now, newId: deps.newId });
+      return {
+        planned: newDeliveries(planned.map(newDelivery)),
+        inserted: (inserted) => begin(planned, inserted, now),
+      };
     },
     async stop() {
       for (const watch of watching) watch.close();
       stopping.abort(new Error("the controller stops"));
       await looping;
       await Promise.race([Promise.allSettled(running), delay(stopGraceMs)]);
-      cut.abort(new Error("the controller stops"));
+      abortAttempts.abort(new Error("the controller stops"));
       await Promise.allSettled(running);
     },
   };
+}
+
+/** Pure: the deliveries of events to their subscribers. */
+export function planDeliveries(
+  events: readonly EventEntry[],
+  subscribersOf: (event: EventEntry) => readonly string[],
+  { dueAt, newId }: { readonly dueAt: number; readonly newId: () => string },
+): WaitingDelivery[] {
+  return events.flatMap((event) =>
+    subscribersOf(event).map((webhookId) => ({ id: newId(), webhookId, attempt: 1, dueAt, event })),
+  );
+}
+
+/** The row that is inserted with its event. */
+export function newDelivery({ id, webhookId, dueAt, event }: WaitingDelivery): NewDelivery {
+  return { id, webhookId, dueAt, eventId: event.id };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { envelopeOf } from "./envelope.ts";
 
-test("the body is the same whatever order the members of the data came in", () => {
+test("the body does not depend on the order of the data's members", () => {
   const event = { id: "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31", type: "service.running", occurredAt: 0 };
   const one = envelopeOf({ ...event, data: { status: "Running", deep: [{ b: 1, a: null }], a: "ä" } });
   const other = envelopeOf({ ...event, data: { a: "ä", deep: [{ a: null, b: 1 }], status: "Running" } });

@@ -1,6 +1,6 @@
 /**
- * The body of a delivery (spec 2, Events): the same bytes in every attempt, whether the event comes from its change or from the
- * history, which keeps no order of members.
+ * The body of a delivery (spec 2, Events). The bytes are the same in every attempt: members are sorted, because the
+ * history does not keep their order.
  */
 export function envelopeOf(event: {
   readonly id: string;
@@ -16,7 +16,7 @@ export function envelopeOf(event: {
   });
 }
 
-/** The same text for the same value, whatever the order of its members. */
+/** JSON with sorted members: equal values give equal texts. */
 export function stableText(value: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(inOrder(value));
 }

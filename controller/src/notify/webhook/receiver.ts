@@ -3,46 +3,46 @@ import type { EventEntry } from "#kernel/store/outbox-entry.ts";
 import type { Watch } from "#kernel/store/store.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 
-/** Something that events are delivered to: a webhook endpoint, or a channel of alerts. */
+/** A receiver of events: a webhook endpoint or an alert channel. */
 export interface Receiver {
   readonly id: string;
   readonly organizationId: string;
-  /** What waits for one that is not is dropped. */
+  /** False: waiting deliveries are deleted. */
   readonly isActive: boolean;
   readonly retryPolicy: RetryPolicyName;
-  /** Tries once. Throws only when the signal aborts. */
+  /** Makes one attempt. Throws only when the signal aborts. */
   send(event: WaitingDelivery["event"], signal: AbortSignal): Promise<AttemptOutcome>;
 }
 
 export interface AttemptOutcome {
-  /** Null when there is none, as with mail or without an answer. */
+  /** HTTP status; null for mail and without a response. */
   readonly responseStatus: number | null;
-  /** Null when it was taken. */
+  /** Null when the attempt succeeded. */
   readonly errorMessage: string | null;
 }
 
-/** The receivers of one kind, or of all. */
+/** The receivers of one type, or of all types. */
 export interface Receivers {
   get(id: string): Receiver | undefined;
   ids(): Iterable<string>;
-  /** Ids of those that get the event. */
-  wanting(event: EventEntry): readonly string[];
-  /** Calls back with the id of each that came, changed or went. */
+  /** Ids of the receivers that get the event. */
+  subscribersOf(event: EventEntry): readonly string[];
+  /** Calls back with the id of each receiver that was created, changed or deleted. */
   subscribe(onChange: (id: string) => void): Watch;
   /** Resolves when the memory has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   readonly ready: Promise<unknown>;
-  /** Told after an attempt of one whose attempts have all failed since a time, milliseconds since 1970. */
+  /** Called after a failed attempt, with the time since which all attempts failed, in milliseconds since 1970. */
   failing(id: string, since: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Several kinds as one. */
+/** Joins several types of receivers. */
 export function allReceivers(kinds: readonly Receivers[]): Receivers {
   const owner = (id: string) => kinds.find((kind) => kind.get(id) !== undefined);
   return {
     get: (id) => owner(id)?.get(id),
     ids: () => kinds.flatMap((kind) => [...kind.ids()]),
-    wanting: (event) => kinds.flatMap((kind) => kind.wanting(event)),
+    subscribersOf: (event) => kinds.flatMap((kind) => kind.subscribersOf(event)),
     subscribe(onChange) {
       const watching = kinds.map((kind) => kind.subscribe(onChange));
       return {

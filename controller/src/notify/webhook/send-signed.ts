@@ -4,7 +4,7 @@ import type { AttemptOutcome } from "./receiver.ts";
 import { attemptMs } from "./retry-policy.ts";
 import { signatureHeaders, type SigningSecrets } from "./signature.ts";
 
-/** A message for an HTTP endpoint. */
+/** A signed message for an HTTP endpoint. */
 export interface SignedMessage {
   /** Id of the event: the same in each attempt. */
   readonly id: string;
@@ -14,17 +14,19 @@ export interface SignedMessage {
   readonly secrets: SigningSecrets;
 }
 
-interface Way {
+interface SendContext {
   readonly egress: Pick<EgressClient, "post">;
   readonly organizationId: string;
   readonly signal: AbortSignal;
 }
 
-/** Posts it once, signed. Any 2xx is a success and nothing else is (spec 2); no word of the endpoint's answer is kept. */
+/**
+ * Posts the message once, signed. Any 2xx is a success and nothing else is (spec 2). The response body is not stored.
+ */
 export async function sendSigned(
   url: string,
   { id, body, sentAt, secrets }: SignedMessage,
-  { egress, organizationId, signal }: Way,
+  { egress, organizationId, signal }: SendContext,
 ): Promise<AttemptOutcome> {
   const signatures = signatureHeaders({ id, body, timestampS: Math.floor(sentAt / 1_000) }, secrets);
   const headers = { "content-type": "application/json", "user-agent": "Holdfast-Webhooks/1", ...signatures };

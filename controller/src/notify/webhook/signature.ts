@@ -1,14 +1,14 @@
 import { createHmac, type KeyObject } from "node:crypto";
 
-/** What signs a delivery: the secret, and for the overlap after a rotation the one before it. */
+/** The signing secrets of an endpoint: the current one, and the previous one during the overlap after a rotation. */
 export interface SigningSecrets {
   readonly current: KeyObject;
   readonly previous?: KeyObject;
 }
 
 /**
- * Headers that prove where a body comes from: `X-Platform-Signature` of spec 2, and those of Standard Webhooks 1.0. Receivers
- * of the first compare one value, so the old secret keeps that header until its overlap ends.
+ * Signature headers: `X-Platform-Signature` (spec 2), and those of Standard Webhooks 1.0. Receivers of the first
+ * compare one value, so it is signed by the previous secret until the overlap ends.
  */
 export function signatureHeaders(
   { id, body, timestampS }: { readonly id: string; readonly body: string; readonly timestampS: number },

@@ -1,27 +1,27 @@
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { UpdateWebhookRequest } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import { checkedEvents, type KnownEventTypes } from "./check-webhook.ts";
+import { checkedEvents, type EventTypeNames } from "./check-webhook.ts";
 import type { WebhookObject, WebhookSpec } from "./webhook.ts";
 import { policyOf } from "./webhook-message.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 
-/** Pure: applies the fields named by the mask; `url` is the checked one. Throws INVALID_REQUEST. */
+/** Pure: applies the fields of the mask; `url` is the validated one. Throws INVALID_REQUEST. */
 export function updateWebhook(
   webhook: WebhookObject,
   request: UpdateWebhookRequest,
-  { url, known }: { readonly url: string | undefined; readonly known: KnownEventTypes },
+  { url, eventTypes }: { readonly url: string | undefined; readonly eventTypes: EventTypeNames },
   now: number,
 ): WebhookObject {
   const paths = request.updateMask?.paths ?? [];
   if (paths.length === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
   let change: Partial<WebhookSpec> = {};
-  for (const path of paths) change = { ...change, ...changeOf(path, request, url, known) };
+  for (const path of paths) change = { ...change, ...changeOf(path, request, url, eventTypes) };
   const { metadata, spec, status } = webhook;
   return {
     metadata: nextMetadata(metadata, now),
     spec: { ...spec, ...change },
-    // What the user switches is no longer the platform's doing.
+    // A user's choice of `active` replaces that of the platform.
     status: change.active === undefined ? status : { ...status, disabledAt: null },
   };
 }
@@ -30,7 +30,7 @@ function changeOf(
   path: string,
   request: UpdateWebhookRequest,
   url: string | undefined,
-  known: KnownEventTypes,
+  eventTypes: EventTypeNames,
 ): Partial<WebhookSpec> {
   const missing = () => invalid({ field: path, code: "not_clearable", detail: "must not be null" });
   switch (path) {
@@ -38,7 +38,7 @@ function changeOf(
       if (url === undefined) throw missing();
       return { url };
     case "events":
-      return { events: request.events === undefined ? null : checkedEvents(request.events.values, known) };
+      return { events: request.events === undefined ? null : checkedEvents(request.events.values, eventTypes) };
     case "active":
       if (request.active === undefined) throw missing();
       return { active: request.active };

@@ -22,7 +22,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { checkedEvents, checkedUrl, type KnownEventTypes } from "./check-webhook.ts";
+import { checkedEvents, checkedUrl, type EventTypeNames } from "./check-webhook.ts";
 import { updateWebhook } from "./update-webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
 import { newSecret, sealSecret } from "./webhook-secret.ts";
@@ -35,17 +35,17 @@ export interface WebhookApiDeps {
   readonly quotas: Pick<Quotas, "claim">;
   readonly deliveries: Pick<Deliveries, "attempts" | "repeat">;
   readonly egress: Pick<EgressClient, "check">;
-  readonly eventTypes: KnownEventTypes;
+  readonly eventTypes: EventTypeNames;
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly newId: () => string;
 }
 
-const shownAttempts = 100;
+const attemptsMax = 100;
 const hourMs = 3_600_000;
 
-/** The RPCs of webhook endpoints. Deliveries themselves are the dispatcher's. */
+/** The RPCs of webhook endpoints; the dispatcher (delivery-dispatcher.ts) sends. */
 export function createWebhookApi(deps: WebhookApiDeps): ServedService {
   const { webhooks, deliveries, egress, sealer, cursors, clock } = deps;
   const creating = createKeyedMutex();
@@ -108,7 +108,7 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
       const url = request.url === undefined ? undefined : await checkedUrl(request.url, egress, call.signal);
       return retryConflict(call.signal, async () => {
         const before = require(request.id, call);
-        const after = updateWebhook(before.object, request, { url, known: deps.eventTypes }, clock.now());
+        const after = updateWebhook(before.object, request, { url, eventTypes: deps.eventTypes }, clock.now());
         const unit = deps.begin();
         unit.update(webhookKind, before, after);
         unit.audit(auditOf(call, "webhook.update", "webhook", request.id));
@@ -172,12 +172,12 @@ export function createWebhookApi(deps: WebhookApiDeps): ServedService {
 
     listDeliveries: async ({ id }, call) => {
       require(id, call);
-      return { deliveries: (await deliveries.attempts(id, shownAttempts)).map(deliveryMessage) };
+      return { deliveries: (await deliveries.attempts(id, attemptsMax)).map(deliveryMessage) };
     },
 
     redeliver: async ({ id, deliveryId }, call) => {
       requireActive(require(id, call));
-      // First the delivery, then its audit: a crash between them delivers twice at worst.
+      // First the delivery, then its audit entry: a crash between them delivers at most twice.
       if (!(await deliveries.repeat(id, deliveryId)))
         throw new HoldfastError("DELIVERY_NOT_FOUND", "The webhook has no such delivery.");
       const answer = create(RedeliverResponseSchema, { message: "The event is on its way again." });

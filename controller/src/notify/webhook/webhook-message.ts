@@ -1,7 +1,7 @@
 import { type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type DeliverySchema, RetryPolicy, type WebhookSchema } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";
-import type { AttemptRecord } from "./attempt-record.ts";
+import type { AttemptRecord } from "./deliveries.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 import type { WebhookObject } from "./webhook.ts";
 
@@ -10,14 +10,14 @@ const policies = { standard: RetryPolicy.STANDARD, extended: RetryPolicy.EXTENDE
   RetryPolicy
 >;
 
-/** Name of the policy in the store. */
+/** The stored name of a policy. */
 export function policyOf(policy: RetryPolicy): RetryPolicyName {
   return policy === RetryPolicy.EXTENDED ? "extended" : "standard";
 }
 
-const plainWarning = "Deliveries over http:// can be read by others on the way; use https:// where you can.";
+const plainWarning = "Deliveries over http:// can be read in transit; use https:// where you can.";
 
-/** An endpoint as the API shows it: never with its secret. */
+/** The API message of an endpoint, without its secret. */
 export function webhookMessage({
   metadata,
   spec,
@@ -40,7 +40,7 @@ export function deliveryMessage(record: AttemptRecord): MessageInitShape<typeof 
   return { webhookId: record.webhookId, ...attemptFields(record) };
 }
 
-/** Fields of an attempt in the API, but for the endpoint: webhooks and channels name it by other fields. */
+/** The fields of an attempt, without the receiver's id: webhooks and channels have different names for it. */
 export function attemptFields(record: AttemptRecord) {
   const { id, eventId, eventType, attempt, durationMs } = record;
   return {

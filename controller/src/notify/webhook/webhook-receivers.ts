@@ -4,14 +4,14 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { envelopeOf } from "./envelope.ts";
 import type { Receivers } from "./receiver.ts";
 import { sendSigned } from "./send-signed.ts";
-import { type SwitchOffDeps, switchOffIfDead } from "./switch-off.ts";
-import { wantsEvent } from "./webhook.ts";
+import { type DisableWebhookDeps, disableIfFailing } from "./disable-webhook.ts";
+import { matchesEvent } from "./webhook.ts";
 import { createSecretsOf } from "./webhook-secret.ts";
 
-interface Deps extends SwitchOffDeps {
+interface Deps extends DisableWebhookDeps {
   readonly egress: Pick<EgressClient, "post">;
   readonly sealer: Sealer;
-  /** Does an event of this type go only to endpoints whose filter names it? */
+  /** True if events of this type go only to endpoints whose filter names the type. */
   readonly isOptIn: (type: string) => boolean;
 }
 
@@ -39,13 +39,13 @@ export function createWebhookReceivers(deps: Deps): Receivers {
       };
     },
     ids: () => Iterator.from(webhooks.values()).map(({ object }) => object.metadata.id),
-    wanting: (event) =>
+    subscribersOf: (event) =>
       ofOrganization(webhooks, event.organizationId)
-        .filter((webhook) => wantsEvent(webhook, event, deps.isOptIn))
+        .filter((webhook) => matchesEvent(webhook, event, deps.isOptIn))
         .map(({ metadata }) => metadata.id),
     subscribe: (onChange) => webhooks.subscribe(onChange),
     reached: (revision, timeoutMs) => webhooks.reached(revision, timeoutMs),
     ready: webhooks.ready,
-    failing: (id, since, signal) => switchOffIfDead(id, since, deps, signal),
+    failing: (id, since, signal) => disableIfFailing(id, since, deps, signal),
   };
 }

@@ -4,17 +4,19 @@ import { keyOf } from "#kernel/store/resource.ts";
 import type { SigningSecrets } from "./signature.ts";
 import { webhookKind, type WebhookObject } from "./webhook.ts";
 
-/** A new signing secret: 64 hex characters, which are the key as they stand. */
+/** A new signing secret: 64 hex characters, used as the key without decoding. */
 export function newSecret(): string {
   return randomBytes(32).toString("hex");
 }
 
-/** Sealed for this endpoint: it does not open as another one's. */
+/** The secret sealed for this endpoint; it cannot be opened for another one. */
 export function sealSecret(secret: string, webhookId: string, sealer: Sealer): string {
   return sealer.seal(secret, keyOf(webhookKind, webhookId));
 }
 
-/** Answers the secrets of an endpoint that sign now. They are opened once for each state of the endpoint. */
+/**
+ * Returns a function for the current signing secrets of an endpoint. They are opened once per version of the endpoint.
+ */
 export function createSecretsOf(sealer: Sealer): (webhook: WebhookObject, now: number) => SigningSecrets {
   const opened = new WeakMap<WebhookObject, SigningSecrets>();
   return (webhook, now) => {

@@ -2,7 +2,7 @@ import type { Resource } from "#kernel/store/resource.ts";
 import type { RetryPolicyName } from "./retry-policy.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 
-/** An endpoint that gets events. It has no name of its own. */
+/** A webhook endpoint. It has no name. */
 export type WebhookObject = Resource<WebhookSpec, WebhookStatus>;
 
 export const webhookKind = defineKind<WebhookObject>("webhook", {
@@ -12,30 +12,33 @@ export const webhookKind = defineKind<WebhookObject>("webhook", {
 
 export interface WebhookSpec {
   readonly url: string;
-  /** Null for all types but those that are opt-in, none for an empty list. */
+  /** Filter of event types. Null: all types except opt-in ones; empty: none. */
   readonly events: readonly string[] | null;
   readonly active: boolean;
   readonly retryPolicy: RetryPolicyName;
-  /** Sealed with the key of the object. */
+  /** The signing secret, sealed for this object. */
   readonly sealedSecret: string;
-  /** The secret before, while it signs too. */
+  /** The previous secret during the overlap after a rotation; null for none. */
   readonly previous: { readonly sealedSecret: string; readonly validUntil: number } | null;
 }
 
 export interface WebhookStatus {
-  /** When the platform switched it off. */
+  /** Time at which the platform disabled it, in milliseconds since 1970; null when it did not. */
   readonly disabledAt: number | null;
 }
 
-/** Does the endpoint get this event? Without a filter it gets all types but those that want to be named. A test goes to the endpoint that it is about, whatever its filter. */
-export function wantsEvent(
+/**
+ * True if the endpoint gets the event. Without a filter it gets all types except opt-in ones. A test goes to the tested
+ * endpoint, whatever its filter.
+ */
+export function matchesEvent(
   { metadata, spec }: WebhookObject,
   event: { readonly organizationId: string; readonly type: string; readonly objectId: string },
   isOptIn: (type: string) => boolean,
 ): boolean {
   if (metadata.organizationId !== event.organizationId || !spec.active) return false;
   if (event.type === "webhook.test") return event.objectId === metadata.id;
-  // Of channels only the channel itself is told.
+  // Events of channels go to the channel alone.
   if (event.type.startsWith("channel.")) return false;
   if (spec.events !== null) return spec.events.includes(event.type);
   return !isOptIn(event.type);

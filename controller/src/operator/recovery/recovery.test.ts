@@ -121,7 +121,7 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   await history.insert([after]);
   expect((await history.events({ organizationId: "o" }, page)).items).toEqual([before, after]);
   // What waited for a webhook endpoint waits again.
-  const [delivery, ...others] = await createDeliveries(history.sql).next([{ webhookId: "w", room: 5 }], []);
+  const [delivery, ...others] = await createDeliveries(history.sql).next([{ webhookId: "w", capacity: 5 }], []);
   expect(delivery).toMatchObject({ id: waiting.id, attempt: 1, event: { id: before.id } });
   expect(others).toEqual([]);
 });

@@ -1,7 +1,10 @@
 import type { Database } from "#kernel/history/database.ts";
 import { timeOf } from "#kernel/history/times.ts";
 
-/** Values of whole minutes between two times, milliseconds since 1970; for samples that are only there as roll-ups any more. */
+/**
+ * Number of values in the complete minutes between two times, milliseconds since 1970, by roll-ups: the raw samples may
+ * be deleted.
+ */
 export async function countValues(
   database: Database,
   machineId: string,

@@ -1,14 +1,14 @@
 import type { Database } from "#kernel/history/database.ts";
 import { timeOf } from "#kernel/history/times.ts";
 
-/** All that a machine told last. */
+/** The newest sample of a machine. */
 export interface NewestSample {
   readonly machineId: string;
-  /** By slot of the catalog of metrics. */
+  /** Values by metric slot (common/metric-catalog.ts). */
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** The newest sample of each machine, of those that have one since then (milliseconds since 1970). */
+/** The newest sample of each machine that has one since a time (milliseconds since 1970). */
 export async function readNewestSamples(
   database: Database,
   machineIds: readonly string[],

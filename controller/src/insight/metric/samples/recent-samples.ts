@@ -1,8 +1,8 @@
 import type { Database } from "#kernel/history/database.ts";
 import { millisecondsOf, timeOf } from "#kernel/history/times.ts";
 
-/** Samples of a machine that are newer than a time, milliseconds since 1970. */
-export interface RecentAsked {
+/** Selects the samples of a machine that are newer than a time, milliseconds since 1970. */
+export interface RecentQuery {
   readonly machineId: string;
   readonly afterMs: number;
 }
@@ -10,21 +10,21 @@ export interface RecentAsked {
 export interface RecentSample {
   readonly machineId: string;
   readonly timeMs: number;
-  /** By slot, of those that were asked for and have a value. */
+  /** Values by metric slot, of the requested slots that have one. */
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** Raw samples of many machines in one statement, oldest first for each machine, of each `most` at most. */
+/** Raw samples of many machines with one statement, oldest first for each machine, at most `most` of each. */
 export async function readRecentSamples(
   database: Database,
-  asked: readonly RecentAsked[],
+  queries: readonly RecentQuery[],
   slots: readonly number[],
   most?: number,
 ): Promise<RecentSample[]> {
-  if (asked.length === 0) return [];
+  if (queries.length === 0) return [];
   const rows = await database.query<{ machine_id: string; time_ms: string; vals: (number | null)[] }>(statement, [
-    asked.map(({ machineId }) => machineId),
-    asked.map(({ afterMs }) => Math.trunc(afterMs)),
+    queries.map(({ machineId }) => machineId),
+    queries.map(({ afterMs }) => Math.trunc(afterMs)),
     slots,
     most ?? null,
   ]);
@@ -42,7 +42,7 @@ export async function readRecentSamples(
 
 const statement = `
   select a.machine_id, ${millisecondsOf("s.time")} as time_ms,
-    array(select s.vals[slot] from unnest($3::integer[]) with ordinality as wanted (slot, place) order by place) as vals
+    array(select s.vals[slot] from unnest($3::integer[]) with ordinality as requested (slot, position) order by position) as vals
   from unnest($1::uuid[], $2::bigint[]) as a (machine_id, after_ms)
   cross join lateral (
     select time, vals from sample where machine_id = a.machine_id and time > ${timeOf("a.after_ms")} order by time limit $4::integer

@@ -1,7 +1,7 @@
 import type { Database } from "#kernel/history/database.ts";
 import { timeOf } from "#kernel/history/times.ts";
 
-export interface PointsAsked {
+export interface PointsQuery {
   readonly machineIds: readonly string[];
   readonly slots: readonly number[];
   /** Seconds since 1970, a multiple of the resolution; inclusive. */
@@ -11,11 +11,11 @@ export interface PointsAsked {
   readonly resolutionS: number;
 }
 
-/** What one metric of one machine was in one stretch of time. */
+/** One metric of one machine aggregated over one step of time. */
 export interface MetricPoint {
   readonly machineId: string;
   readonly slot: number;
-  /** Where the stretch begins, seconds since 1970. */
+  /** Start of the step, seconds since 1970. */
   readonly timeS: number;
   readonly average: number;
   readonly minimum: number;
@@ -31,16 +31,19 @@ interface Row {
   readonly most: number;
 }
 
-/** Roll-ups, the coarsest first: the first that is as fine as what is asked for is read. */
+/** Roll-ups, the coarsest first. The first that is as fine as the requested resolution is read. */
 const rollUps = [
   { stepS: 3_600, table: "sample_hour" },
   { stepS: 300, table: "sample_five_minutes" },
   { stepS: 60, table: "sample_minute" },
 ] as const;
 
-/** Oldest first for each machine and metric. Up to the first hour that is not rolled up it reads roll-ups, then samples. */
-export async function readPoints(database: Database, asked: PointsAsked): Promise<MetricPoint[]> {
-  const { machineIds, slots, fromS, toS, resolutionS } = asked;
+/**
+ * Points, oldest first for each machine and metric. Reads roll-ups up to the first hour that is not rolled up, and raw
+ * samples from there on.
+ */
+export async function readPoints(database: Database, query: PointsQuery): Promise<MetricPoint[]> {
+  const { machineIds, slots, fromS, toS, resolutionS } = query;
   const rolledUp = rollUps.find(({ stepS }) => resolutionS >= stepS)?.table ?? "sample_minute";
   const rows = await database.read<Row>(points(rolledUp), [
     machineIds,
@@ -53,7 +56,7 @@ export async function readPoints(database: Database, asked: PointsAsked): Promis
     machineId: row.machine_id,
     slot: row.slot,
     timeS: Number(row.time),
-    // The sum of equal values, divided by their number, may lie a hair beside them.
+    // The average of equal values can differ from them by rounding.
     average: Math.min(Math.max(row.average, row.least), row.most),
     minimum: row.least,
     maximum: row.most,

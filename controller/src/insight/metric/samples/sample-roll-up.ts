@@ -1,17 +1,17 @@
 import type { Database } from "#kernel/history/database.ts";
 import { timeOf } from "#kernel/history/times.ts";
 
-/** Hours of machines in one transaction: some ten thousand samples. */
+/** Number of machine hours in one transaction, about ten thousand samples. */
 const hoursAtOnce = 100;
 
 /**
- * Makes minutes, five minutes and hours of some hours of machines that are over and have new samples; resolves to how many. They are made
- * anew from all samples of the hour, so that it does not matter how often, and what came late counts.
+ * Rolls up some machine hours that are over and have new samples into minutes, five minutes and hours; resolves to
+ * their number. Each hour is computed again from all its samples, so repeats are harmless and late samples count.
  */
 export function rollUpHours(database: Database, now: number): Promise<number> {
   return database.session(async (client) => {
     await client.query("begin");
-    // A statement of its own: what was added until it had the mark is seen by those that follow.
+    // A statement of its own: samples inserted before the mark was locked are visible to the statements after it.
     const { rows } = await client.query<{ machine_id: string; hour: string }>(takeHours, [now, hoursAtOnce]);
     const hours = [rows.map(({ machine_id }) => machine_id), rows.map(({ hour }) => hour)];
     if (rows.length > 0) {
@@ -24,7 +24,7 @@ export function rollUpHours(database: Database, now: number): Promise<number> {
   });
 }
 
-/** Marks that somebody adds to right now wait for the next time. */
+/** Marks that are locked by an insert wait for the next run. */
 const takeHours = `
   delete from sample_stale where (machine_id, hour) in (
     select machine_id, hour from sample_stale
@@ -33,7 +33,7 @@ const takeHours = `
   )
   returning machine_id, hour::text`;
 
-/** From rows of (machine_id, time, slot, n, total, least, most) to one row for each machine and time. */
+/** From rows of (machine_id, time, slot, n, total, least, most) to one row per machine and time. */
 const gathered = (table: string, from: string) => `
   insert into ${table} as before (machine_id, time, counts, sums, mins, maxs)
   select machine_id, time, array_agg(n order by slot), array_agg(total order by slot), array_agg(least order by slot),
@@ -53,7 +53,7 @@ const minutesOfSamples = gathered(
    group by 1, 2, 3`,
 );
 
-/** From roll-ups to coarser ones. */
+/** From one roll-up to the next coarser one. */
 const coarser = (table: string, from: string, step: string) =>
   gathered(
     table,

@@ -3,7 +3,7 @@ import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestPostgresql, type TestPostgresql } from "../../../../../test/support/engines/postgresql.ts";
 import { createHistory, type History } from "#kernel/history/history.ts";
-import type { PointsAsked } from "./sample-points.ts";
+import type { PointsQuery } from "./sample-points.ts";
 import { createSamples, type Samples, type StoredSample } from "./samples.ts";
 
 let postgresql: TestPostgresql;
@@ -26,7 +26,7 @@ afterAll(async () => {
   await postgresql?.stop();
 });
 
-/** Each 15 s from one time to another: slot 1 counts 0, 1, 2, 3 in each minute, slot 3 is always 7. */
+/** One sample each 15 s from one time to another: slot 1 counts 0, 1, 2, 3 in each minute, slot 3 is always 7. */
 function samplesOf(machineId: string, fromMs: number, toMs: number): StoredSample[] {
   const count = (toMs - fromMs) / 15_000;
   return Array.from({ length: count }, (_, index) => {
@@ -43,7 +43,7 @@ function samplesOf(machineId: string, fromMs: number, toMs: number): StoredSampl
   });
 }
 
-function asked(machineId: string, fromMs: number, toMs: number, resolutionS: number): PointsAsked {
+function query(machineId: string, fromMs: number, toMs: number, resolutionS: number): PointsQuery {
   return { machineIds: [machineId], slots: [1, 2, 3], fromS: fromMs / 1_000, toS: toMs / 1_000, resolutionS };
 }
 
@@ -54,17 +54,17 @@ async function rowsOf(table: string, machineId: string): Promise<number> {
   return Number(row?.count);
 }
 
-test("samples are points at once, each once, with gaps where there are none", async () => {
+test("samples are visible as points at once, each once, and gaps stay gaps", async () => {
   const machine = uuidv7();
   const from = now - 10 * minuteMs;
   const first = samplesOf(machine, from, from + 2 * minuteMs);
   const second = samplesOf(machine, from + 5 * minuteMs, from + 6 * minuteMs);
-  // A batch whose acknowledgement was lost comes again, with more behind it.
+  // A batch whose acknowledgement was lost is sent again, with further samples.
   await samples.insert(first);
   await samples.insert([...first.slice(3), ...second]);
   await Promise.all([samples.insert(second), samples.insert(second)]);
   expect(await rowsOf("sample", machine)).toBe(12);
-  const points = await samples.points(asked(machine, from, now, 60));
+  const points = await samples.points(query(machine, from, now, 60));
   const timesOf = [0, 1, 5].map((minute) => from / 1_000 + minute * 60);
   expect(points).toEqual([
     ...timesOf.map((timeS) => ({ machineId: machine, slot: 1, timeS, average: 1.5, minimum: 0, maximum: 3 })),
@@ -72,17 +72,17 @@ test("samples are points at once, each once, with gaps where there are none", as
   ]);
 });
 
-test("an average lies between the least and the most, though sums are rounded", async () => {
+test("an average lies between minimum and maximum, although sums are rounded", async () => {
   const machineId = uuidv7();
   const from = now - 30 * minuteMs;
   await samples.insert(
     [0, 1, 2].map((index) => ({ machineId, timeMs: from + index * 15_000, values: new Map([[1, 2.7]]) })),
   );
-  const [point] = await samples.points(asked(machineId, from, now, 60));
+  const [point] = await samples.points(query(machineId, from, now, 60));
   expect(point).toMatchObject({ average: 2.7, minimum: 2.7, maximum: 2.7 });
 });
 
-test("roll-ups give the points that the samples gave, however often and late", async () => {
+test("roll-ups give the same points as the samples, however often and late they run", async () => {
   const machine = uuidv7();
   const from = now - 5.5 * hourMs;
   const all = samplesOf(machine, from, now);
@@ -90,15 +90,15 @@ test("roll-ups give the points that the samples gave, however often and late", a
   await samples.insert([...early, ...all.slice(900)]);
   const both = async () =>
     Promise.all([
-      samples.points(asked(machine, from, now, 300)),
-      samples.points(asked(machine, from - 30 * minuteMs, now + 30 * minuteMs, 3_600)),
+      samples.points(query(machine, from, now, 300)),
+      samples.points(query(machine, from - 30 * minuteMs, now + 30 * minuteMs, 3_600)),
     ]);
   const before = await both();
   expect(before[1]?.filter(({ slot }) => slot === 3).length).toBe(6);
   expect(await samples.rollUp(now)).toBeGreaterThanOrEqual(5);
   expect(await both()).toEqual(before);
   expect(await samples.rollUp(now)).toBe(0);
-  // What an outage held back makes its hours anew, and nothing else.
+  // Samples that an outage delayed roll up their hours again, and no others.
   const [firstMinute] = await history.database.query<{ xmin: string }>(
     `select xmin::text from sample_minute where machine_id = '${machine}' order by time limit 1`,
   );
@@ -116,12 +116,12 @@ test("roll-ups give the points that the samples gave, however often and late", a
   expect(await rowsOf("sample_minute", machine)).toBe(5 * 60);
 });
 
-test("samples that come while their hour is rolled up are in the next roll-up", async () => {
+test("samples that arrive during the roll-up of their hour are in the next one", async () => {
   const machine = uuidv7();
   const from = now - 3.5 * hourMs;
   const all = samplesOf(machine, from, from + hourMs / 2);
   for (let index = 0; index < all.length; index += 12) {
-    // Both at once: whoever comes second waits for the first, or leaves the hour to the next time.
+    // Both at once: the second one waits for the first, or skips the hour.
     await Promise.all([samples.insert(all.slice(index, index + 12)), samples.rollUp(now)]);
   }
   await samples.rollUp(now);
@@ -132,17 +132,17 @@ test("samples that come while their hour is rolled up are in the next roll-up", 
   expect(counted.map(({ n }) => Number(n))).toEqual([all.length, all.length]);
 });
 
-test("old samples go as whole partitions once they are rolled up, minutes later, hours much later", async () => {
+test("old samples are dropped by partition after the roll-up; minutes and hours stay longer", async () => {
   const machine = uuidv7();
   const from = now - 23 * hourMs;
   await samples.insert(samplesOf(machine, from, from + minuteMs));
   const later = now + 12 * hourMs;
   await history.prepare(later);
   expect((await history.forget(later)).filter((name) => name.startsWith("sample_2026"))).not.toEqual([]);
-  const kept = ["sample", "sample_minute", "sample_five_minutes", "sample_hour"];
-  expect(await Promise.all(kept.map((table) => rowsOf(table, machine)))).toEqual([0, 1, 1, 1]);
-  const week = await samples.points(asked(machine, now - 7 * 24 * hourMs, later, 300));
+  const tables = ["sample", "sample_minute", "sample_five_minutes", "sample_hour"];
+  expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 1, 1, 1]);
+  const week = await samples.points(query(machine, now - 7 * 24 * hourMs, later, 300));
   expect(week.filter(({ slot }) => slot === 1)).toMatchObject([{ average: 1.5, minimum: 0, maximum: 3 }]);
   await history.forget(now + 10 * 24 * hourMs);
-  expect(await Promise.all(kept.map((table) => rowsOf(table, machine)))).toEqual([0, 0, 0, 1]);
+  expect(await Promise.all(tables.map((table) => rowsOf(table, machine)))).toEqual([0, 0, 0, 1]);
 });

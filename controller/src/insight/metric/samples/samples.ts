@@ -2,39 +2,42 @@ import type { Database } from "#kernel/history/database.ts";
 import { countValues } from "./count-values.ts";
 import { rollUpHours } from "./sample-roll-up.ts";
 import { type NewestSample, readNewestSamples } from "./newest-samples.ts";
-import { readRecentSamples, type RecentAsked, type RecentSample } from "./recent-samples.ts";
-import { type MetricPoint, readPoints, type PointsAsked } from "./sample-points.ts";
+import { readRecentSamples, type RecentQuery, type RecentSample } from "./recent-samples.ts";
+import { type MetricPoint, readPoints, type PointsQuery } from "./sample-points.ts";
 import { timeOf } from "#kernel/history/times.ts";
 
-/** What one machine was like at one time. */
+/** All metrics of one machine at one time. */
 export interface StoredSample {
   readonly machineId: string;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
-  /** By slot of the catalog of metrics, which begin with 1; a hole is no value. */
+  /** Values by metric slot, from 1; absent slots have no value. */
   readonly values: ReadonlyMap<number, number>;
 }
 
-/** Samples of machines: as they came for a day, by minute for 8 days, by hour for 400 days. */
+/** Samples of machines in the history: raw for a day, by minute for 8 days, by hour for 400 days. */
 export interface Samples {
-  /** They are in the history for good when it resolves. A machine has one sample for each time: what is there stays. */
+  /** Resolves when the samples are durable. A machine has one sample per time; duplicates are ignored. */
   insert(samples: readonly StoredSample[]): Promise<void>;
-  /** In no gap are there points. */
-  points(asked: PointsAsked): Promise<MetricPoint[]>;
-  /** The newest of each machine, of those that have one since then (milliseconds since 1970). */
+  /** Aggregated points; gaps in the samples have no points. */
+  points(query: PointsQuery): Promise<MetricPoint[]>;
+  /** The newest sample of each machine that has one since a time (milliseconds since 1970). */
   newest(machineIds: readonly string[], sinceMs: number): Promise<NewestSample[]>;
-  /** As they came, newer than the time that is asked for each machine; of each the first `most` at most. */
-  recent(asked: readonly RecentAsked[], slots: readonly number[], most?: number): Promise<RecentSample[]>;
-  /** How many values a machine told behind one time and before another (milliseconds since 1970), to the minute, from roll-ups. */
+  /** Raw samples newer than each machine's time, the first `most` of each. */
+  recent(query: readonly RecentQuery[], slots: readonly number[], most?: number): Promise<RecentSample[]>;
+  /**
+   * Number of a machine's values after one time and before another (milliseconds since 1970), to the minute, by
+   * roll-ups.
+   */
   countValues(machineId: string, afterMs: number, beforeMs: number): Promise<number>;
-  /** Rolls up hours that are over and have new samples, until there are none left; resolves to how many it were. */
+  /** Rolls up all hours that are over and have new samples; resolves to their number. */
   rollUp(now: number): Promise<number>;
 }
 
 export function createSamples(whenReady: () => Database): Samples {
   return {
     async insert(samples) {
-      // In one order for everybody: who adds to the same hours of machines waits, and never for each other.
+      // All inserts use one order of rows, so that concurrent inserts into the same hours wait but do not deadlock.
       const sorted = samples.toSorted((a, b) =>
         a.machineId === b.machineId ? a.timeMs - b.timeMs : a.machineId < b.machineId ? -1 : 1,
       );
@@ -44,10 +47,10 @@ export function createSamples(whenReady: () => Database): Samples {
         sorted.map(({ values }) => arrayText(values)),
       ]);
     },
-    points: async (asked) => readPoints(whenReady(), asked),
+    points: async (query) => readPoints(whenReady(), query),
     newest: async (machineIds, sinceMs) => readNewestSamples(whenReady(), machineIds, sinceMs),
-    recent: async (asked, slots, most) => readRecentSamples(whenReady(), asked, slots, most),
-    countValues: async (...asked) => countValues(whenReady(), ...asked),
+    recent: async (query, slots, most) => readRecentSamples(whenReady(), query, slots, most),
+    countValues: async (...query) => countValues(whenReady(), ...query),
     async rollUp(now) {
       let hours = 0;
       for (;;) {
@@ -59,19 +62,19 @@ export function createSamples(whenReady: () => Database): Samples {
   };
 }
 
-/** The samples, and which hours of machines have to be rolled up for them, in one. */
+/** Inserts the samples and marks their machine hours for the next roll-up. */
 const statement = `
-  with told as (
+  with reported as (
     select machine_id, ${timeOf("time_ms")} as time, vals::float8[] as vals
     from unnest($1::uuid[], $2::bigint[], $3::text[]) as t (machine_id, time_ms, vals)
-  ), kept as (
-    insert into sample (machine_id, time, vals) select * from told on conflict do nothing returning machine_id, time
+  ), inserted as (
+    insert into sample (machine_id, time, vals) select * from reported on conflict do nothing returning machine_id, time
   )
   insert into sample_stale (machine_id, hour)
-  select distinct machine_id, date_bin('1 hour', time, timestamptz 'epoch') from kept order by 1, 2
+  select distinct machine_id, date_bin('1 hour', time, timestamptz 'epoch') from inserted order by 1, 2
   on conflict (machine_id, hour) do update set marks = sample_stale.marks + 1`;
 
-/** An array as PostgreSQL reads it. */
+/** An array literal of PostgreSQL. */
 function arrayText(values: ReadonlyMap<number, number>): string {
   const length = Math.max(...values.keys());
   return `{${Array.from({ length }, (_, index) => values.get(index + 1) ?? "NULL").join()}}`;

@@ -1,0 +1,132 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { DepGraph, DepGraphCycleError } from "dependency-graph";
+import type { NewAudit } from "#kernel/store/outbox-entry.ts";
+import { type Attached, prefixOf } from "#resource-kind/environment-of.ts";
+import type { Phase } from "#resource-kind/resource-kind.ts";
+import type { ResourceKinds } from "#resource-kind/resource-kinds.ts";
+import type { Observed } from "./composition-step.ts";
+import type { CompositionObject, Member } from "./composition.ts";
+import type { DeploymentObject } from "./deployment.ts";
+
+// biome-ignore format: a table, aligned so that it reads as one
+const words: Record<Phase, string> = {
+  absent:   "Deleted",
+  creating: "Provisioning",
+  running:  "Running",
+  changing: "Updating",
+  failed:   "Failed",
+  deleting: "Deleting",
+};
+
+/** Pure: the status of a resource as its bundle shows it. */
+export function statusOfMember(
+  member: Member,
+  observed: Observed,
+): { readonly word: string; readonly detail: string | null } {
+  if (member.step === "planned") return { word: "Pending", detail: null };
+  if (member.step === "leaving") return { word: observed.phase === "absent" ? "Deleted" : "Deleting", detail: null };
+  const { phase, healthy, detail } = observed;
+  return { word: words[phase], detail: healthy ? null : detail };
+}
+
+/** The first member that is protected against deletion, and by which field; undefined where there is none. */
+export function protectedMember(
+  { status }: CompositionObject,
+  kinds: ResourceKinds,
+): { readonly name: string; readonly by: string } | undefined {
+  for (const { name, kind, id, step } of status.members) {
+    const by = step === "planned" || step === "leaving" ? undefined : kinds.of(kind).protectedBy(id);
+    if (by !== undefined) return { name, by };
+  }
+  return undefined;
+}
+
+/**
+ * The outputs that a consumer gets, in the order of its attachments. Throws NOT_POSSIBLE while one of them is
+ * unavailable.
+ */
+export async function attachedTo(
+  { status }: CompositionObject,
+  consumer: Member,
+  kinds: ResourceKinds,
+  signal: AbortSignal,
+): Promise<readonly Attached[]> {
+  const attached: Attached[] = [];
+  for (const { name, prefix } of consumer.attachments ?? []) {
+    const member = status.members.find((each) => each.name === name && each.step === "ready");
+    const outputs = member && (await kinds.of(member.kind).outputs(member.id, signal));
+    if (outputs === undefined) throw new HoldfastError("NOT_POSSIBLE", `${name} is not available.`);
+    attached.push({ prefix: prefix ?? prefixOf(name), outputs });
+  }
+  return attached;
+}
+
+/** The audit entry of a resource's change, with the caller of the deployment as its actor. */
+export function auditOf(
+  { metadata, spec }: CompositionObject,
+  member: Member,
+  change: "create" | "act" | "delete",
+  record: DeploymentObject | undefined,
+): NewAudit {
+  const action = change === "act" ? (member.change?.action.replace("_", "-") ?? "change") : change;
+  return {
+    organizationId: metadata.organizationId,
+    actor: record?.spec.actor ?? "platform",
+    source: record?.spec.source ?? "",
+    action: `${auditKindOf(member)}.${action}`,
+    objectKind: auditKindOf(member),
+    objectId: member.id,
+    result: "ok",
+    requestId: record?.metadata.id ?? metadata.id,
+    detail: `${spec.kind} ${metadata.name} (${metadata.id})`,
+  };
+}
+
+function auditKindOf({ kind }: Member): string {
+  return kind === "database" ? "managed-service" : kind;
+}
+
+/** The reason of a permanent refusal; undefined for errors that can pass. */
+export function refusalOf(error: unknown, member: Member): string | undefined {
+  if (!(error instanceof HoldfastError)) return undefined;
+  const { status } = error.entry;
+  const passes = status >= 500 || status === 429 || error.key === "OPERATION_IN_PROGRESS";
+  return passes ? undefined : `${member.name}: ${error.entry.title}. ${error.detail}`;
+}
+
+/** Fields of a composition for log messages. */
+export function namesOf({ metadata, spec }: CompositionObject) {
+  return { composition: metadata.id, kind: spec.kind, name: metadata.name };
+}
+
+/** An element of a dependency graph: its name and the names that it depends on. */
+export interface Dependent {
+  readonly name: string;
+  readonly needs: readonly string[];
+}
+
+/** Pure: the path of a cycle, such as `[a, b, a]`; undefined where there is none. Unknown names are ignored. */
+export function cycleOf(all: readonly Dependent[]): readonly string[] | undefined {
+  try {
+    graphOf(all).overallOrder();
+    return undefined;
+  } catch (error) {
+    if (error instanceof DepGraphCycleError) return error.cyclePath;
+    throw error;
+  }
+}
+
+/** Pure: the elements in topological order. Throws for a cycle. */
+export function inOrder<T extends Dependent>(all: readonly T[]): readonly T[] {
+  const order = graphOf(all).overallOrder();
+  const place = new Map(order.map((name, at) => [name, at]));
+  return all.toSorted((a, b) => (place.get(a.name) ?? 0) - (place.get(b.name) ?? 0));
+}
+
+function graphOf(all: readonly Dependent[]): DepGraph<Dependent> {
+  const graph = new DepGraph<Dependent>();
+  for (const each of all) graph.addNode(each.name, each);
+  for (const { name, needs } of all)
+    for (const needed of needs) if (graph.hasNode(needed)) graph.addDependency(name, needed);
+  return graph;
+}

@@ -1,0 +1,60 @@
+import { plainTargetForm, targetForm } from "@holdfast/egress/target.ts";
+import type { Destination } from "../destinations/destination.ts";
+import { type Field, mask, defaultMost } from "./field.ts";
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** Pure: the JSON Schema of a destination's configuration. `partial`: the schema of a change. */
+export function configurationSchema({ fields }: Pick<Destination, "fields">, partial: boolean): JsonSchema {
+  const required = Object.entries(fields).flatMap(([key, field]) => (field.required && !partial ? [key] : []));
+  return {
+    type: "object",
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      Object.entries(fields).map(([key, field]) => [
+        key,
+        field.required && !partial ? valueSchema(field) : orNull(field),
+      ]),
+    ),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+/** The schema with null, which removes a key. */
+function orNull(field: Field): JsonSchema {
+  return { anyOf: [valueSchema(field), { type: "null" }] };
+}
+
+const noControls = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]+$";
+const plainAscii = "^[\\x20-\\x7e]+$";
+
+function valueSchema({ kind, pattern, values, least = 0, most, namePattern, mayHaveQuery }: Field): JsonSchema {
+  switch (kind) {
+    case "flag":
+      return { type: "boolean" };
+    case "integer":
+      return { type: "integer", minimum: least, maximum: most ?? Number.MAX_SAFE_INTEGER };
+    case "choice":
+      return { type: "string", enum: values };
+    case "url":
+      return { type: "string", maxLength: defaultMost.url, ...(mayHaveQuery ? targetForm : plainTargetForm) };
+    case "texts":
+    case "secretTexts":
+      return {
+        type: "object",
+        maxProperties: most ?? defaultMost.texts,
+        ...(namePattern !== undefined && { propertyNames: { pattern: namePattern.source } }),
+        additionalProperties: textOf(kind === "texts" ? noControls : plainAscii, defaultMost.textOfTexts),
+      };
+    case "text":
+      return textOf(pattern?.source ?? noControls, most ?? defaultMost.text);
+    case "secret": {
+      const secret = textOf(pattern?.source ?? plainAscii, most ?? defaultMost.secret);
+      return pattern === undefined ? secret : { anyOf: [secret, { const: mask }] };
+    }
+  }
+}
+
+function textOf(pattern: string, maxLength: number): JsonSchema {
+  return { type: "string", minLength: 1, maxLength, pattern };
+}

@@ -1,0 +1,61 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
+import type { Samples } from "../metric/samples/samples.ts";
+import {
+  type AlertRuleObject,
+  lookBackMs,
+  nodesOfMetric,
+  suspensionReason,
+  slotOf,
+  parametersOf,
+} from "./alert-rule.ts";
+import { evaluateRule, type RuleEvaluation } from "./evaluate-rule.ts";
+import { createSampleReader } from "./sample-reader.ts";
+
+/**
+ * Evaluates rules of one service by its newest samples, on any controller. The result is by rule id; it is empty for a
+ * service that is stopped or deleted, and while the history is unavailable.
+ */
+export type EvaluateRules = (
+  service: ManagedServiceObject,
+  rules: readonly AlertRuleObject[],
+) => Promise<ReadonlyMap<string, RuleEvaluation>>;
+
+/** Creates the evaluation that the API uses: a controller that does not own the service reads the samples itself. */
+export function createEvaluateRules(deps: {
+  readonly samples: Pick<Samples, "recent">;
+  readonly clock: Clock;
+  readonly log: Log;
+}): EvaluateRules {
+  return async (service, rules) => {
+    const active = rules.filter(({ spec }) => !spec.paused);
+    if (active.length === 0 || suspensionReason(service) !== undefined) return new Map();
+    const nowMs = deps.clock.now();
+    const fromMs = nowMs - Math.max(...active.map(lookBackMs));
+    const slots = new Set(active.flatMap((rule) => slotOf(rule) ?? []));
+    const nodes = service.spec.nodes.map(({ id }) => id);
+    const reader = createSampleReader(deps.samples);
+    try {
+      await reader.read(new Map(nodes.map((id) => [id, { fromMs, slots }])));
+    } catch (error) {
+      deps.log.debug("samples of alert rules not read", { error: String(error) });
+      return new Map();
+    }
+    return new Map(
+      active.flatMap((rule) => {
+        const slot = slotOf(rule);
+        if (slot === undefined) return [];
+        const measuredNodes = nodesOfMetric(service, rule.spec.metric);
+        const values = new Map(measuredNodes.map(({ id }) => [id, reader.window(id)?.values(slot) ?? []]));
+        const { fired } = rule.status;
+        const before = {
+          fired: fired === null ? undefined : { state: fired.state, nodeId: fired.nodeId, firedAtMs: fired.firedAt },
+          nowMs,
+          silentFromMs: new Map<string, number>(),
+        };
+        return [[rule.metadata.id, evaluateRule(parametersOf(rule, service), values, before)] as const];
+      }),
+    );
+  };
+}

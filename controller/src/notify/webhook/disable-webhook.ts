@@ -1,0 +1,48 @@
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { nextMetadata } from "#kernel/store/resource.ts";
+import { retryConflict } from "#kernel/store/retry-conflict.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import type { Deliveries } from "./deliveries.ts";
+import { webhookKind, type WebhookObject } from "./webhook.ts";
+
+/** An endpoint that fails for this long is disabled until its owner enables it again. */
+export const disableAfterMs = 5 * 86_400_000;
+
+export interface DisableWebhookDeps {
+  readonly begin: () => UnitOfWork;
+  readonly webhooks: Collection<WebhookObject>;
+  readonly deliveries: Pick<Deliveries, "forget">;
+  readonly clock: Clock;
+}
+
+/** Disables the endpoint, with the event `webhook.disabled`, if it has failed for too long. */
+export async function disableIfFailing(
+  webhookId: string,
+  failingSince: number,
+  { begin, webhooks, deliveries, clock }: DisableWebhookDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = clock.now();
+  if (now - failingSince < disableAfterMs) return;
+  await retryConflict(signal, async () => {
+    const before = await webhooks.fresh(webhookId, signal);
+    if (before === undefined || !before.object.spec.active) return;
+    const { metadata, spec, status } = before.object;
+    const unit = begin();
+    unit.update(webhookKind, before, {
+      metadata: nextMetadata(metadata, now),
+      spec: { ...spec, active: false },
+      status: { ...status, disabledAt: now },
+    });
+    unit.event({
+      type: "webhook.disabled",
+      organizationId: metadata.organizationId,
+      objectKind: "webhook",
+      objectId: webhookId,
+      data: { webhook_id: webhookId, url: spec.url, failing_since: new Date(failingSince).toISOString() },
+    });
+    await unit.commit(signal);
+  });
+  await deliveries.forget(webhookId);
+}
