@@ -38,7 +38,7 @@ test.each([
 test.each([
   [{ period: "7d", resolution: "1m" }, "resolution", /too fine .* 5m, 1h$/],
   [{ start: 9 * dayMs, end: 8.9 * dayMs, resolution: "5m" }, "resolution", /allowed is 1h$/],
-  [{ start: 1_000, period: "1h" }, "period", /together with start/],
+  [{ start: 1_000, period: "1h" }, "period", /combined with start/],
   [{ end: 1_000 }, "end", /needs start/],
   [{ start: 401 * dayMs }, "start", /400 days/],
   [{ start: -1_000 }, "start", /before now/],

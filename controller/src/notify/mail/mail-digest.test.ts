@@ -96,7 +96,7 @@ test("20 alerts a minute are sent one by one, and the others in one mail after t
   expect(taken).toHaveLength(21);
   expect(taken[20]).toMatchObject({ to: "team@example.com", subject: "[Holdfast] 230 alerts" });
   expect(taken[20]?.text).toContain("orders: rule 20 (warning) is firing at 3");
-  expect(taken[20]?.text).toContain("130 more are not shown");
+  expect(taken[20]?.text).toContain("130 more are not listed");
   expect(await digests.channels()).toEqual([]);
 });
 
