@@ -102,14 +102,14 @@ export function progress(
         `${member.name}:${member.step}:${member.change?.step ?? ""}:${observe(member).phase}:${observe(member).progressPct}`,
     )
     .join(" ");
-  const leftMs = (status.deadline ?? now) - now;
+  const remainingMs = (status.deadline ?? now) - now;
   // A deadline further ahead was set before the clock was set back.
-  const isDue = leftMs < stuckAfterMs - progressIntervalMs || leftMs > stuckAfterMs;
+  const isDue = remainingMs < stuckAfterMs - progressIntervalMs || remainingMs > stuckAfterMs;
   if (mark !== status.progressMark && isDue)
     return {
       kind: "note",
       after: withStatus(composition, { progressMark: mark, deadline: now + stuckAfterMs }, now),
       effect: "none",
     };
-  return { kind: "wait", forMs: Math.max(1_000, Math.min(leftMs, progressIntervalMs)) };
+  return { kind: "wait", forMs: Math.max(1_000, Math.min(remainingMs, progressIntervalMs)) };
 }

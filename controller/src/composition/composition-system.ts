@@ -72,7 +72,7 @@ function openCompositionSystem(
   const composition = { compositions, deployments, records, kinds, seal, observer, reader };
   return {
     name: "composition",
-    forms: compositionForms(kinds),
+    forms: compositionSchemaRules(kinds),
     gives: { composition },
     work: [
       createCompositionWork({ ...kernel, ...composition, durations, runExclusive: databases.creation.inTurn }),
@@ -101,7 +101,7 @@ function compositionMetrics(compositions: Pick<Collection<CompositionObject>, "v
 }
 
 /** Restricts descriptors to the schema that is served at /schemas/project.json. */
-function compositionForms(kinds: ResourceKinds): readonly Form[] {
+function compositionSchemaRules(kinds: ResourceKinds): readonly Form[] {
   const { $schema: _dialect, ...descriptor } = descriptorSchema(kinds);
   return [
     [DeployProjectRequestSchema.field.descriptor, descriptor],

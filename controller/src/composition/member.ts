@@ -119,8 +119,8 @@ export function cycleOf(all: readonly Dependent[]): readonly string[] | undefine
 /** Pure: the elements in topological order. Throws for a cycle. */
 export function inOrder<T extends Dependent>(all: readonly T[]): readonly T[] {
   const order = graphOf(all).overallOrder();
-  const place = new Map(order.map((name, at) => [name, at]));
-  return all.toSorted((a, b) => (place.get(a.name) ?? 0) - (place.get(b.name) ?? 0));
+  const index = new Map(order.map((name, at) => [name, at]));
+  return all.toSorted((a, b) => (index.get(a.name) ?? 0) - (index.get(b.name) ?? 0));
 }
 
 function graphOf(all: readonly Dependent[]): DepGraph<Dependent> {

@@ -93,7 +93,7 @@ test("64 streams with hanging destinations use at most 64 MiB, counted and measu
   onTestFinished(() => egress.close());
   const destination = destinations.log_saas;
   const checked = newConfiguration(destination, exportReaders.log_saas.configuration(receiver.url));
-  if (!checked.ok) throw new Error("the configuration is not good");
+  if (!checked.ok) throw new Error("the configuration is invalid");
   const vendors = { apm: "", cloud: "", logSaas: "" };
   const memory = createExportMemory();
   let most = 0;

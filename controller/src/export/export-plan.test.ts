@@ -5,7 +5,7 @@ import { newRunState, type RunState } from "./export-run-state.ts";
 import { createExportConcurrency, type Standing } from "./export-concurrency.ts";
 
 const dayMs = 86_400_000;
-const well = { consecutiveFailures: 0, samples: 1 };
+const healthy = { consecutiveFailures: 0, samples: 1 };
 
 test("ticks are an interval apart, on every controller and after late ticks", () => {
   fc.assert(
@@ -16,10 +16,10 @@ test("ticks are an interval apart, on every controller and after late ticks", ()
       fc.nat(10_000),
       (id, seconds, now, late) => {
         const timing = { id, intervalMs: seconds * 1_000, changedAt: 0 };
-        const due = nextDueAt(timing, well, now);
+        const due = nextDueAt(timing, healthy, now);
         expect(due).toBeGreaterThan(now);
         expect(due - now).toBeLessThanOrEqual(timing.intervalMs);
-        expect((nextDueAt(timing, well, due + late) - due) % timing.intervalMs).toBe(0);
+        expect((nextDueAt(timing, healthy, due + late) - due) % timing.intervalMs).toBe(0);
       },
     ),
   );
@@ -29,17 +29,17 @@ test("new integrations are due soon; those of another controller at their usual 
   const timing = { id: "a", intervalMs: 3_600_000, changedAt: 1_000_000 };
   expect(firstDueAt(timing, 1_000_100)).toBeLessThanOrEqual(1_005_100);
   const later = timing.changedAt + 10 * timing.intervalMs;
-  expect(firstDueAt(timing, later)).toBe(nextDueAt(timing, well, later));
+  expect(firstDueAt(timing, later)).toBe(nextDueAt(timing, healthy, later));
 });
 
 test("a new integration is due again soon, until it sent a sample or a minute has passed", () => {
   const timing = { id: "a", intervalMs: 3_600_000, changedAt: dayMs };
   const nothingYet = { consecutiveFailures: 0, samples: 0 };
   expect(nextDueAt(timing, nothingYet, dayMs + 10_000)).toBeLessThanOrEqual(dayMs + 15_000);
-  const usual = nextDueAt(timing, well, dayMs + 10_000);
-  expect(nextDueAt(timing, { ...nothingYet, consecutiveFailures: 1 }, dayMs + 10_000)).toBe(usual);
+  const regular = nextDueAt(timing, healthy, dayMs + 10_000);
+  expect(nextDueAt(timing, { ...nothingYet, consecutiveFailures: 1 }, dayMs + 10_000)).toBe(regular);
   const later = dayMs + 60_000;
-  expect(nextDueAt(timing, nothingYet, later)).toBe(nextDueAt(timing, well, later));
+  expect(nextDueAt(timing, nothingYet, later)).toBe(nextDueAt(timing, healthy, later));
 });
 
 test("a failing integration is due every five minutes, and not before the requested delay", () => {
@@ -49,7 +49,7 @@ test("a failing integration is due every five minutes, and not before the reques
     return nextDueAt(timing, { consecutiveFailures: failures, samples: 1 }, first) - first;
   };
   expect([spread(9), spread(10)]).toEqual([30_000, 300_000]);
-  expect(nextDueAt(timing, well, dayMs, 600_000)).toBeGreaterThanOrEqual(dayMs + 600_000);
+  expect(nextDueAt(timing, healthy, dayMs, 600_000)).toBeGreaterThanOrEqual(dayMs + 600_000);
 });
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -102,7 +102,7 @@ test("neither one organization nor new or failing destinations use the capacity 
 });
 
 test("a hundred hanging new destinations delay only new ones of their organization", () => {
-  const lookMs = 250;
+  const pollMs = 250;
   const concurrency = createExportConcurrency();
   const made = (name: string, organizationId: string, hangs: boolean, state: Partial<RunState> = {}) => ({
     timing: { id: name, intervalMs: 30_000, changedAt: 0 },
@@ -114,11 +114,13 @@ test("a hundred hanging new destinations delay only new ones of their organizati
     longestWaitMs: 0,
     release: () => {},
   });
-  const wells = Array.from({ length: 10 }, (_, n) => made(`well ${n}`, "a", false, { lastExportMs: 0, samples: 1 }));
+  const healthyOnes = Array.from({ length: 10 }, (_, n) =>
+    made(`well ${n}`, "a", false, { lastExportMs: 0, samples: 1 }),
+  );
   const dead = Array.from({ length: 100 }, (_, n) => made(`dead ${n}`, "a", true));
   const [last, other] = [made("last", "a", false), made("other", "b", false)];
-  const all = [...dead, ...wells, last, other];
-  for (let now = 0; now < 1_200_000; now += lookMs) {
+  const all = [...dead, ...healthyOnes, last, other];
+  for (let now = 0; now < 1_200_000; now += pollMs) {
     for (const each of all) {
       if (each.endsAt > now) continue;
       const { hangs, timing, state } = each;
@@ -141,8 +143,8 @@ test("a hundred hanging new destinations delay only new ones of their organizati
     }
   }
   // Ten at once share four permits, for half a second each.
-  expect(Math.max(...wells.map(({ longestWaitMs }) => longestWaitMs))).toBeLessThanOrEqual(1_500);
-  expect(other.longestWaitMs).toBeLessThanOrEqual(lookMs);
+  expect(Math.max(...healthyOnes.map(({ longestWaitMs }) => longestWaitMs))).toBeLessThanOrEqual(1_500);
+  expect(other.longestWaitMs).toBeLessThanOrEqual(pollMs);
   expect(last.longestWaitMs).toBeLessThanOrEqual(600_000);
   expect(dead.filter(({ state }) => state.consecutiveFailures === 0)).toEqual([]);
 });

@@ -83,9 +83,9 @@ test("failed ticks are counted until one succeeds or the failures are cleared", 
     behindSinceMs: 5,
   });
   await states.setAnnounced(id, epoch, true);
-  const well = await states.endTick(id, epoch, { atMs: 30, error: null, behindSinceMs: null, hasSent: false });
-  expect(well).toMatchObject({ consecutiveFailures: 0, failingSinceMs: null, lastError: null, isAnnounced: true });
-  expect(well).toMatchObject({ lastAttemptMs: 20, behindSinceMs: null });
+  const recovered = await states.endTick(id, epoch, { atMs: 30, error: null, behindSinceMs: null, hasSent: false });
+  expect(recovered).toMatchObject({ consecutiveFailures: 0, failingSinceMs: null, lastError: null, isAnnounced: true });
+  expect(recovered).toMatchObject({ lastAttemptMs: 20, behindSinceMs: null });
   await fail(40);
   await states.clear(id);
   expect((await states.read([id, uuidv7()])).get(id)).toMatchObject({ consecutiveFailures: 0, isAnnounced: false });

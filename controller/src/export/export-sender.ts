@@ -1,8 +1,9 @@
-import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { Answer, Destination, ExportRequest, VendorUrls } from "./destinations/destination.ts";
 import type { Verdict } from "./destinations/verdict.ts";
-import type { Configuration } from "./metrics-export.ts";
+import type { Configuration, ExportDataType } from "./metrics-export.ts";
 
 /** The target of an integration's requests, and the organization that they are sent for. */
 export interface SendTarget {
@@ -65,4 +66,36 @@ function deadlineOf({ timeout_seconds: ownS }: Configuration, deadlineMs: number
 function verdictOfFailure({ kind, message: why }: EgressFailure): Verdict {
   if (kind === "not allowed" || kind === "dns" || kind === "tls") return { kind: "stop", why };
   return { kind: "later", afterMs: undefined, why };
+}
+
+const probeMs = 10_000;
+
+/**
+ * Tests the destination without data, for the integration's type of data, within ten seconds in all by default.
+ * Resolves to the error message; undefined on success.
+ */
+export type ProbeDestination = (
+  target: SendTarget,
+  dataType: ExportDataType,
+  signal: AbortSignal,
+) => Promise<string | undefined>;
+
+export function createProbe(deps: {
+  readonly send: SendRequest;
+  readonly vendors: VendorUrls;
+  readonly clock: Clock;
+  readonly withinMs?: number;
+}): ProbeDestination {
+  const { send, vendors, clock, withinMs = probeMs } = deps;
+  return async (target, dataType, signal) => {
+    const endsAt = clock.monotonicMs() + withinMs;
+    const context = { nowMs: clock.now(), vendors };
+    for (const request of await target.destination.probe(target.configuration, context)) {
+      if (dataType !== "both" && request.about !== undefined && request.about !== dataType) continue;
+      const deadlineMs = Math.max(1, endsAt - clock.monotonicMs());
+      const verdict = await send(request, target, { deadlineMs, signal });
+      if (verdict.kind !== "accepted") return verdict.why;
+    }
+    return undefined;
+  };
 }

@@ -108,14 +108,14 @@ export function createExportShipper(deps: Deps): ExportShipper {
     const recent = oldestMs === undefined ? items : items.filter(({ timeMs }) => timeMs > context.nowMs - oldestMs);
     const totals = { taken: 0, refused: 0, tooOld: items.length - recent.length, why: undefined as string | undefined };
     for (const portion of portionsOf(recent)) {
-      const begunMs = clock.monotonicMs();
+      const startedMs = clock.monotonicMs();
       const { taken, refused, tooOld, why } = await deliverItems(portion, {
         encoder,
         configuration: target.configuration,
         context,
         send: (request) => deps.send(request, target, { deadlineMs, signal }),
         wait: (ms) => deps.wait(ms, signal),
-        isLate: () => standing === "new" && clock.monotonicMs() - begunMs >= deadlineMs,
+        isLate: () => standing === "new" && clock.monotonicMs() - startedMs >= deadlineMs,
       });
       totals.taken += taken;
       totals.refused += refused;

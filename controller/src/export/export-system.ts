@@ -20,11 +20,10 @@ import { destinations } from "./destinations/destinations.ts";
 import { exportEventDefinitions } from "./export-events.ts";
 import { createExportMemory } from "./export-memory.ts";
 import { backlogSeconds } from "./export-plan.ts";
-import { createProbe } from "./export-probe.ts";
+import { createExportSender, createProbe } from "./export-sender.ts";
 import { createExportRemoval, createExportUpkeep } from "./export-removal.ts";
 import { intervalSchema } from "./export-request.ts";
 import { createRunStates, type RunState } from "./export-run-state.ts";
-import { createExportSender } from "./export-sender.ts";
 import { createExportShipper } from "./export-shipper.ts";
 import { createExportTargets } from "./export-targets.ts";
 import { createExportTicker } from "./export-ticker.ts";
@@ -107,7 +106,7 @@ function openExportSystem(kernel: Kernel, deps: ExportSystemDeps, settings: Valu
   };
   return {
     name: "export",
-    forms: exportForms,
+    forms: exportSchemaRules,
     rpcs: [createMetricsExportApi({ ...all, egress: deps.egress.users, probe: createProbe(all) })],
     work: [createExportRemoval(all), createExportUpkeep(all)],
     metrics: [
@@ -140,7 +139,7 @@ function dataTypesOf({ metrics, logs }: Destination): readonly string[] {
 }
 
 /** Restricts the configuration of an integration to the keys of its destination type. */
-const exportForms: readonly Form[] = [
+const exportSchemaRules: readonly Form[] = [
   [
     CreateMetricsExportRequestSchema,
     {

@@ -114,7 +114,7 @@ async function addService(organizationId: string, silentNodes = 0) {
 async function addExport(organizationId: string, url: string, change: Partial<MetricsExportSpec> = {}) {
   const id = uuidv7();
   const checked = newConfiguration(destination, reader.configuration(url));
-  if (!checked.ok) throw new Error("the configuration is not good");
+  if (!checked.ok) throw new Error("the configuration is invalid");
   const parted = splitConfiguration(destination, checked.configuration);
   const unit = begin(start);
   unit.create(metricsExportKind, {
@@ -335,12 +335,12 @@ test("a service's own integration replaces the global one, also for the time aft
   await a.publish(start, 4);
   await b.publish(start, 4);
   time.now = start + 60_000;
-  const whole = await addExport(organizationId, receiver.url);
+  const globalExport = await addExport(organizationId, receiver.url);
   const own = await addExport(organizationId, receiver.url, { serviceId: a.id });
   startTicker();
   await until(async () => {
     time.now += 10_000;
-    return keys().length >= 16 && (await stateOf(whole))?.samples === 8 && (await stateOf(own))?.samples === 8;
+    return keys().length >= 16 && (await stateOf(globalExport))?.samples === 8 && (await stateOf(own))?.samples === 8;
   });
   expect(keys().toSorted()).toEqual(
     [...requested(a.machineId, start, 4), ...requested(b.machineId, start, 4)].toSorted(),
@@ -413,14 +413,14 @@ test("sixty hanging new destinations of twelve organizations delay no other one"
   });
   const service = await addService(organizationId);
   await service.publish(start, 4);
-  const begun = performance.now();
+  const started = performance.now();
   await addExport(organizationId, receiver.url);
   await until(() => {
     time.now += 10_000;
     return keys().length >= 8;
   });
   // A request to a hanging destination times out after ten seconds.
-  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test("hanging new destinations do not delay healthy ones of their organization", async () => {
@@ -444,14 +444,14 @@ test("hanging new destinations do not delay healthy ones of their organization",
     time.now += 1_000;
     return hanging.arrivals.length >= 2;
   });
-  const begun = performance.now();
+  const started = performance.now();
   await service.publish(start + 30_000, 2);
   await until(() => {
     time.now += 10_000;
     return keys().length >= 8;
   });
   // A request to a hanging destination times out after ten seconds.
-  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
   expect(keys().toSorted()).toEqual(requested(service.machineId, start, 4).toSorted());
 });
 

@@ -24,7 +24,7 @@ import { checkTargets } from "./configuration/check-targets.ts";
 import { openConfiguration, splitConfiguration, sealSecrets } from "./configuration/secrets.ts";
 import type { VendorUrls } from "./destinations/destination.ts";
 import { destinationOf } from "./destinations/destinations.ts";
-import type { ProbeDestination } from "./export-probe.ts";
+import type { ProbeDestination } from "./export-sender.ts";
 import {
   configurationFaults,
   configurationOf,

@@ -180,7 +180,7 @@ function openInferenceSystem(
   };
   return {
     name: "inference",
-    forms: inferenceForms(inferenceParts.catalog),
+    forms: inferenceSchemaRules(inferenceParts.catalog),
     rpcs: [
       serve(InferenceService, {
         ...createProviderHandlers(deps),
@@ -232,7 +232,7 @@ function openInferenceSystem(
 const baseUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$' };
 
 /** Restricts providers to those of the installation's catalog. */
-function inferenceForms({ providers }: Catalog): readonly Form[] {
+function inferenceSchemaRules({ providers }: Catalog): readonly Form[] {
   return [
     [PutInferenceProviderRequestSchema.field.provider, { enum: providers.map(({ name }) => name) }],
     [PutInferenceProviderRequestSchema.field.baseUrl, baseUrlForm],

@@ -100,7 +100,7 @@ function openInsightSystem(
       createQueryConsoleApi({ runner: createConsoleRunner(all), guard, model, auditNow }),
       createAlertApi({ ...all, evaluateRules: createEvaluateRules({ ...all, samples: deps.storedSamples }) }),
     ],
-    forms: insightForms,
+    forms: insightSchemaRules,
     work: [createAlertRulesWork(all)],
     metrics: [
       {
@@ -125,7 +125,7 @@ function openInsightSystem(
 const metric = { enum: metricCatalog.map(({ name }) => name) };
 
 /** Restricts metric names to those of the catalog. */
-const insightForms: readonly Form[] = [
+const insightSchemaRules: readonly Form[] = [
   [GetMetricsRequestSchema.field.metric, metric],
   [ListMetricSamplesRequestSchema.field.metric, metric],
   [CreateAlertRuleRequestSchema.field.metric, metric],

@@ -101,7 +101,7 @@ function openNotifySystem(kernel: Kernel, deps: NotifySystemDeps, settings: Mail
       createWebhookApi(all),
       createChannelApi({ ...all, linkRateLimit, usersOf: deps.usersOfChannel, sendsMail: mailer !== undefined }),
     ],
-    forms: notifyForms(deps.eventTypes.keys()),
+    forms: notifySchemaRules(deps.eventTypes.keys()),
     planners: [dispatcher],
     pages: [createConfirmationPage(confirmations, deps.baseUrl)],
     work: [
@@ -121,7 +121,7 @@ const ofWebhook = { required: ["url"], properties: { address: false } };
 const ofMail = { required: ["address"], properties: { url: false } };
 
 /** Restricts event types to those of this version, and the config of a channel to the member of its type. */
-function notifyForms(eventTypes: Iterable<string>): readonly Form[] {
+function notifySchemaRules(eventTypes: Iterable<string>): readonly Form[] {
   const event = { enum: [...eventTypes] };
   return [
     [CreateWebhookRequestSchema.field.url, targetForm],

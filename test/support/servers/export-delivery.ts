@@ -2,9 +2,8 @@ import { newConfiguration } from "@holdfast/controller/export/configuration/chan
 import { type Delivered, deliverItems } from "@holdfast/controller/export/deliver-items.ts";
 import type { Answer, Destination, Encoder, VendorUrls } from "@holdfast/controller/export/destinations/destination.ts";
 import type { LogItem, MetricItem } from "@holdfast/controller/export/export-item.ts";
-import { createProbe } from "@holdfast/controller/export/export-probe.ts";
+import { createExportSender, createProbe } from "@holdfast/controller/export/export-sender.ts";
 import type { ExportDataType } from "@holdfast/controller/export/metrics-export.ts";
-import { createExportSender } from "@holdfast/controller/export/export-sender.ts";
 import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";

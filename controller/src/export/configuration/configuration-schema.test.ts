@@ -4,7 +4,7 @@ import { destinations } from "../destinations/destinations.ts";
 import { configurationSchema } from "./configuration-schema.ts";
 
 const ajv = new Ajv2020({ formats: { uri: true } });
-const whole = (type: keyof typeof destinations) => ajv.compile(configurationSchema(destinations[type], false));
+const validator = (type: keyof typeof destinations) => ajv.compile(configurationSchema(destinations[type], false));
 const change = (type: keyof typeof destinations) => ajv.compile(configurationSchema(destinations[type], true));
 
 // biome-ignore format: a table, aligned so that it reads as one
@@ -28,7 +28,7 @@ test.each([
   ["otlp",                    { endpoint: "https://x/", protocol: "tcp" },              false],
   ["search_cluster",          { endpoint: "https://x/", index_prefix: "Upper" },        false],
 ] as const)("a new configuration of %s: %j", (type, configuration, fits) => {
-  expect(whole(type)(configuration)).toBe(fits);
+  expect(validator(type)(configuration)).toBe(fits);
 });
 
 test("a change has only the changed keys, and null removes a key", () => {

@@ -111,16 +111,16 @@ test("secrets sealed by an earlier version can be opened for their target only",
 
 test("secrets are sealed for the integration and its target", () => {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 1)]]) });
-  const whole = { url: "https://x/", bearer_token: "planted-token", tls_skip_verify: false };
-  const parted = splitConfiguration(prometheus, whole);
-  expect(JSON.stringify(parted.configuration)).not.toContain("planted-token");
-  const sealedSecrets = sealSecrets("id", prometheus, parted, sealer);
+  const configuration = { url: "https://x/", bearer_token: "planted-token", tls_skip_verify: false };
+  const split = splitConfiguration(prometheus, configuration);
+  expect(JSON.stringify(split.configuration)).not.toContain("planted-token");
+  const sealedSecrets = sealSecrets("id", prometheus, split, sealer);
   expect(sealedSecrets).not.toContain("planted-token");
   const integration = (configuration: object, id = "id") => stored({ configuration, sealedSecrets }, id);
-  expect(openConfiguration(integration(parted.configuration), prometheus, sealer)).toEqual(whole);
+  expect(openConfiguration(integration(split.configuration), prometheus, sealer)).toEqual(configuration);
   expect(() =>
-    openConfiguration(integration({ ...parted.configuration, url: "https://y/" }), prometheus, sealer),
+    openConfiguration(integration({ ...split.configuration, url: "https://y/" }), prometheus, sealer),
   ).toThrow();
-  expect(() => openConfiguration(integration(parted.configuration, "other"), prometheus, sealer)).toThrow();
-  expect(maskedConfiguration(prometheus, whole)).toEqual({ ...whole, bearer_token: mask });
+  expect(() => openConfiguration(integration(split.configuration, "other"), prometheus, sealer)).toThrow();
+  expect(maskedConfiguration(prometheus, configuration)).toEqual({ ...configuration, bearer_token: mask });
 });

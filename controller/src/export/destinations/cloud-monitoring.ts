@@ -1,7 +1,7 @@
 import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
 import { cloudRequest, cloudVerdict } from "./cloud-request.ts";
-import { configuredText } from "./configured-text.ts";
+import { configuredText } from "./configured-values.ts";
 import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
 import { jsonOf, piecesOf } from "./pieces.ts";
 import type { Verdict } from "./verdict.ts";

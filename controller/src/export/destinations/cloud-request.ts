@@ -1,6 +1,6 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredText } from "./configured-text.ts";
+import { configuredText } from "./configured-values.ts";
 import type { Answer, EncodeContext, ExportRequest } from "./destination.ts";
 import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";
 

@@ -19,8 +19,7 @@ import {
 } from "../../../../test/support/servers/export-receiver.ts";
 import { newConfiguration } from "../configuration/changed-configuration.ts";
 import { DeliveryFailed, deliverItems } from "../deliver-items.ts";
-import { createProbe } from "../export-probe.ts";
-import { createExportSender } from "../export-sender.ts";
+import { createExportSender, createProbe } from "../export-sender.ts";
 import type { Configuration } from "../metrics-export.ts";
 import type { Destination, Encoder, VendorUrls } from "./destination.ts";
 

@@ -1,7 +1,6 @@
 import type { LogItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredBase } from "./configured-text.ts";
-import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
+import { checkCredentials, configuredBase, credentialHeaders } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { piecesOf } from "./pieces.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";

@@ -1,6 +1,6 @@
 import type { LogItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredText } from "./configured-text.ts";
+import { configuredText } from "./configured-values.ts";
 import type { Destination, EncodeContext, ExportRequest } from "./destination.ts";
 import { gzipped, piecesOf } from "./pieces.ts";
 import { verdictOfStatus } from "./verdict.ts";

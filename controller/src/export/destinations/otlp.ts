@@ -1,6 +1,6 @@
 import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredBase } from "./configured-text.ts";
+import { configuredBase } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { gzipped, jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus } from "./verdict.ts";

@@ -1,8 +1,7 @@
 import { compress } from "snappy";
 import type { MetricItem } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredText } from "./configured-text.ts";
-import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
+import { checkCredentials, configuredText, credentialHeaders } from "./configured-values.ts";
 import type { Destination, ExportRequest } from "./destination.ts";
 import { verdictOfStatus, messageOf } from "./verdict.ts";
 import { writeRequest } from "./write-request.ts";

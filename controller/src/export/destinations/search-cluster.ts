@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { LogItem, MetricItem, Origin } from "../export-item.ts";
 import type { Configuration } from "../metrics-export.ts";
-import { configuredBase, configuredText } from "./configured-text.ts";
-import { checkCredentials, credentialHeaders } from "./credential-rules.ts";
+import { checkCredentials, configuredBase, configuredText, credentialHeaders } from "./configured-values.ts";
 import type { Destination, Encoder, ExportRequest } from "./destination.ts";
 import { jsonOf, piecesOf } from "./pieces.ts";
 import { type Verdict, verdictOfStatus, messageOf } from "./verdict.ts";

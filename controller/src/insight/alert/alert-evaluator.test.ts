@@ -116,18 +116,18 @@ async function watched(time: Time, spec: Partial<AlertRuleSpec> = {}, nodeIds: r
 function counted(samples: Pick<Samples, "recent"> = stored) {
   let looks = 0;
   const recent: Samples["recent"] = (...queries) => ((looks += 1), samples.recent(...queries));
-  const look = async () => {
+  const ticks = async () => {
     const before = looks;
     await until(() => looks > before + 2);
   };
-  return { recent, look };
+  return { recent, ticks };
 }
 
 /**
  * An evaluator with a short interval. Several may run at a time, as before a controller notices that another one took
  * over.
  */
-function evaluate(time: Time, samples: Pick<Samples, "recent"> = stored) {
+function startEvaluator(time: Time, samples: Pick<Samples, "recent"> = stored) {
   const evaluator = createAlertEvaluator({
     rules,
     rulesByService,
@@ -152,21 +152,21 @@ function evaluate(time: Time, samples: Pick<Samples, "recent"> = stored) {
 test("of several evaluators of a rule one fires it, and a later one resolves it", async () => {
   const time = { now: Date.now() };
   const { reported, fired, events } = await watched(time);
-  const evaluators = [evaluate(time), evaluate(time), evaluate(time)];
+  const evaluators = [startEvaluator(time), startEvaluator(time), startEvaluator(time)];
   await reported(95);
   await until(() => fired() !== null);
   await Promise.all(evaluators.map((evaluator) => evaluator.stop()));
   const id = fired()?.id;
   time.now += 15_000;
   await reported(96);
-  const { recent, look } = counted();
-  const after = evaluate(time, { recent });
-  await look();
+  const { recent, ticks } = counted();
+  const after = startEvaluator(time, { recent });
+  await ticks();
   expect(fired()?.id).toBe(id);
   await after.stop();
   time.now += 15_000;
   await reported(50);
-  evaluate(time);
+  startEvaluator(time);
   await until(() => fired() === null);
   expect(await events()).toEqual([
     ["alert.fired", null],
@@ -178,21 +178,21 @@ test("an unavailable history does not count as silence", async () => {
   const time = { now: Date.now() };
   const { reported, fired, events } = await watched(time, { noData: "fire" });
   await reported(50);
-  let away = false;
-  const { recent, look } = counted({
+  let isUnavailable = false;
+  const { recent, ticks } = counted({
     recent: async (...queries) => {
-      if (away) throw new Error("away");
+      if (isUnavailable) throw new Error("away");
       return stored.recent(...queries);
     },
   });
-  evaluate(time, { recent });
-  await look();
-  away = true;
-  await look();
+  startEvaluator(time, { recent });
+  await ticks();
+  isUnavailable = true;
+  await ticks();
   time.now += 600_000;
-  await look();
-  away = false;
-  await look();
+  await ticks();
+  isUnavailable = false;
+  await ticks();
   expect(fired()).toBeNull();
   time.now += 61_000;
   await until(() => fired()?.state === "no_data");
@@ -205,9 +205,9 @@ test("a controller that takes over within the duration fires by all samples of t
   const since = time.now;
   for (let taken = 0; taken < 5; taken += 1) {
     await reported(95);
-    const { recent, look } = counted();
-    const evaluator = evaluate(time, { recent });
-    await look();
+    const { recent, ticks } = counted();
+    const evaluator = startEvaluator(time, { recent });
+    await ticks();
     await evaluator.stop();
     expect(fired() !== null).toBe(time.now - since >= 60_000);
     time.now += 15_000;
@@ -219,7 +219,7 @@ test("a controller that takes over within the duration fires by all samples of t
 test("samples from before a stop are ignored by a controller that takes over after the start", async () => {
   const time = { now: Date.now() };
   const { reported, fired, events, becomes } = await watched(time);
-  const first = evaluate(time);
+  const first = startEvaluator(time);
   await reported(95);
   await until(() => fired() !== null);
   becomes({ power: "off" });
@@ -227,9 +227,9 @@ test("samples from before a stop are ignored by a controller that takes over aft
   await first.stop();
   time.now += 15_000;
   becomes({ poweredOnAt: time.now });
-  const { recent, look } = counted();
-  evaluate(time, { recent });
-  await look();
+  const { recent, ticks } = counted();
+  startEvaluator(time, { recent });
+  await ticks();
   expect(fired()).toBeNull();
   time.now += 15_000;
   await reported(95);
@@ -248,8 +248,8 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
   const time = { now: Date.now() };
   const [old, next] = [uuidv7(), uuidv7()];
   const { reported, fired, events, becomes } = await watched(time, lag, [old, next]);
-  const { recent, look } = counted();
-  evaluate(time, { recent });
+  const { recent, ticks } = counted();
+  startEvaluator(time, { recent });
   await reported(50, { machineId: old });
   await reported(900, { machineId: next, slot: lagSlot });
   await until(() => fired() !== null);
@@ -257,7 +257,7 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
   becomes({ primary: next });
   time.now += 15_000;
   await reported(50, { machineId: next });
-  await look();
+  await ticks();
   // The new replica has not reported its lag yet.
   expect(fired()).not.toBeNull();
   await reported(0, { machineId: old, slot: lagSlot });
@@ -265,7 +265,7 @@ test("lag rules evaluate replicas only: a promotion resolves the alert, and prim
   time.now += 50_000;
   await reported(0, { machineId: old, slot: lagSlot });
   time.now += 50_000;
-  await look();
+  await ticks();
   expect(fired()).toBeNull();
   expect(await events()).toEqual([
     ["alert.fired", null],
@@ -278,15 +278,15 @@ test("a lag alert ends with the last replica, and a replica being created may be
   const [primary, replica] = [uuidv7(), uuidv7()];
   const { reported, fired, events, becomes } = await watched(time, lag, [primary, replica]);
   becomes({ nodes: [{ id: primary }, { id: replica, joining: true }] });
-  const { recent, look } = counted();
-  evaluate(time, { recent });
+  const { recent, ticks } = counted();
+  startEvaluator(time, { recent });
   await reported(50);
-  await look();
+  await ticks();
   time.now += 90_000;
-  await look();
+  await ticks();
   expect(fired()).toBeNull();
   becomes({ nodes: [{ id: primary }, { id: replica }] });
-  await look();
+  await ticks();
   expect(fired()).toBeNull();
   time.now += 61_000;
   await until(() => fired()?.state === "no_data");

@@ -110,22 +110,22 @@ describe("over any stream", () => {
         let fired: RuleBefore["fired"];
         const endMs = stream.length * 15_000 + 400_000;
         for (let nowMs = 0; nowMs <= endMs; nowMs += 5_000) {
-          const known = samples.filter(({ atMs }) => atMs <= nowMs).map(({ sample }) => sample);
+          const arrived = samples.filter(({ atMs }) => atMs <= nowMs).map(({ sample }) => sample);
           const was = { fired, nowMs, silentFromMs: since(0) };
           // A controller that has just taken over has no more samples than one that runs for long.
-          const window = known.filter(({ timeMs }) => timeMs >= nowMs - rule.durationMs - 5 * minute);
+          const window = arrived.filter(({ timeMs }) => timeMs >= nowMs - rule.durationMs - 5 * minute);
           const seen = evaluateRule(terms(rule), one(restarts(nowMs) ? window.toReversed() : window), was);
           const fires = seen.state === "firing" || seen.state === "no_data";
           if (fires && fired === undefined) {
             events.push({ type: "fired", atMs: nowMs });
             if (seen.state === "firing") {
-              const newest = Math.max(...known.map(({ timeMs }) => timeMs));
+              const newest = Math.max(...arrived.map(({ timeMs }) => timeMs));
               expect(newest).toBeGreaterThanOrEqual(nowMs - staleAfterMs);
-              const during = known.filter(({ timeMs }) => timeMs >= newest - rule.durationMs);
+              const during = arrived.filter(({ timeMs }) => timeMs >= newest - rule.durationMs);
               expect(during.every(({ value }) => value > 90)).toBe(true);
             } else {
               expect(rule.noData).toBe("fire");
-              expect(known.every(({ timeMs }) => timeMs < nowMs - staleAfterMs)).toBe(true);
+              expect(arrived.every(({ timeMs }) => timeMs < nowMs - staleAfterMs)).toBe(true);
             }
             fired = {
               state: seen.state === "firing" ? "firing" : "no_data",
@@ -136,7 +136,7 @@ describe("over any stream", () => {
             fired = { ...fired, state: seen.state === "firing" ? "firing" : "no_data" };
           } else if (!fires && fired !== undefined) {
             events.push({ type: "resolved", atMs: nowMs });
-            const newest = known.toSorted((a, b) => b.timeMs - a.timeMs)[0];
+            const newest = arrived.toSorted((a, b) => b.timeMs - a.timeMs)[0];
             expect(newest?.value).toBeLessThanOrEqual(90);
             fired = undefined;
           }

@@ -20,7 +20,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { newSecret } from "../webhook/webhook-secret.ts";
+import { newSecret } from "../webhook/webhook.ts";
 import { channelKind, type ChannelObject, type ChannelSpec, sealChannelSecret } from "./channel.ts";
 import { type CheckedConfig, checkedConfig, requireMail } from "./channel-config.ts";
 import { channelTestEvent, confirmationEvent } from "./channel-event.ts";

@@ -1,8 +1,8 @@
-import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
+import { createHmac, type KeyObject } from "node:crypto";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
+import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
 import type { AttemptOutcome } from "./receiver.ts";
 import { attemptMs } from "./retry-policy.ts";
-import { signatureHeaders, type SigningSecrets } from "./signature.ts";
 
 /** A signed message for an HTTP endpoint. */
 export interface SignedMessage {
@@ -39,4 +39,31 @@ export async function sendSigned(
     if (!(error instanceof EgressFailure)) throw error;
     return { responseStatus: null, errorMessage: error.message };
   }
+}
+
+/** The signing secrets of an endpoint: the current one, and the previous one during the overlap after a rotation. */
+export interface SigningSecrets {
+  readonly current: KeyObject;
+  readonly previous?: KeyObject;
+}
+
+/**
+ * Signature headers: `X-Platform-Signature` (spec 2), and those of Standard Webhooks 1.0. Receivers of the first
+ * compare one value, so it is signed by the previous secret until the overlap ends.
+ */
+function signatureHeaders(
+  { id, body, timestampS }: { readonly id: string; readonly body: string; readonly timestampS: number },
+  { current, previous }: SigningSecrets,
+): Record<string, string> {
+  const platform = (secret: KeyObject) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+  const standard = (secret: KeyObject) =>
+    `v1,${createHmac("sha256", secret).update(`${id}.${timestampS}.${body}`).digest("base64")}`;
+  const secrets = previous === undefined ? [current] : [current, previous];
+  return {
+    "x-platform-signature": platform(previous ?? current),
+    ...(previous !== undefined && { "x-platform-signature-next": platform(current) }),
+    "webhook-id": id,
+    "webhook-timestamp": String(timestampS),
+    "webhook-signature": secrets.map(standard).join(" "),
+  };
 }

@@ -25,8 +25,7 @@ import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { checkedEvents, checkedUrl, type EventTypeNames } from "./check-webhook.ts";
 import { updateWebhook } from "./update-webhook.ts";
 import { deliveryMessage, policyOf, webhookMessage } from "./webhook-message.ts";
-import { newSecret, sealSecret } from "./webhook-secret.ts";
-import { webhookKind, type WebhookObject } from "./webhook.ts";
+import { newSecret, sealSecret, webhookKind, type WebhookObject } from "./webhook.ts";
 
 export interface WebhookApiDeps {
   readonly begin: () => UnitOfWork;

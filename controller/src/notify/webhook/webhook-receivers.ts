@@ -5,8 +5,7 @@ import { envelopeOf } from "./envelope.ts";
 import type { Receivers } from "./receiver.ts";
 import { sendSigned } from "./send-signed.ts";
 import { type DisableWebhookDeps, disableIfFailing } from "./disable-webhook.ts";
-import { matchesEvent } from "./webhook.ts";
-import { createSecretsOf } from "./webhook-secret.ts";
+import { createSecretsOf, matchesEvent } from "./webhook.ts";
 
 interface Deps extends DisableWebhookDeps {
   readonly egress: Pick<EgressClient, "post">;

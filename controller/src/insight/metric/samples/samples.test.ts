@@ -103,10 +103,10 @@ test("roll-ups give the same points as the samples, however often and late they 
     `select xmin::text from sample_minute where machine_id = '${machine}' order by time limit 1`,
   );
   await samples.insert(late);
-  const whole = await both();
-  expect(whole[0]?.length).toBeGreaterThan(before[0]?.length ?? 0);
+  const complete = await both();
+  expect(complete[0]?.length).toBeGreaterThan(before[0]?.length ?? 0);
   expect(await samples.rollUp(now)).toBeGreaterThan(0);
-  expect(await both()).toEqual(whole);
+  expect(await both()).toEqual(complete);
   expect(
     await history.database.query(
       `select xmin::text from sample_minute where machine_id = '${machine}' order by time limit 1`,
