@@ -2,7 +2,13 @@ import { fixtureKind } from "../../../test/support/composition/fixture-kind.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createResourceKinds } from "#resource-kind/resource-kinds.ts";
-import type { CompositionObject, CompositionSeal, DesiredMember, Member } from "./composition.ts";
+import {
+  compositionKind,
+  type CompositionObject,
+  type CompositionSeal,
+  type DesiredMember,
+  type Member,
+} from "./composition.ts";
 import { planComposition } from "./composition-plan.ts";
 import type { Observed } from "./composition-step.ts";
 import { newComposition, redeployed } from "./deploy.ts";
@@ -195,4 +201,15 @@ test("an image change updates, a plan change is recorded, and omitted resources 
     action: "noop",
     pendingChanges: [{ path: "plan_name" }],
   });
+});
+
+test("stored compositions keep their keys", () => {
+  const text =
+    '{"spec":{"face":"stack"},"status":{"mark":"db:ready","members":[{"name":"db","kind":"database","madeBy":"d"}]}}';
+  const composition = compositionKind.parse(text);
+  expect(composition).toMatchObject({
+    spec: { kind: "stack" },
+    status: { progressMark: "db:ready", members: [{ name: "db", kind: "database", createdBy: "d" }] },
+  });
+  expect(compositionKind.format(composition)).toBe(text);
 });

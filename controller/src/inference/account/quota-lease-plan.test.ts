@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AccountStatus, emptyAccount } from "./inference-account.ts";
+import { type AccountStatus, emptyAccount, inferenceAccountKind } from "./inference-account.ts";
 import {
   freeOf,
   granted,
@@ -231,4 +231,11 @@ describe("any number of processes", () => {
     const account = { ...emptyAccount, settled: 30, leases: { a: 20, b: -5 } };
     expect([leasedOf(account.leases), freeOf(account, 100)]).toEqual([20, 50]);
   });
+});
+
+test("stored accounts keep their keys", () => {
+  const text = '{"spec":{},"status":{"settled":1,"holds":{"a":2}}}';
+  const account = inferenceAccountKind.parse(text);
+  expect(account.status.leases).toEqual({ a: 2 });
+  expect(inferenceAccountKind.format(account)).toBe(text);
 });
