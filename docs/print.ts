@@ -15,9 +15,9 @@ import { backupLifecycle } from "../controller/src/services/backup/backup-lifecy
 import { drillLifecycle } from "../controller/src/services/backup/drill/drill-lifecycle.ts";
 import { taskLifecycle } from "../controller/src/fleet/task/task-lifecycle.ts";
 import { hostDrainLifecycle, hostLifecycle } from "../controller/src/fleet/host/host-lifecycle.ts";
-import { sdkAnswers } from "../gateway/src/openapi/sdk-answers.ts";
 import { sdkMethods } from "../gateway/src/openapi/sdk-methods.ts";
-import { sdkInputs } from "../gateway/src/openapi/sdk-inputs.ts";
+import { sdkRequests } from "../gateway/src/openapi/sdk-requests.ts";
+import { sdkResponses } from "../gateway/src/openapi/sdk-responses.ts";
 import { settings as hostSettings } from "../host/src/config.ts";
 import { inferenceSettings } from "../inference/src/config.ts";
 import { machineLifecycle } from "../controller/src/fleet/machine/machine-lifecycle.ts";
@@ -123,10 +123,10 @@ function eventsPage(): string {
 
 const exampleId = "0198f2a4-9b3c-7e55-b1d2-6a0c4f8e2d31";
 
-/** The command line loads the SDK, so what is printed of that comes first. */
+/** The command line loads the SDK, so the SDK is printed first. */
 const pages: Readonly<Record<string, () => string | Promise<string>>> = {
-  "../sdk/src/answers.ts": sdkAnswers,
-  "../sdk/src/inputs.ts": sdkInputs,
+  "../sdk/src/responses.ts": sdkResponses,
+  "../sdk/src/requests.ts": sdkRequests,
   "../sdk/src/methods.ts": sdkMethods,
   "states/managed-service.md": () => statesPage(managedServiceLifecycle),
   "states/backup.md": () => statesPage(backupLifecycle),

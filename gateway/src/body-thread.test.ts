@@ -28,7 +28,7 @@ const read = (text: string) => {
 function inputOf(body: ParsedBody) {
   const faults = createFaults();
   const input = build(["service", "queue"], "", body, faults);
-  // As it goes to a handler: not told by which kind of array holds its bytes.
+  // As binary, so that the kind of array of raw values does not matter.
   return { input: Buffer.from(toBinary(description.input, input)), faults: faults.list, omitted: faults.omitted };
 }
 
@@ -38,31 +38,31 @@ test.each([
   ['{"messages":{"payload":{"a":1}},"other":[{"payload":{}}],"other":1}'],
   [`{"messages":[${Array.from({ length: 200 }, () => '{"payload":{}}').join(",")}]}`],
   ["{}"],
-])("%s is the same from a thread", async (text) => {
+])("%s is parsed in the thread as on the event loop", async (text) => {
   const here = parseBody(Buffer.from(text));
   const there = await read(text);
   expect(inputOf(there)).toEqual(inputOf(here));
   expect(there.hash).toBe(hashOf(here.value));
 });
 
-test.each([["["], ["[]"], ['{"a":\n}'], ["\u0000"]])("%s is refused in the same words", async (text) => {
-  let words: unknown;
+test.each([["["], ["[]"], ['{"a":\n}'], ["\u0000"]])("%s has the same error message", async (text) => {
+  let message: unknown;
   try {
     parseBody(Buffer.from(text));
   } catch (error) {
-    words = (error as Error).message;
+    message = (error as Error).message;
   }
-  await expect(read(text)).rejects.toThrow(words as string);
+  await expect(read(text)).rejects.toThrow(message as string);
 });
 
-test("the event loop goes round while a large one is read", async () => {
+test("the event loop is not blocked while a large body is parsed", async () => {
   const text = `{"messages":[{"payload":{"t":"${"\\n".repeat(4 << 20)}"}}]}`;
   let isRead = false;
   const reading = read(text).finally(() => {
     isRead = true;
   });
-  let turns = 0;
-  for (; !isRead; turns += 1) await turn();
+  let iterations = 0;
+  for (; !isRead; iterations += 1) await turn();
   expect(inputOf(await reading).faults).toEqual([]);
-  expect(turns).toBeGreaterThan(2);
+  expect(iterations).toBeGreaterThan(2);
 });

@@ -4,26 +4,26 @@ import type { BodyShape } from "./json/body-shape.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import type { BodyFault } from "./json/read-json.ts";
 
-export interface BodyQuestion {
+export interface BodyRequest {
   readonly bytes: Uint8Array;
   readonly shape: BodyShape;
-  /** Whether the body's hash is asked for too. */
+  /** True when the hash of the body is needed, for an Idempotency-Key. */
   readonly keyed: boolean;
 }
 
 export type ThreadBody = { readonly value: JsonObject; readonly hash?: string } | BodyFault;
 
-/** Reads bodies that would hold the event loop for longer than a lease can wait. */
+/** Parses large bodies in a worker thread: on the event loop they would delay the renewal of leases. */
 export interface BodyThread {
-  /** As `parseBody`, for bodies of this shape; the bytes are transferred to the thread. */
-  parse(question: BodyQuestion): Promise<ParsedBody>;
+  /** Parses as `parseBody` does, for bodies of this shape; the bytes are transferred to the thread. */
+  parse(request: BodyRequest): Promise<ParsedBody>;
 }
 
-/** Text of 27 MiB, and half a million values of it. */
+/** Enough for a text of 27 MiB with half a million values. */
 const memoryMb = 1_024;
 
 export function createBodyThread(): BodyThread {
-  const thread = createWorkerThread<BodyQuestion, ThreadBody>(new URL("./body-worker.ts", import.meta.url), {
+  const thread = createWorkerThread<BodyRequest, ThreadBody>(new URL("./body-worker.ts", import.meta.url), {
     memoryMb,
   });
   return {

@@ -1,13 +1,13 @@
 import { answerAll } from "@holdfast/common/answer-all.ts";
-import type { BodyQuestion, ThreadBody } from "./body-thread.ts";
+import type { BodyRequest, ThreadBody } from "./body-thread.ts";
 import type { JsonObject } from "./json/json-node.ts";
 import { hashOf } from "./json/json-node.ts";
 import { maxValues } from "./json/parse-json.ts";
 import { prune } from "./json/prune.ts";
 import { readJson } from "./json/read-json.ts";
 
-/** In a thread of its own: a large body takes longer to parse than an event loop may stand still. */
-answerAll<BodyQuestion, ThreadBody>(({ bytes, shape, keyed }) => {
+/** The worker thread of body-thread.ts. */
+answerAll<BodyRequest, ThreadBody>(({ bytes, shape, keyed }) => {
   const read = readJson(bytes, maxValues);
   if ("code" in read) return { answer: read };
   const value = prune(read.value, shape, read.text);

@@ -1,57 +1,103 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { headerOf } from "./exchange.ts";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
+import { headerOf } from "./exchange.ts";
 
 const none = new Uint8Array();
 
-/** False when the request says that it has none. */
+/** False when the headers declare that the request has no body. */
 export function hasBody(request: HttpRequest): boolean {
   if ("stream" in request) return !request.stream.endAfterHeaders;
   const length = request.headers["content-length"];
   return (length !== undefined && length !== "0") || request.headers["transfer-encoding"] !== undefined;
 }
 
-/** A body over this size is large: few of them are held at a time. */
+/** The default time in which a request body must arrive. */
+export const defaultBodyMs = 30_000;
+
+/** Destroys a request whose body does not arrive in time, such as one byte per second, before or after its response. */
+export function limitBodyTime(request: HttpRequest, bodyMs: number): void {
+  if (!hasBody(request)) return;
+  // With HTTP/2, destroying the request can leave its stream open until the client ends it.
+  const source = "stream" in request ? request.stream : request;
+  const timer = setTimeout(() => source.destroy(new Error("the body took too long")), bodyMs);
+  const stop = () => clearTimeout(timer);
+  source.once("end", stop);
+  source.once("close", stop);
+}
+
+/** A larger body counts against the limit of concurrent large bodies. */
 const largeBodyBytes = 1 << 20;
 
+/** Each large body costs memory and event loop time. */
+const largeBodiesMax = 8;
+
+/** Limits concurrent requests with large bodies in a gateway. */
+export interface LargeBodyLimit {
+  /** The slots of one request. `take` throws RATE_LIMITED at the limit; `release` releases all that it took. */
+  forRequest(): { take(): void; release(): void };
+}
+
+export function createLargeBodyLimit(): LargeBodyLimit {
+  let taken = 0;
+  return {
+    forRequest() {
+      let own = 0;
+      return {
+        take() {
+          if (taken >= largeBodiesMax)
+            throw new HoldfastError("RATE_LIMITED", `${largeBodiesMax} requests with large bodies are in progress.`, {
+              retryAfterS: 1,
+            });
+          taken += 1;
+          own += 1;
+        },
+        release() {
+          taken -= own;
+          own = 0;
+        },
+      };
+    },
+  };
+}
+
 /**
- * Reads the body; throws BODY_TOO_LARGE past the limit, UNSUPPORTED_MEDIA_TYPE when it is not JSON, and errors of
- * `onLarge`, which is called once for a body over `largeBodyBytes`.
+ * Reads the body. Calls `onLarge` once when it exceeds 1 MiB. Throws BODY_TOO_LARGE past the limit,
+ * UNSUPPORTED_MEDIA_TYPE when it is not JSON, INVALID_REQUEST when it is cut off, and errors of `onLarge`.
  */
 export async function readBody(request: HttpRequest, limit: number, onLarge = () => {}): Promise<Uint8Array> {
-  const told = Number(headerOf(request, "content-length") ?? 0);
-  if (told > limit) throw tooLarge(limit);
-  const bytes = await collect(request, { told, limit, onLarge });
+  const declared = Number(headerOf(request, "content-length") ?? 0);
+  if (declared > limit) throw tooLarge(limit);
+  const bytes = await collect(request, { declared, limit, onLarge });
   if (bytes.length === 0) return none;
   const type = (headerOf(request, "content-type") ?? "").split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json") {
     throw new HoldfastError(
       "UNSUPPORTED_MEDIA_TYPE",
-      `The body is ${type === "" ? "of no type" : type}, not application/json.`,
+      `The body has ${type === "" ? "no content type" : `the content type ${type}`}, not application/json.`,
     );
   }
   const encoding = headerOf(request, "content-encoding") ?? "identity";
   if (encoding !== "identity") {
     throw new HoldfastError(
       "UNSUPPORTED_MEDIA_TYPE",
-      `The body has the content encoding ${encoding}; send it as it is.`,
+      `The body has the content encoding ${encoding}; send it without one.`,
     );
   }
   return bytes;
 }
 
 interface Bounds {
-  /** The length that the request declares. */
-  readonly told: number;
+  /** Content-Length; 0 without the header. */
+  readonly declared: number;
   readonly limit: number;
   readonly onLarge: () => void;
 }
 
-function collect(request: HttpRequest, { told, limit, onLarge }: Bounds): Promise<Uint8Array> {
+function collect(request: HttpRequest, { declared, limit, onLarge }: Bounds): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    /** Of a large body: copied all at once when it ends, it would hold the event loop. */
-    let whole: Buffer | undefined;
+    /** One buffer for a large body of declared length: concatenating at the end would block the event loop. */
+    let complete: Buffer | undefined;
     let size = 0;
     const finish = (act: () => void) => {
       request.off("data", onData);
@@ -64,10 +110,10 @@ function collect(request: HttpRequest, { told, limit, onLarge }: Bounds): Promis
         if (size > limit) throw tooLarge(limit);
         if (size > largeBodyBytes && !wasLarge) {
           onLarge();
-          if (told >= size) whole = put(Buffer.allocUnsafeSlow(told), chunks.splice(0), 0);
+          if (declared >= size) complete = put(Buffer.allocUnsafeSlow(declared), chunks.splice(0), 0);
         }
-        if (whole === undefined) chunks.push(chunk);
-        else put(whole, [chunk], size - chunk.length);
+        if (complete === undefined) chunks.push(chunk);
+        else put(complete, [chunk], size - chunk.length);
       } catch (error) {
         finish(() => reject(error));
       }
@@ -75,28 +121,28 @@ function collect(request: HttpRequest, { told, limit, onLarge }: Bounds): Promis
     request.on("data", onData);
     request.once("end", () =>
       finish(() => {
-        if (whole === undefined) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-        // What was never written to holds what was there before.
-        else if (size === told) resolve(whole);
-        else reject(cutShort(undefined));
+        if (complete === undefined) resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+        // The buffer was allocated without zeroing: unwritten bytes are old memory and must not be read.
+        else if (size === declared) resolve(complete);
+        else reject(cutOff(undefined));
       }),
     );
-    request.once("error", (error: Error) => finish(() => reject(cutShort(error))));
-    request.once("close", () => finish(() => reject(cutShort(undefined))));
+    request.once("error", (error: Error) => finish(() => reject(cutOff(error))));
+    request.once("close", () => finish(() => reject(cutOff(undefined))));
   });
 }
 
-function put(whole: Buffer, chunks: readonly Buffer[], from: number): Buffer {
+function put(target: Buffer, chunks: readonly Buffer[], from: number): Buffer {
   let at = from;
-  for (const chunk of chunks) at += chunk.copy(whole, at);
-  return whole;
+  for (const chunk of chunks) at += chunk.copy(target, at);
+  return target;
 }
 
 function tooLarge(limit: number): HoldfastError {
-  return new HoldfastError("BODY_TOO_LARGE", `The body is larger than the ${limit} bytes that this method takes.`);
+  return new HoldfastError("BODY_TOO_LARGE", `The body is larger than the ${limit} bytes that this method accepts.`);
 }
 
-/** The client is gone and reads no answer; the error only ends the work. */
-function cutShort(cause: unknown): HoldfastError {
-  return new HoldfastError("INVALID_REQUEST", "The body ended before it was whole.", { cause });
+/** The client has disconnected and reads no response; the error only ends the work. */
+function cutOff(cause: unknown): HoldfastError {
+  return new HoldfastError("INVALID_REQUEST", "The body was cut off.", { cause });
 }

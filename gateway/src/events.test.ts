@@ -43,7 +43,7 @@ function follow(
   });
 }
 
-test("following gives what is there, then what comes, with cursors as ids", async () => {
+test("following sends stored entries, then new ones, with cursors as ids", async () => {
   gateway.state.logs.push("one", "two");
   let waits = true;
   const { text, type } = await follow(`/managed-services/${id}/logs?follow=true`, {}, (soFar) => {
@@ -63,7 +63,7 @@ test("following gives what is there, then what comes, with cursors as ids", asyn
   expect(events.map((event) => /^id: (.*)$/m.exec(event)?.[1])).toEqual([undefined, "2", "3"]);
 });
 
-test("Last-Event-ID resumes", async () => {
+test("Last-Event-ID resumes the stream", async () => {
   const { text } = await follow(`/managed-services/${id}/logs?follow=true`, { "last-event-id": "2" }, (soFar) =>
     soFar.includes("data: "),
   );
@@ -81,7 +81,7 @@ test("without follow it is a plain list, and errors before the stream are proble
   expect((await gateway.call("GET", "/managed-services/none/logs?follow=true")).json).toMatchObject({ status: 404 });
 });
 
-test("no work goes on when the client has left", async () => {
+test("nothing is read after the client has disconnected", async () => {
   await follow(`/managed-services/${id}/logs?follow=true`, {}, (text) => text.includes("data"));
   gateway.logged.length = 0;
   gateway.state.services.delete(id);
@@ -94,7 +94,7 @@ async function newService(name: string): Promise<string> {
   return (await gateway.call("POST", "/managed-services", { body })).json.id;
 }
 
-test("who may read no more is told so, and gets nothing of what comes after", async () => {
+test("a revoked credential ends the stream before further entries are sent", async () => {
   const id = await newService("revoked");
   const { text } = await follow(`/managed-services/${id}/logs?follow=true`, {}, (soFar) => {
     if (soFar.includes(": following")) {
@@ -108,7 +108,7 @@ test("who may read no more is told so, and gets nothing of what comes after", as
   expect(text).not.toContain("a secret of later");
 });
 
-test("a credential has so many streams at a time, and one that left makes room", async () => {
+test("the limit of streams of a credential applies until one is closed", async () => {
   const id = await newService("many");
   const path = `/managed-services/${id}/logs?follow=true`;
   const leave: (() => void)[] = [];

@@ -9,61 +9,70 @@ import type { HttpResponse } from "@holdfast/https/request-handler.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod } from "./method.ts";
-import type { Places } from "./places.ts";
+import type { ConcurrencyLimit } from "./concurrency-limit.ts";
 import { pause } from "./pause.ts";
 import { problemOf } from "./problem.ts";
 
-/** Answers a request that follows a list: server-sent events until the client leaves or may read no more. */
-export type SendEvents = (exchange: Exchange, input: Message, call: FollowingCall, judge: Judge) => Promise<void>;
+/** Follows a list as server-sent events until the client disconnects or its authorization ends. */
+export type SendEvents = (
+  exchange: Exchange,
+  input: Message,
+  call: FollowingCall,
+  reauthorize: Reauthorize,
+) => Promise<void>;
 
-/** A call whose caller is looked at again while it lasts. */
+/** A call whose principal is updated by each authorization. */
 type FollowingCall = Call & { principal: Principal | undefined };
 
-/** The caller as of now; throws when its right to read has ended. */
-type Judge = () => Promise<Principal | undefined>;
+/** Authorizes the caller again; throws when it may not read any more. */
+type Reauthorize = () => Promise<Principal | undefined>;
 
 type Page = Readonly<Record<string, unknown>>;
 
-/** Time without an event after which a comment shows that the stream lives. */
+/** Time without an event after which a comment keeps the connection alive. */
 const keepAliveMs = 15_000;
-/** Pause after a page that was the last. */
+/** Pause after a page without successor. */
 const pollMs = 500;
 
 /**
- * Follows a list method by its cursor: each entry is one event, the last of a page carries the cursor as its id, so
- * that Last-Event-ID resumes without a gap. The next page is read only when the client has taken the page before. The
- * caller is authorized anew before each page is read and again before it is sent, so that a revoked right ends the
- * stream.
+ * Follows a list method by its cursor. Each entry is one event; the last entry of a page has the cursor as its id, so
+ * that Last-Event-ID resumes without a gap. A page is read after the client has read the one before. The caller is
+ * authorized before each page is read and again before it is sent, so that a revoked credential ends the stream.
  */
 export function compileEvents(
   method: ApiMethod,
   encoders: (message: DescMessage) => Encode,
   deps: GatewayDeps,
-  places: Places,
+  limit: ConcurrencyLimit,
 ): SendEvents {
   const { output } = method.description;
   const list = output.fields.find((field) => field.fieldKind === "list" && field.message !== undefined);
   if (list?.message === undefined || output.field.nextCursor === undefined || output.field.hasMore === undefined) {
-    throw new Error(`${method.name} cannot be followed: its answer needs a list, next_cursor and has_more`);
+    throw new Error(`${method.name} cannot be followed: its output needs a list, next_cursor and has_more`);
   }
   const entries: DescField = list;
   const encode = encoders(list.message);
 
-  return async (exchange, input, call, judge) => {
-    const leave = places.take(call.principal);
+  return async (exchange, input, call, reauthorize) => {
+    const release = limit.take(call.principal);
     try {
-      await follow(exchange, input, call, judge);
+      await follow(exchange, input, call, reauthorize);
     } finally {
-      leave();
+      release();
     }
   };
 
-  async function follow(exchange: Exchange, input: Message, call: FollowingCall, judge: Judge): Promise<void> {
+  async function follow(
+    exchange: Exchange,
+    input: Message,
+    call: FollowingCall,
+    reauthorize: Reauthorize,
+  ): Promise<void> {
     const { response } = exchange;
     const request = input as Message & { cursor?: string };
     const lastEventId = headerOf(exchange.request, "last-event-id");
     if (lastEventId !== undefined && lastEventId !== "") request.cursor = lastEventId;
-    // The first page is read before the answer begins, so its errors are answers of their own.
+    // The first page is read before the headers are sent, so that its errors are ordinary error responses.
     let page = (await method.handle(request, call)) as Page;
     (response as ServerResponse).writeHead(200, {
       "content-type": "text/event-stream",
@@ -72,29 +81,29 @@ export function compileEvents(
       "x-content-type-options": "nosniff",
     });
     await write(response, ": following\n\n", call.signal);
-    let quietSince = deps.clock.monotonicMs();
+    let lastWriteMs = deps.clock.monotonicMs();
     try {
       while (!call.signal.aborted) {
-        call.principal = await judge();
+        call.principal = await reauthorize();
         const text = eventsOf(page, entries, encode);
         const now = deps.clock.monotonicMs();
-        const due = now - quietSince >= keepAliveMs;
+        const due = now - lastWriteMs >= keepAliveMs;
         if (text !== "" || due) {
           await write(response, text === "" ? ": still here\n\n" : text, call.signal);
-          quietSince = now;
+          lastWriteMs = now;
         }
         if (page.hasMore !== true) await pause(pollMs, call.signal);
         if (call.signal.aborted) break;
         request.cursor = String(page.nextCursor);
-        call.principal = await judge();
+        call.principal = await reauthorize();
         page = (await method.handle(request, call)) as Page;
       }
     } catch (error) {
       if (call.signal.aborted) return;
-      const known = HoldfastError.from(error);
-      if (known.key === "INTERNAL")
-        deps.log.error("following failed", { method: method.name, requestId: exchange.requestId, error });
-      response.end(`event: error\ndata: ${JSON.stringify(problemOf(known, exchange.requestId, deps.baseUrl))}\n\n`);
+      const reported = HoldfastError.from(error);
+      if (reported.key === "INTERNAL")
+        deps.log.error("following a list failed", { method: method.name, requestId: exchange.requestId, error });
+      response.end(`event: error\ndata: ${JSON.stringify(problemOf(reported, exchange.requestId, deps.baseUrl))}\n\n`);
     }
   }
 }

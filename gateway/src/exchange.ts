@@ -3,24 +3,24 @@ import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 import type { HttpRequest, HttpResponse } from "@holdfast/https/request-handler.ts";
-import { type AnswerHeaders, problemAnswer } from "./problem.ts";
+import { type ResponseHeaders, problemResponse } from "./problem.ts";
 
-/** One HTTP request on its way through the gateway. */
+/** One HTTP request and its response. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly requestId: string;
-  /** As sent, still percent-encoded. */
+  /** Path as sent, percent-encoded. */
   readonly path: string;
-  /** Without the question mark. */
+  /** Query as sent, without the question mark. */
   readonly query: string;
-  /** Address of the client, as trusted proxies tell it; of the peer where there are none. */
+  /** IP address of the client, taken from trusted proxies; the peer's address without them. */
   readonly source: string;
-  /** Headers of the answer, also of an error; names in lower case. */
-  readonly answerHeaders: Record<string, string | readonly string[]>;
+  /** Headers of the response, also of an error; names in lower case. */
+  readonly responseHeaders: Record<string, string | readonly string[]>;
 }
 
-/** What is known of a request before anything of it is judged. */
+/** Opens the exchange of a new request. */
 export function openExchange(
   request: HttpRequest,
   response: HttpResponse,
@@ -29,48 +29,48 @@ export function openExchange(
   peer = request.socket?.remoteAddress ?? "",
 ): Exchange {
   const url = request.url ?? "/";
-  const mark = url.indexOf("?");
+  const questionMark = url.indexOf("?");
   return {
     request,
     response,
     requestId,
-    answerHeaders: {
+    responseHeaders: {
       "request-id": requestId,
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
     },
-    path: mark < 0 ? url : url.slice(0, mark),
-    query: mark < 0 ? "" : url.slice(mark + 1),
+    path: questionMark < 0 ? url : url.slice(0, questionMark),
+    query: questionMark < 0 ? "" : url.slice(questionMark + 1),
     source: clients.of(peer, request),
   };
 }
 
-/** The text of a header; undefined when absent. */
+/** The value of a header, repeated headers joined by commas; undefined when absent. */
 export function headerOf(request: HttpRequest, name: string): string | undefined {
   const value = lookUp(request.headers, name);
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
-/** Sends a whole answer. HEAD gets the headers of GET and no body. */
+/** Sends a complete response. HEAD gets the headers of GET without a body. */
 export function send(
-  { request, response, answerHeaders }: Exchange,
+  { request, response, responseHeaders }: Exchange,
   status: number,
-  headers: AnswerHeaders,
+  headers: ResponseHeaders,
   body: string | Uint8Array,
 ): void {
   if (response.destroyed || response.headersSent) return;
-  for (const [name, value] of Object.entries(headers)) answerHeaders[name] = value;
-  if (status !== 204) answerHeaders["content-length"] = String(Buffer.byteLength(body));
-  (response as ServerResponse).writeHead(status, answerHeaders as OutgoingHttpHeaders);
+  for (const [name, value] of Object.entries(headers)) responseHeaders[name] = value;
+  if (status !== 204) responseHeaders["content-length"] = String(Buffer.byteLength(body));
+  (response as ServerResponse).writeHead(status, responseHeaders as OutgoingHttpHeaders);
   if (request.method === "HEAD" || status === 204) response.end();
   else if (body.length <= chunkBytes) response.end(body);
-  else sendSlowly(response as ServerResponse, Buffer.from(body as string));
+  else sendInChunks(response as ServerResponse, Buffer.from(body as string));
 }
 
-/** A larger answer is written as the client reads it, so that a slow reader holds no more than this. */
+/** A larger response is written as the client reads it, so that a slow client buffers at most this much. */
 const chunkBytes = 64 * 1024;
 
-function sendSlowly(response: ServerResponse, body: Buffer): void {
+function sendInChunks(response: ServerResponse, body: Buffer): void {
   let at = 0;
   const write = () => {
     while (at < body.length) {
@@ -91,17 +91,18 @@ function sendSlowly(response: ServerResponse, body: Buffer): void {
 
 /** Sends an error as a problem document. */
 export function sendProblem(exchange: Exchange, error: HoldfastError, baseUrl: string): void {
-  const answer = problemAnswer(error, exchange.requestId, baseUrl);
-  send(exchange, answer.status, answer.headers, answer.body);
+  const problem = problemResponse(error, exchange.requestId, baseUrl);
+  send(exchange, problem.status, problem.headers, problem.body);
 }
 
-/** A signal that aborts when the client leaves before its answer ended. */
+/** A signal that aborts when the client disconnects before the response is complete. */
 export function clientSignal({ response }: Exchange): AbortSignal {
   const controller = new AbortController();
-  const leave = () => {
-    if (!response.writableFinished) controller.abort(new HoldfastError("STORE_UNAVAILABLE", "The caller left."));
+  const onClose = () => {
+    if (!response.writableFinished)
+      controller.abort(new HoldfastError("STORE_UNAVAILABLE", "The caller disconnected."));
   };
-  if (response.destroyed) leave();
-  else response.once("close", leave);
+  if (response.destroyed) onClose();
+  else response.once("close", onClose);
   return controller.signal;
 }

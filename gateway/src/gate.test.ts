@@ -14,7 +14,7 @@ const methods = describeMethods(
   })),
 );
 
-test("without room in the store users read, stop and delete, and add nothing", async () => {
+test("a full store allows reads, stops and deletions, and refuses creations", async () => {
   const gate = createGate({
     authenticator: {
       authenticate: async () => ({
@@ -25,7 +25,7 @@ test("without room in the store users read, stop and delete, and add nothing", a
         scopes: new Set(["services:*"]),
       }),
     },
-    refused: () => undefined,
+    reportRefusal: () => undefined,
     baseUrl: "https://localhost",
     admitGrowth: () => {
       throw new HoldfastError("STORE_UNAVAILABLE", "Full.");

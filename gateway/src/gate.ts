@@ -1,9 +1,8 @@
-import type { Authenticator, PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import type { Authenticator, PresentedCredentials, Principal, RefusedCall } from "@holdfast/common/call.ts";
 import { hasScope } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { ApiMethod } from "./method.ts";
-import type { TellRefused } from "./refusals.ts";
 import { createRateLimit, type RateLimitOptions } from "./rate-limit.ts";
 
 /** A request's credentials and origin, over REST or gRPC. */
@@ -16,49 +15,53 @@ export interface Presented extends PresentedCredentials {
   readonly authority: string | undefined;
   readonly requestId: string;
   /**
-   * Organization that the request itself names, as the paths below /organizations do. "unread": the message names it,
-   * which is read after the gate; a caller that must choose an organization is then judged again.
+   * Organization that the request path names, such as /organizations/{org_id}/members. "unread": a field of a gRPC
+   * message names it, and the message is read after the gate. A caller that must choose an organization is then
+   * authorized again with that organization.
    */
   readonly subject: string | undefined;
 }
 
-/** Lets a call through to its method, or throws the reason why not. */
+/** Authenticates, rate limits and authorizes calls before their bodies are read. */
 export interface Gate {
-  /** The caller; undefined for a method of scope "public". Headers are for the answer, also for an error. */
+  /**
+   * Returns the caller; undefined for a method of scope "public". `setHeader` sets headers of the response, also of an
+   * error. Throws CROSS_SITE_REQUEST, UNAUTHENTICATED, RATE_LIMITED, SCOPE_MISSING or ORGANIZATION_REQUIRED.
+   */
   admit(
     method: ApiMethod,
     presented: Presented,
     setHeader: (name: string, value: string) => void,
   ): Promise<Principal | undefined>;
-  /** Charges the admitted caller for the size of its body, before that is parsed; throws RATE_LIMITED. */
+  /** Charges the caller's rate for the size of its body before the body is parsed; throws RATE_LIMITED. */
   weigh(method: ApiMethod, principal: Principal | undefined, bodyBytes: number): void;
-  /** The caller as of now, for calls that were admitted a while ago. Throws as `admit` does, and counts nothing. */
-  judge(method: ApiMethod, presented: Presented): Promise<Principal | undefined>;
+  /** Authorizes again, for long calls that were admitted earlier. Throws as `admit` does, without using the rate. */
+  reauthorize(method: ApiMethod, presented: Presented): Promise<Principal | undefined>;
 }
 
 export interface GateDeps {
   readonly authenticator: Authenticator;
   readonly rateLimit?: RateLimitOptions;
-  readonly refused: TellRefused;
-  /** Of the installation. */
+  readonly reportRefusal: ReportRefusal;
+  /** Base URL of the installation; its origin is the only one that browsers may send requests from. */
   readonly baseUrl: string;
-  /** Throws when users may add nothing. */
+  /** Throws STORE_UNAVAILABLE when the store is full. */
   readonly admitGrowth?: () => void;
   readonly clock: Clock;
 }
 
-/** Scope of methods that every valid credential may call, such as the one that describes the caller. */
+/** The scope of methods that every valid credential may call, such as GetMe. */
 const signedIn = "signed-in";
 
 /**
- * The checks before a request is looked at: not from another site, credential, rate, scope. The principal comes from
- * the authenticator and nothing else: no header names an identity, so none has to be stripped on the way in.
+ * Checks run in this order: origin, credential, rate, scope, space in the store. The principal comes from the
+ * authenticator alone: no header names an identity, so no header has to be stripped from requests.
  */
-export function createGate({ authenticator, rateLimit, refused, baseUrl, admitGrowth, clock }: GateDeps): Gate {
+export function createGate({ authenticator, rateLimit, reportRefusal, baseUrl, admitGrowth, clock }: GateDeps): Gate {
   const ownOrigin = new URL(baseUrl).origin;
   const limit = rateLimit && createRateLimit(rateLimit, clock);
 
-  /** A caller of several organizations that names none in the header acts in the organization of the request's path. */
+  /** A person of several organizations without the header acts in the organization that the path names. */
   async function callerIn(subject: string, presented: Presented): Promise<Principal> {
     return authenticator.authenticate({ ...presented, organization: subject }).catch((error: unknown) => {
       if (HoldfastError.from(error).key !== "INVALID_REQUEST") throw error;
@@ -75,7 +78,7 @@ export function createGate({ authenticator, rateLimit, refused, baseUrl, admitGr
   }
 
   return {
-    async judge(method, presented) {
+    async reauthorize(method, presented) {
       if (method.scope === "public") return undefined;
       const principal = await callerOf(presented);
       checkScope(method, principal);
@@ -95,7 +98,7 @@ export function createGate({ authenticator, rateLimit, refused, baseUrl, admitGr
         if (adds(method)) admitGrowth?.();
         return principal;
       } catch (thrown) {
-        refused(method, { ...presented, principal, error: HoldfastError.from(thrown) });
+        reportRefusal(method, { ...presented, principal, error: HoldfastError.from(thrown) });
         throw thrown;
       }
     },
@@ -103,18 +106,18 @@ export function createGate({ authenticator, rateLimit, refused, baseUrl, admitGr
 }
 
 /**
- * A browser adds basic credentials by itself, whatever page sends the request: only pages of this very origin, and addresses
- * that a person enters, may use them. Programs send neither header.
+ * Protects against cross-site request forgery. A browser adds basic credentials to requests of every page, so only
+ * pages of this origin and addresses typed by a person are accepted. Programs send neither header.
  */
 function refuseForeign({ origin, fetchSite, authority }: Presented, ownOrigin: string): void {
   const own = [ownOrigin, ...(authority === undefined ? [] : [`https://${authority.toLowerCase()}`])];
   if (origin !== undefined && !own.includes(origin))
-    throw new HoldfastError("CROSS_SITE_REQUEST", "The header Origin names a page that is not of this installation.");
+    throw new HoldfastError("CROSS_SITE_REQUEST", "The Origin header names another site.");
   if (fetchSite !== undefined && fetchSite !== "same-origin" && fetchSite !== "none")
     throw new HoldfastError("CROSS_SITE_REQUEST", "A page of another origin sent this request.");
 }
 
-/** Operators' methods make room, and so do methods that end something: a full store refuses neither. */
+/** True for methods that can grow the store. Operators' methods and methods that delete or stop free space. */
 function adds({ readOnly, scope, description }: ApiMethod): boolean {
   return !readOnly && !scope.startsWith("platform:") && !/^(Delete|Remove|Revoke|Stop|Cancel)/.test(description.name);
 }
@@ -125,4 +128,15 @@ function checkScope({ scope }: ApiMethod, { scopes, mustChoose }: Principal): vo
     throw new HoldfastError("ORGANIZATION_REQUIRED", "Holdfast-Organization must name one of your organizations.");
   }
   throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
+}
+
+/** Reports a call that was refused before its handler ran. Refused reads are not reported. */
+export type ReportRefusal = (method: ApiMethod, refused: Omit<RefusedCall, "method">) => void;
+
+/** Handlers report their own refusals. */
+export function createRefusalReporter(listener: ((refused: RefusedCall) => void) | undefined): ReportRefusal {
+  return (method, { principal, source, requestId, error, input }) => {
+    if (method.readOnly) return;
+    listener?.({ method: method.description, principal, source, requestId, error, ...(input && { input }) });
+  };
 }

@@ -2,48 +2,50 @@ import type { Authenticator, RefusedCall, ServedService } from "@holdfast/common
 import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { KeptAnswers } from "./kept-answers.ts";
+import type { StoredResponses } from "./idempotency.ts";
 import type { Mount } from "./mounts.ts";
 import type { Form } from "./openapi/forms.ts";
-import type { PlaceLimits } from "./places.ts";
+import type { ConcurrencyLimits } from "./concurrency-limit.ts";
 import type { PublicPace } from "./public-pace.ts";
 import type { RateLimitOptions } from "./rate-limit.ts";
 
-/** Parts of the gateway that come from the process that it serves. */
+/** Dependencies of the gateway on the process that it runs in. */
 export interface GatewayDeps {
   readonly services: readonly ServedService[];
   readonly authenticator: Authenticator;
-  /** How many requests one credential may make in a second; no limit when absent. */
+  /** Requests per second of one credential; no limit when absent. */
   readonly rateLimit?: RateLimitOptions;
-  /**
-   * How many lists may be followed at a time, how many dear methods be at work, and how many reads wait for a revision.
-   */
-  readonly places?: { readonly followers?: PlaceLimits; readonly dear?: PlaceLimits; readonly waits?: PlaceLimits };
-  /** From where requests come; the peer's address when absent. */
+  /** Limits of concurrent followed lists, expensive calls and waits for a revision; each has a default. */
+  readonly places?: {
+    readonly followers?: ConcurrencyLimits;
+    readonly expensiveCalls?: ConcurrencyLimits;
+    readonly waits?: ConcurrencyLimits;
+  };
+  /** Finds the client's address behind trusted proxies; the peer's address is used when absent. */
   readonly clients?: Pick<ClientAddresses, "of">;
-  /** Throws when the store has no room for additions of users; methods that end or delete something do not ask. */
+  /** Throws STORE_UNAVAILABLE when the store is full. Called before methods that create or change something. */
   readonly admitGrowth?: () => void;
-  /** Paces pages, health, reflection and public methods by source; nothing does when absent. */
+  /** Limits pages, health, reflection and public methods by source address; no limit when absent. */
   readonly publicPace?: PublicPace;
-  /** Told of each change that was refused before its method saw it. */
+  /** Called with each change that was refused before its handler ran, for the audit log. */
   readonly refused?: (refused: RefusedCall) => void;
-  readonly keptAnswers: KeptAnswers;
-  /** What the platform sends to others, as OpenAPI describes it below `webhooks`. */
+  readonly keptAnswers: StoredResponses;
+  /** The `webhooks` object of /openapi.json: requests that the platform sends. */
   readonly webhooks?: Readonly<Record<string, unknown>>;
-  /** Limits of inputs that methods check by themselves, for the description of the API. */
+  /** JSON Schema keywords for limits that handlers check themselves, for /openapi.json. */
   readonly forms?: readonly Form[];
-  /** Resolves when reads show this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
+  /** Resolves when reads include this revision of the store; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
-  /** Can this process answer now? For /healthz and grpc.health.v1. */
+  /** True while this process can serve calls; reported by /healthz and grpc.health.v1. */
   ready(): boolean;
-  /** Without a slash at its end. */
+  /** Public base URL without a trailing slash, such as "https://data.example.com:8443". */
   readonly baseUrl: string;
-  /** How long a client may take for the body of a request; 30 s when absent. */
+  /** Time in which a request body must arrive, in milliseconds; 30 s when absent. */
   readonly bodyMs?: number;
-  /** Asked before the gateway's own mounts. */
+  /** Mounts that are matched before the gateway's own. */
   readonly mounts?: readonly Mount[];
   readonly log: Log;
   readonly clock: Clock;
-  /** A UUID for each request. */
+  /** Creates the UUID of a request. */
   newId(): string;
 }

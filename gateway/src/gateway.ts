@@ -1,35 +1,31 @@
 import { createClientAddresses } from "@holdfast/common/client-address.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { RequestHandler } from "@holdfast/https/request-handler.ts";
-import { limitBodyTime, usualBodyMs } from "./body-time.ts";
+import { defaultBodyMs, limitBodyTime } from "./body.ts";
+import { createCallGuards } from "./call-guards.ts";
 import { createDocs } from "./docs/docs.ts";
 import { openExchange, send, sendProblem } from "./exchange.ts";
-import { createGate } from "./gate.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { describeMethods } from "./method.ts";
 import { createDispatch, type Mount } from "./mounts.ts";
 import { createOpenApi } from "./openapi/openapi.ts";
-import { createPlaces } from "./places.ts";
-import { createRefusals } from "./refusals.ts";
 import { createRest } from "./rest.ts";
-import { createRevisionWaits } from "./revision-waits.ts";
 import { createRpc } from "./rpc.ts";
-import { createValidation } from "./validation.ts";
 
-/** Each asks a machine or the history, and may take seconds. */
-const dearLimits = { credential: 16, organization: 48, all: 256 };
-
-/** Throws when a method declares no scope, has no implementation or cannot be told in JSON. */
+/**
+ * The gateway translates HTTP into calls of API methods. A request goes to the first mount that accepts it: gRPC (with
+ * Connect and gRPC-Web), pages such as /healthz and /openapi.json, the documentation below /docs, and REST for all
+ * other paths. REST and gRPC are compiled from the same descriptors and share their guards: origin, credential, rate,
+ * scope, validation and concurrency. A handler receives a message and a `Call` and returns a message; an error of any
+ * kind becomes a problem document (RFC 9457) or a gRPC status of the same code.
+ *
+ * Throws at creation when a method declares no scope, has no implementation or cannot be encoded as JSON.
+ */
 export function createGateway(deps: GatewayDeps): RequestHandler {
   const methods = describeMethods(deps.services);
-  const validation = createValidation();
-  const refused = createRefusals(deps.refused);
-  const gate = createGate({ ...deps, refused });
-  const dear = createPlaces(deps.places?.dear ?? dearLimits, "calls of this kind");
-  const shown = createRevisionWaits(deps);
-  const entrance = { gate, validation, refused, dear, shown };
-  const rpc = createRpc(methods, deps, entrance);
-  const openApi = JSON.stringify(createOpenApi(methods, validation, deps.baseUrl, deps));
+  const guards = createCallGuards(deps);
+  const rpc = createRpc(methods, deps, guards);
+  const openApi = JSON.stringify(createOpenApi(methods, guards.validation, deps.baseUrl, deps));
   const docs = createDocs(methods);
   const fail: Mount["fail"] = (exchange, error) => sendProblem(exchange, error, deps.baseUrl);
 
@@ -37,7 +33,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
     { name: "rpc", prefix: "/", accepts: rpc.accepts, handle: rpc.handle, fail },
     page("health", "/healthz", () => {
       if (deps.ready()) return '{"status":"ready"}';
-      throw new HoldfastError("STORE_UNAVAILABLE", "This process cannot answer yet.");
+      throw new HoldfastError("STORE_UNAVAILABLE", "This process is not ready yet.");
     }),
     page("openapi", "/openapi.json", () => openApi),
     {
@@ -50,22 +46,22 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
       },
       fail,
     },
-    { name: "management", prefix: "/", handle: createRest(methods, deps, entrance), fail },
+    { name: "management", prefix: "/", handle: createRest(methods, deps, guards), fail },
   ];
   const mounts = [...(deps.mounts ?? []), ...own.map(timed)];
 
-  /** Calls of gRPC that stream have no end to their body. */
+  /** Limits the time that a request body may take, except for gRPC streams, whose bodies have no fixed end. */
   function timed(mount: Mount): Mount {
     return {
       ...mount,
       handle(exchange) {
-        if (!rpc.streams(exchange)) limitBodyTime(exchange.request, deps.bodyMs ?? usualBodyMs);
+        if (!rpc.streams(exchange)) limitBodyTime(exchange.request, deps.bodyMs ?? defaultBodyMs);
         return mount.handle(exchange);
       },
     };
   }
 
-  /** One document at one path. */
+  /** A read-only JSON document at one path. */
   function page(name: string, path: string, body: () => string): Mount {
     return {
       name,
@@ -75,7 +71,7 @@ export function createGateway(deps: GatewayDeps): RequestHandler {
         deps.publicPace?.take(exchange.source);
         const { method } = exchange.request;
         if (method !== "GET" && method !== "HEAD") {
-          throw new HoldfastError("METHOD_NOT_ALLOWED", "The document is read only.", { allow: ["GET", "HEAD"] });
+          throw new HoldfastError("METHOD_NOT_ALLOWED", "The document is read-only.", { allow: ["GET", "HEAD"] });
         }
         send(exchange, 200, { "content-type": "application/json" }, body());
       },

@@ -2,17 +2,17 @@ import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@conne
 import { Health, HealthCheckResponse_ServingStatus as Serving } from "@holdfast/proto/grpc/health/v1/health_pb.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { pause } from "./pause.ts";
-import type { StreamPace } from "./stream-pace.ts";
+import type { StreamRateLimit } from "./public-pace.ts";
 
 const watchIntervalMs = 1_000;
 
-/** grpc.health.v1: the whole server under the empty name, and each service it has. Needs no credential. */
-export function addHealth(router: ConnectRouter, deps: GatewayDeps, pace: StreamPace): void {
+/** grpc.health.v1 for the server (the empty name) and each of its services; needs no credential. */
+export function addHealth(router: ConnectRouter, deps: GatewayDeps, rateLimit: StreamRateLimit): void {
   const names = new Set(["", ...deps.services.map((served) => served.service.typeName)]);
   const statusOf = (name: string) =>
     names.has(name) ? (deps.ready() ? Serving.SERVING : Serving.NOT_SERVING) : Serving.SERVICE_UNKNOWN;
 
-  const options = { requestGate: pace.take };
+  const options = { requestGate: rateLimit.take };
   const implementation: ServiceImpl<typeof Health> = {
     check({ service }) {
       if (!names.has(service)) throw new ConnectError("no such service", Code.NotFound);
@@ -22,7 +22,7 @@ export function addHealth(router: ConnectRouter, deps: GatewayDeps, pace: Stream
       return { statuses: Object.fromEntries([...names].map((name) => [name, { status: statusOf(name) }])) };
     },
     async *watch({ service }, context) {
-      const leave = pace.stream(context);
+      const release = rateLimit.stream(context);
       try {
         let last: Serving | undefined;
         while (!context.signal.aborted) {
@@ -32,7 +32,7 @@ export function addHealth(router: ConnectRouter, deps: GatewayDeps, pace: Stream
           await pause(watchIntervalMs, context.signal);
         }
       } finally {
-        leave();
+        release();
       }
     },
   };

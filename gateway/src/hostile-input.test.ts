@@ -37,7 +37,7 @@ const grpc = () =>
     createGrpcTransport({ baseUrl: gateway.baseUrl, nodeOptions: { ca: gateway.ca } }),
   );
 
-test("what is refused without a credential is kept nowhere", async () => {
+test("refusals without a credential are not stored", async () => {
   for (const body of [{}, { token: "x".repeat(43), password: "a long password" }]) {
     for (let n = 0; n < 2; n += 1) {
       const answer = await gateway.call("POST", "/users/setup", {
@@ -52,7 +52,7 @@ test("what is refused without a credential is kept nowhere", async () => {
   expect([gateway.kept.size, setUps]).toEqual([0, 2]);
 });
 
-test("what does not come to its method is not kept for those with a credential either", async () => {
+test("refusals before the handler are not stored, even with a credential", async () => {
   const before = gateway.kept.size;
   const answers = [
     await create({ junk: 1 }, { "idempotency-key": "j" }),
@@ -62,7 +62,7 @@ test("what does not come to its method is not kept for those with a credential e
   expect(gateway.kept.size).toBe(before + 1);
 });
 
-test("a method that needs no credential takes 8 KiB, others 64 KiB", async () => {
+test("public methods accept bodies of 8 KiB, others of 64 KiB", async () => {
   const text = (bytes: number) => JSON.stringify({ name: "x".repeat(bytes) });
   const setUp = (bytes: number) =>
     gateway.call("POST", "/users/setup", { text: text(bytes), authorization: null }).then(({ status }) => status);
@@ -72,7 +72,7 @@ test("a method that needs no credential takes 8 KiB, others 64 KiB", async () =>
   expect([await made(65_000), await made(66_000)]).toEqual([400, 413]);
 });
 
-test("a list or map that is too long is one fault, whatever is in it", async () => {
+test("a too long list or map is one fault, regardless of its entries", async () => {
   const networks = Array.from({ length: 3_000 }, (_, n) => `x${n}`);
   const parameters = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`p${n}`, "x"]));
   const { status, json } = await create({ ...good, name: "long", allowed_cidrs: networks, parameters });
@@ -97,7 +97,7 @@ test("a list or map that is too long is one fault, whatever is in it", async () 
   ]);
 });
 
-test("the first 20 faults are told, with how many more there are, in 16 KiB", async () => {
+test("a response has the first 20 faults and the number of others, within 16 KiB", async () => {
   const junk = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`junk${n}`, 1]));
   const { status, json, text } = await create(junk);
   expect([status, json.errors.length, json.errors_omitted]).toEqual([400, 20, 4_984]);
@@ -108,14 +108,14 @@ test.each([
   ["long keys", (n: number) => `${n}${"k".repeat(2_000)}`],
   ["keys that JSON must escape", (n: number) => `${n}${"\u0001".repeat(300)}`],
   ["keys of four bytes a character", (n: number) => `${n}${"\u{1f600}".repeat(500)}`],
-])("faults with %s are no more than 16 KiB", async (_, key) => {
+])("a response of faults with %s is at most 16 KiB", async (_, key) => {
   const { status, json, text } = await create(Object.fromEntries(Array.from({ length: 25 }, (__, n) => [key(n), 1])));
   expect(status).toBe(400);
   expect(Buffer.byteLength(text)).toBeLessThan(largestAnswer);
   expect(json.errors.length + json.errors_omitted).toBe(29);
 });
 
-test("over gRPC the first faults are told as well, with how many more there are", async () => {
+test("over gRPC an error has the first 20 faults and the number of others", async () => {
   const tags = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`${n}`, "v".repeat(300)]));
   const error = ConnectError.from(
     await grpc()
@@ -129,7 +129,7 @@ test("over gRPC the first faults are told as well, with how many more there are"
   expect(Number(info?.metadata.errors_omitted)).toBeGreaterThan(20);
 });
 
-test("over gRPC a credential is judged before the message is read", async () => {
+test("over gRPC a credential is checked before the message is read", async () => {
   const large = { name: "large", tags: { a: "x".repeat(2 * 1024 * 1024) } };
   const codeOf = async (headers: Record<string, string>) =>
     ConnectError.from(
@@ -141,16 +141,16 @@ test("over gRPC a credential is judged before the message is read", async () => 
   expect(await codeOf({ authorization: owner })).toBe(Code.ResourceExhausted);
 });
 
-test("a large page is whole, though it goes out as it is read", async () => {
+test("a large response is sent in chunks and is complete", async () => {
   const { headers, text } = await gateway.call("GET", "/openapi.json", { authorization: null });
   expect(Number(headers["content-length"])).toBe(Buffer.byteLength(text));
   expect(text.length).toBeGreaterThan(64 * 1024);
 });
 
-const paidFor = {
-  REST: async (paced: TestGateway) => {
+const chargedBodies = {
+  REST: async (limited: TestGateway) => {
     const headers = { "content-type": "application/json" };
-    const { status } = await paced.call("POST", "/managed-services", {
+    const { status } = await limited.call("POST", "/managed-services", {
       text: `{"name":"${"x".repeat(60_000)}"}`,
       headers,
     });
@@ -158,21 +158,21 @@ const paidFor = {
   },
   gRPC: async ({ baseUrl, ca }: TestGateway) => {
     const rpcs = createClient(ManagedServiceService, createGrpcTransport({ baseUrl, nodeOptions: { ca } }));
-    const asked = rpcs.createManagedService({ name: "x".repeat(60_000) }, { headers: { authorization: owner } });
-    return ConnectError.from(await asked.catch((thrown: unknown) => thrown)).code === Code.ResourceExhausted;
+    const call = rpcs.createManagedService({ name: "x".repeat(60_000) }, { headers: { authorization: owner } });
+    return ConnectError.from(await call.catch((thrown: unknown) => thrown)).code === Code.ResourceExhausted;
   },
 };
 
-test.each(Object.entries(paidFor))(
-  "over %s a body is paid for by its size before it is judged",
+test.each(Object.entries(chargedBodies))(
+  "over %s a body is charged by its size before it is validated",
   async (_, isRefused) => {
     // Twenty small ones at once.
-    const paced = await startTestGateway([users], { rateLimit: { reads: 2, changes: 2 } });
+    const limited = await startTestGateway([users], { rateLimit: { reads: 2, changes: 2 } });
     try {
-      const refusals = await Promise.all(Array.from({ length: 12 }, () => isRefused(paced)));
+      const refusals = await Promise.all(Array.from({ length: 12 }, () => isRefused(limited)));
       expect(new Set(refusals)).toEqual(new Set([false, true]));
     } finally {
-      await paced.close();
+      await limited.close();
     }
   },
 );

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createIdempotentCalls, idempotencyOf } from "./idempotency.ts";
 import { emptyObject } from "./json/json-node.ts";
-import type { KeptAnswers } from "./kept-answers.ts";
+import type { StoredResponses } from "./idempotency.ts";
 import { reader, startTestGateway, type TestGateway } from "@holdfast/test/support/api/test-gateway.ts";
 
 let gateway: TestGateway;
@@ -21,7 +21,7 @@ const good = { name: "orders", database_type: "postgresql", plan_name: "dev", st
 const create = (key: string, body: object = good) =>
   gateway.call("POST", "/managed-services", { body, headers: { "idempotency-key": key } });
 
-test("the same request again gets the same answer", async () => {
+test("a repeated request gets the stored response", async () => {
   const first = await create("same");
   const second = await create("same");
   expect([first.status, first.headers["idempotency-replayed"]]).toEqual([202, undefined]);
@@ -34,14 +34,14 @@ test("the same request again gets the same answer", async () => {
   expect(gateway.state.creations).toBe(1);
 });
 
-test("two at once have one effect and one answer", async () => {
+test("concurrent requests are carried out once and get one response", async () => {
   gateway.state.beforeCreate = () => new Promise((resolve) => setTimeout(resolve, 50));
   const answers = await Promise.all([create("twice"), create("twice"), create("twice")]);
   expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
   expect(gateway.state.creations).toBe(1);
 });
 
-test("the body is compared after it was read", async () => {
+test("bodies are compared by their canonical text", async () => {
   const first = await create("order");
   const { name, ...rest } = good;
   expect((await create("order", { ...rest, name })).text).toBe(first.text);
@@ -51,7 +51,7 @@ test("the body is compared after it was read", async () => {
   });
 });
 
-test("the query belongs to the request", async () => {
+test("a different query is a different request", async () => {
   const send = (query: string) =>
     gateway.call("POST", `/managed-services${query}`, { body: good, headers: { "idempotency-key": "query" } });
   const first = await send("");
@@ -61,7 +61,7 @@ test("the query belongs to the request", async () => {
   expect(gateway.state.creations).toBe(1);
 });
 
-test("the order of parameters makes no other request", () => {
+test("the order of query parameters does not matter", () => {
   const hashed = (query: string) =>
     idempotencyOf({
       key: "k",
@@ -77,7 +77,7 @@ test("the order of parameters makes no other request", () => {
   expect(hashed("a=1")).not.toBe(hashed("a=2"));
 });
 
-test("a refusal is an answer too", async () => {
+test("a refusal of the handler is replayed", async () => {
   await create("first");
   const taken = await create("second");
   expect(taken.status).toBe(409);
@@ -87,7 +87,7 @@ test("a refusal is an answer too", async () => {
   expect(again.headers["content-type"]).toBe("application/problem+json");
 });
 
-test("what is our fault or about the credential is not kept", async () => {
+test("internal errors and refusals about credentials are not stored", async () => {
   const restart = () => gateway.call("POST", "/managed-services/x/restart", { headers: { "idempotency-key": "k" } });
   expect((await restart()).status).toBe(500);
   expect((await restart()).headers["idempotency-replayed"]).toBeUndefined();
@@ -100,7 +100,7 @@ test("what is our fault or about the credential is not kept", async () => {
   expect((await create("k2")).status).toBe(202);
 });
 
-test("a POST that only reads is done anew", async () => {
+test("a POST that only reads is carried out again", async () => {
   const reveal = () =>
     gateway.call("POST", "/managed-services/x/database-users/u/reveal-password", {
       headers: { "idempotency-key": "r" },
@@ -110,38 +110,45 @@ test("a POST that only reads is done anew", async () => {
   expect(gateway.kept.size).toBe(before);
 });
 
-test("many that wait for one key get its answer", async () => {
+test("many concurrent requests with one key get one response", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, () => create("crowd")));
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
   expect(answers.filter(({ headers }) => headers["idempotency-replayed"] === undefined).length).toBe(1);
 });
 
-test("an answer wakes one of those who wait for its key, and the next one when that is answered", async () => {
-  let looking = 0;
-  let together = 0;
-  const kept: KeptAnswers = {
+test("requests with one key run one after the other", async () => {
+  let reading = 0;
+  let maxConcurrent = 0;
+  const stored: StoredResponses = {
     async find() {
-      looking += 1;
-      together = Math.max(together, looking);
+      reading += 1;
+      maxConcurrent = Math.max(maxConcurrent, reading);
       await new Promise(setImmediate);
-      looking -= 1;
+      reading -= 1;
       return undefined;
     },
     take: () => () => undefined,
     keep: async () => undefined,
   };
-  const calls = createIdempotentCalls({ kept, log: silentLog });
-  const answer = { status: 202, headers: {}, body: "", secret: false };
-  const asked = { key: "k", scope: "s", principal: "p", organizationId: "o", bodyHash: "b", encode: () => answer };
-  let carriedOut = 0;
+  const calls = createIdempotentCalls({ stored, log: silentLog });
+  const response = { status: 202, headers: {}, body: "", secret: false };
+  const idempotency = {
+    key: "k",
+    scope: "s",
+    principal: "p",
+    organizationId: "o",
+    bodyHash: "b",
+    encode: () => response,
+  };
+  let executions = 0;
   const work = async () => {
-    carriedOut += 1;
+    executions += 1;
     await new Promise(setImmediate);
-    return { answer, isKept: false, reached: true };
+    return { response, isStored: false, reached: true };
   };
   const signal = new AbortController().signal;
-  const outcomes = await Promise.all(Array.from({ length: 100 }, () => calls.run(asked, signal, work)));
-  expect([outcomes.length, carriedOut, together]).toEqual([100, 100, 1]);
+  const outcomes = await Promise.all(Array.from({ length: 100 }, () => calls.run(idempotency, signal, work)));
+  expect([outcomes.length, executions, maxConcurrent]).toEqual([100, 100, 1]);
 });
 
 test("a key is 1 to 255 printable characters", async () => {

@@ -5,64 +5,80 @@ import type { Log } from "@holdfast/common/log.ts";
 import { invalidRequest, type ParsedBody } from "./input.ts";
 import { createFaults } from "./json/faults.ts";
 import { hashOf } from "./json/json-node.ts";
-import type { KeptAnswers } from "./kept-answers.ts";
 
-/** Outcome of a request with a key. */
+/** The store of responses by Idempotency-Key, for 24 hours. A change stores its response in its own transaction. */
+export interface StoredResponses {
+  /** The stored response; throws IDEMPOTENCY_KEY_REUSED when the key was first sent with another body. */
+  find(idempotency: Idempotency, signal?: AbortSignal): Promise<KeptAnswer | undefined>;
+  /** Reserves space for one response and returns the function that releases it; throws RATE_LIMITED when full. */
+  take(idempotency: Idempotency): () => void;
+  /** Stores a response unless the key has one. */
+  keep(idempotency: Idempotency, response: KeptAnswer, signal?: AbortSignal): Promise<void>;
+}
+
+/** The outcome of a request with an Idempotency-Key. */
 export interface Outcome {
-  readonly answer: KeptAnswer;
+  readonly response: KeptAnswer;
+  /** True when the response was stored by an earlier request. */
   readonly replayed: boolean;
 }
 
-/** Gives one answer to all requests with one key. */
+/** Answers all requests with the same Idempotency-Key with the same response. */
 export interface IdempotentCalls {
-  /** `work` runs at most once at a time for a key; `isKept` tells whether it has kept its own answer. */
+  /** Calls `work` unless the key has a response. Requests with the same key run one after the other. */
   run(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome>;
 }
 
-/** `reached` tells whether the request came to its handler: an earlier refusal is not kept, and made anew each time. */
-type Work = () => Promise<{ readonly answer: KeptAnswer; readonly isKept: boolean; readonly reached: boolean }>;
+type Work = () => Promise<{
+  readonly response: KeptAnswer;
+  /** True when the change has stored the response in its own transaction. */
+  readonly isStored: boolean;
+  /** True when the handler ran. Earlier refusals are not stored. */
+  readonly reached: boolean;
+}>;
 
-export function createIdempotentCalls({ kept, log }: { kept: KeptAnswers; log: Log }): IdempotentCalls {
-  /** The last in line for each key. */
-  const lines = new Map<string, Promise<unknown>>();
+export function createIdempotentCalls({ stored, log }: { stored: StoredResponses; log: Log }): IdempotentCalls {
+  /** The last request of each key's queue. */
+  const queues = new Map<string, Promise<unknown>>();
 
   async function once(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
-    const before = await kept.find(idempotency, signal);
-    if (before !== undefined) return { answer: before, replayed: true };
-    const giveBack = kept.take(idempotency);
+    const earlier = await stored.find(idempotency, signal);
+    if (earlier !== undefined) return { response: earlier, replayed: true };
+    const release = stored.take(idempotency);
     try {
-      return await withRoom(idempotency, signal, work);
+      return await runAndStore(idempotency, signal, work);
     } finally {
-      giveBack();
+      release();
     }
   }
 
-  async function withRoom(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
-    const { answer, isKept, reached } = await work();
-    if (isKept || !reached || !isLasting(answer.status)) return { answer, replayed: false };
+  async function runAndStore(idempotency: Idempotency, signal: AbortSignal, work: Work): Promise<Outcome> {
+    const { response, isStored, reached } = await work();
+    if (isStored || !reached || !isLasting(response.status)) return { response, replayed: false };
     try {
-      await kept.keep(idempotency, answer, signal);
-      // A refusal may be the shadow of a success on another replica, whose answer was kept first.
-      const first = answer.status < 400 ? undefined : await kept.find(idempotency, signal);
-      if (first !== undefined && first.status < 400) return { answer: first, replayed: true };
+      await stored.keep(idempotency, response, signal);
+      // A concurrent request on another replica may have succeeded and caused this refusal; its response was stored
+      // first.
+      const first = response.status < 400 ? undefined : await stored.find(idempotency, signal);
+      if (first !== undefined && first.status < 400) return { response: first, replayed: true };
     } catch (error) {
       if (error instanceof HoldfastError && error.key === "IDEMPOTENCY_KEY_REUSED") throw error;
-      log.warn("answer not kept", { error });
+      log.warn("storing an idempotent response failed", { error });
     }
-    return { answer, replayed: false };
+    return { response, replayed: false };
   }
 
   return {
     async run(idempotency, signal, work) {
       const name = `${idempotency.scope} ${idempotency.key}`;
-      // Each waits for the one before it and for no other, so that an answer wakes one of them.
-      const call = (lines.get(name) ?? Promise.resolve()).then(() => once(idempotency, signal, work));
+      // Each request waits for its predecessor only, so that a response wakes one request and not all of them.
+      const call = (queues.get(name) ?? Promise.resolve()).then(() => once(idempotency, signal, work));
       const over = call.then(ignore, ignore);
-      lines.set(name, over);
+      queues.set(name, over);
       try {
         return await call;
       } finally {
-        if (lines.get(name) === over) lines.delete(name);
+        if (queues.get(name) === over) queues.delete(name);
       }
     },
   };
@@ -76,33 +92,33 @@ export function checkKey(key: string): void {
   throw invalidRequest(faults);
 }
 
-/** The key of a request with all that it is bound to. */
-export function idempotencyOf(asked: {
+/** An Idempotency-Key with the request that it is bound to: caller, method, path, query and body. */
+export function idempotencyOf(request: {
   readonly key: string;
   readonly principal: Principal | undefined;
   readonly verb: string;
   readonly path: string;
-  /** Of the URL, as sent. */
+  /** Query of the URL as sent, without the question mark. */
   readonly query: string;
   readonly body: Pick<ParsedBody, "value" | "hash">;
   readonly encode: Idempotency["encode"];
 }): Idempotency {
-  const { key, principal, verb, path, query, body, encode } = asked;
+  const { key, principal, verb, path, query, body, encode } = request;
   const bodyHash = withQuery(body.hash ?? hashOf(body.value), query);
   const { organizationId } = principal ?? {};
-  // Callers without a credential never share a key.
+  // Callers without a credential never share a key, unless they send the same body.
   const name = principal === undefined ? `anonymous:${bodyHash}` : `${principal.kind}:${principal.id}`;
   const scope = [organizationId ?? "", name, verb, path].join(" ");
   return { key, scope, principal: principal === undefined ? "anonymous" : name, organizationId, bodyHash, encode };
 }
 
-/** Without a query it is the body's own hash; the order of parameters changes nothing. */
+/** The hash of body and query. Without a query it is the body's hash; the order of parameters does not matter. */
 function withQuery(bodyHash: string, query: string): string {
   const pairs = query.split("&").filter((pair) => pair !== "");
   return pairs.length === 0 ? bodyHash : hash("sha256", [bodyHash, ...pairs.sort()].join("&"));
 }
 
-/** Answers that would be the same tomorrow: not those about credentials, rates and our own failures. */
+/** True for responses worth storing: not refusals about credentials or rates, and not internal errors. */
 function isLasting(status: number): boolean {
   return status < 500 && status !== 401 && status !== 403 && status !== 429;
 }

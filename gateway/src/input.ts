@@ -11,18 +11,19 @@ import { compileParameter, compileQuery } from "./parameters.ts";
 import { compileNameCheck } from "./plain-names.ts";
 import type { Validation } from "./validation.ts";
 
-/** A body as read; its hash where it was read elsewhere and its raw values are not part of its value. */
+/** A parsed body. `hash` is set when a worker thread parsed it, because raw values are then not part of `value`. */
 export interface ParsedBody extends ReadJson {
   readonly hash?: string;
 }
 
 export const emptyBody: ParsedBody = { text: "", value: emptyObject };
 
-/** Makes the request message of a REST call, and notes everything that is wrong with it. */
+/** Builds the request message of a REST call and adds its faults. */
 export type BuildInput = (variables: readonly string[], query: string, body: ParsedBody, faults: Faults) => Message;
 
 /**
- * Compiles the reader of one method's input: path, query and body in one message, checked against the proto's limits.
+ * Compiles the input of one method: path, query and body become one message, which is checked by the rules of its
+ * proto.
  */
 export function compileInput(
   method: ApiMethod,
@@ -31,7 +32,7 @@ export function compileInput(
   validation: Validation,
 ): BuildInput {
   const { input, output } = method.description;
-  // Fields of the resource that a change answers are known names, also when they cannot be changed.
+  // Fields of the resource that cannot be changed have the fault "fixed" instead of "unknown_field".
   const fixed = rest.maskField === undefined ? [] : output.fields.map((field) => field.name);
   const decodeBody = decoders.object(input, rest.bodyFields, new Set(fixed));
   const decodeQuery = compileQuery(rest.queryFields);
@@ -59,30 +60,27 @@ export function compileInput(
   };
 }
 
-/**
- * Parses the bytes of a body; throws INVALID_REQUEST unless they are one JSON object in UTF-8 of at most so many
- * values.
- */
-export function parseBody(bytes: Uint8Array, most = inlineValues): ParsedBody {
+/** Parses a body; throws INVALID_REQUEST unless it is one JSON object in UTF-8 with at most `maxValues` values. */
+export function parseBody(bytes: Uint8Array, maxValues = inlineValues): ParsedBody {
   if (bytes.length === 0) return emptyBody;
-  return bodyOf(readJson(bytes, most));
+  return bodyOf(readJson(bytes, maxValues));
 }
 
-/** Throws INVALID_REQUEST for a fault of the body as a whole. */
+/** Throws INVALID_REQUEST when the body could not be read. */
 export function bodyOf<B extends object>(read: B | BodyFault): B {
-  if ("code" in read) throw wholeBody(read.code, read.detail);
+  if ("code" in read) throw bodyError(read.code, read.detail);
   return read;
 }
 
-function wholeBody(code: string, detail: string): HoldfastError {
+function bodyError(code: string, detail: string): HoldfastError {
   const faults = createFaults();
   faults.at(undefined, code, detail);
   return invalidRequest(faults);
 }
 
-/** INVALID_REQUEST with the first faults that were noted, and how many more there were. */
+/** INVALID_REQUEST with the first faults and the number of further ones. */
 export function invalidRequest(faults: Faults): HoldfastError {
-  const told = faults.list.map((fault) => `${fault.field === "" ? "the body" : fault.field} ${fault.detail}`);
-  if (faults.omitted > 0) told.push(`${faults.omitted} more`);
-  return new HoldfastError("INVALID_REQUEST", told.join("; "), { errors: faults.list, errorsOmitted: faults.omitted });
+  const texts = faults.list.map((fault) => `${fault.field === "" ? "the body" : fault.field} ${fault.detail}`);
+  if (faults.omitted > 0) texts.push(`${faults.omitted} more`);
+  return new HoldfastError("INVALID_REQUEST", texts.join("; "), { errors: faults.list, errorsOmitted: faults.omitted });
 }

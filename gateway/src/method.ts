@@ -5,7 +5,7 @@ import { http as httpOption } from "@holdfast/proto/google/api/annotations_pb.ts
 import { type AlsoStatus, BodyKind, rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { parseTemplate, type Segment } from "./routes.ts";
 
-/** One method of the API with all that its descriptor says. */
+/** One method of the API, compiled from its descriptor and options. */
 export interface ApiMethod {
   /** "holdfast.v1.ManagedServiceService.GetManagedService". */
   readonly name: string;
@@ -13,16 +13,16 @@ export interface ApiMethod {
   /** "public" needs no credential. */
   readonly scope: string;
   readonly readOnly: boolean;
-  /** False for a POST that only reads: it is done again for the same Idempotency-Key. */
-  readonly keepsAnswer: boolean;
-  /** Cost of a call in the caller's rate; more than 1 for expensive methods. */
+  /** True when responses are stored by Idempotency-Key; false for reads and for methods with the option `unkept`. */
+  readonly storesResponse: boolean;
+  /** Cost of a call in the caller's rate; over 1 for expensive methods. */
   readonly weight: number;
   readonly maxBodyBytes: number;
-  /** It finds its answer to an Idempotency-Key by itself. */
-  readonly ownAnswers: boolean;
-  /** Undefined for methods of gRPC alone. */
+  /** True when the handler looks up the stored response of an Idempotency-Key itself. */
+  readonly handlesIdempotency: boolean;
+  /** Undefined for methods without an HTTP rule, which are served over gRPC only. */
   readonly rest: RestRule | undefined;
-  /** Faults of the values beyond the rules of the protos; undefined when these rules say all. */
+  /** Checks values beyond the validation rules of the protos; undefined when these suffice. */
   readonly check: ((input: Message, call: Call) => Checked) | undefined;
   handle(input: Message, call: Call): Promise<object>;
 }
@@ -35,22 +35,22 @@ export interface RestRule {
   readonly status: number;
   readonly also: readonly AlsoStatus[];
   readonly location: string | undefined;
-  /** Content type of an answer that is the text of its one field; undefined for JSON. */
+  /** Content type of a response that is the text of the output's only field; undefined for JSON. */
   readonly text: string | undefined;
-  /** Answers as server-sent events when asked with follow=true. */
+  /** True when follow=true turns the response into server-sent events. */
   readonly events: boolean;
   readonly pathFields: readonly DescField[];
   readonly queryFields: readonly DescField[];
   readonly bodyFields: readonly DescField[];
-  /** The update_mask, filled from the keys of the body. */
+  /** The field update_mask, filled from the keys of the body. */
   readonly maskField: DescField | undefined;
 }
 
-/** Of a method that needs a credential, and of one that needs none. */
-const usualBodyBytes = 64 * 1024;
+/** Default body limits: of methods that need a credential, and of public ones. */
+const defaultBodyBytes = 64 * 1024;
 export const publicBodyBytes = 8 * 1024;
 
-/** Reads the methods of the services; throws for a method without a scope or an implementation. */
+/** Describes the methods of the services; throws for a method without a scope or an implementation. */
 export function describeMethods(services: readonly ServedService[]): ApiMethod[] {
   return services.flatMap((served) =>
     served.service.methods.map((description) => {
@@ -59,16 +59,17 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
       const handler = lookUp(served.handlers, description.localName);
       if (rules.scope === "") throw new Error(`${name} declares no scope`);
       if (handler === undefined) throw new Error(`${name} has no implementation`);
-      if (description.methodKind !== "unary") throw new Error(`${name} is a stream, which the gateway does not serve`);
+      if (description.methodKind !== "unary")
+        throw new Error(`${name} is a stream, which the gateway does not support`);
       return {
         name,
         description,
         scope: rules.scope,
         readOnly: rules.readOnly,
-        ownAnswers: rules.ownAnswers,
+        handlesIdempotency: rules.ownAnswers,
         weight: rules.weight || 1,
-        keepsAnswer: !rules.readOnly && !rules.unkept,
-        maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : usualBodyBytes),
+        storesResponse: !rules.readOnly && !rules.unkept,
+        maxBodyBytes: rules.maxBodyBytes || (rules.scope === "public" ? publicBodyBytes : defaultBodyBytes),
         rest: restRule(description),
         check: lookUp(served.checks, description.localName) as ApiMethod["check"],
         handle: (input: Message, call: Call) => handler(input as never, call) as Promise<object>,
@@ -77,13 +78,13 @@ export function describeMethods(services: readonly ServedService[]): ApiMethod[]
   );
 }
 
-/** The path of a method in REST, and the place of each field of its request; undefined for methods of gRPC alone. */
+/** The HTTP rule of a method and where each field of its request goes; undefined without a rule. */
 export function restRule(description: DescMethod): RestRule | undefined {
   if (!hasOption(description, httpOption)) return undefined;
   const { pattern, body } = getOption(description, httpOption);
   const rules = getOption(description, rulesOption);
   if (pattern.case === undefined || pattern.case === "custom" || (body !== "" && body !== "*")) {
-    throw new Error(`${description} has an HTTP rule of a kind that the gateway does not serve`);
+    throw new Error(`${description} has an HTTP rule of an unsupported kind`);
   }
   const segments = parseTemplate(pattern.value);
   const { fields } = description.input;

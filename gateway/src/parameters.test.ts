@@ -6,7 +6,7 @@ import { compileQuery } from "./parameters.ts";
 
 const id = "019a2f5e-7c1a-7d3e-9a56-3f0b8c2d4e61";
 
-test.each(["service_id=", "service_id=x", `service_id=${id}0`])("%s is no filter by an id", (query) => {
+test.each(["service_id=", "service_id=x", `service_id=${id}0`])("%s is not a valid id in a filter", (query) => {
   const faults = createFaults();
   const into = {};
   compileQuery(ListMetricsExportsRequestSchema.fields)(query, into, faults);

@@ -5,12 +5,12 @@ import type { JsonNode } from "./json/json-node.ts";
 import { parseTimestamp } from "./json/timestamp.ts";
 import { isUuid } from "./openapi/uuid-fields.ts";
 
-/** Sets fields of a request from the query of its URL; everything that is not a parameter is a fault. */
+/** Sets fields of a request message from the query of the URL; unknown parameters are faults. */
 export type DecodeQuery = (query: string, into: Record<string, unknown>, faults: Faults) => void;
 
 type DecodeParameter = (text: string, name: string, faults: Faults) => unknown;
 
-/** Compiles the strict reader of a query: unknown, repeated and badly typed parameters are faults. */
+/** Compiles a strict decoder of queries: unknown, repeated and mistyped parameters are faults. */
 export function compileQuery(fields: readonly DescField[]): DecodeQuery {
   const parameters = new Map(
     fields.map((field) => [field.name, { field, decode: isUuid(field) ? decodeUuid : compileParameter(field) }]),
@@ -49,14 +49,14 @@ export function compileQuery(fields: readonly DescField[]): DecodeQuery {
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A filter by what is no id finds nothing, whatever there is: it is a fault. In a path, nothing has such an id. */
+/** Decodes the UUID of a filter. In a path, an invalid id is not a fault: no object has it, so the response is 404. */
 function decodeUuid(text: string, name: string, faults: Faults): string | undefined {
   if (uuid.test(text)) return text;
   faults.parameter(name, "string_uuid", "must be a valid UUID");
   return undefined;
 }
 
-/** Reads one text of the path or query as the field's type. */
+/** Compiles the decoder of a path variable or query parameter. */
 export function compileParameter(field: DescField): DecodeParameter {
   if (field.message !== undefined) {
     if (field.message.typeName !== "google.protobuf.Timestamp") throw new Error(`${field} cannot be a parameter`);
@@ -77,17 +77,17 @@ export function compileParameter(field: DescField): DecodeParameter {
     };
   }
   const decode = field.enum === undefined ? decodeScalar(field.scalar) : decodeEnum(field.enum);
-  const asText = field.enum !== undefined || field.scalar === ScalarType.BYTES;
+  const isText = field.enum !== undefined || field.scalar === ScalarType.BYTES;
   return (text, name, faults) =>
     decode(
-      asText ? text : nodeOf(text),
+      isText ? text : nodeOf(text),
       undefined,
-      { ...faults, at: (_place, code, detail) => faults.parameter(name, code, detail) },
+      { ...faults, at: (_path, code, detail) => faults.parameter(name, code, detail) },
       text,
     );
 }
 
-/** The JSON value that the text spells, else the text itself, which is then of the wrong type. */
+/** The boolean or number that the text spells, else the text itself, which then has the wrong type. */
 function nodeOf(text: string): JsonNode {
   if (text === "true") return true;
   if (text === "false") return false;

@@ -1,4 +1,4 @@
-/** Waits, or resolves early when the signal aborts. */
+/** Resolves after the time, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -14,7 +14,7 @@ function faultsOf(input: Parameters<typeof create<typeof CreateManagedServiceReq
   return faults.list.map(({ field, code }) => `${field} ${code}`);
 }
 
-// Control characters of ASCII and of Latin 1, separators of lines, marks, overrides and isolates of direction.
+// Control characters of ASCII and Latin 1, line separators, and marks, overrides and isolates of text direction.
 test.each(["\u0000", "\n", "\t", "\u001b", "\u007f", "\u0085", "\u2028", "\u200f", "\u202e", "\u2066", "\u061c"])(
   "a name and a tag with %j are refused",
   (hidden) => {
@@ -30,7 +30,7 @@ test("letters of any script, and emoji that are joined, are names", () => {
   expect(faultsOf({ name: "Größe עברית العربية 名前 👩‍💻", tags: { team: "a b\u00a0c" } })).toEqual([]);
 });
 
-test("what exists is named as it is", () => {
+test("fields that name existing objects are not checked", () => {
   const { username } = DeleteDatabaseUserRequestSchema.field;
   const faults = createFaults();
   compileNameCheck(DeleteDatabaseUserRequestSchema, [username])(
@@ -40,7 +40,7 @@ test("what exists is named as it is", () => {
   expect(faults.list).toEqual([]);
 });
 
-test("every input of the API is compiled", () => {
+test("the check compiles for every input of the API", () => {
   const inputs = [...organizationServices, ...platformServices].flatMap(({ methods }) =>
     methods.map(({ input }) => input),
   );

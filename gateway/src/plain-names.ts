@@ -1,23 +1,23 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { fieldOf, type Faults, type Place } from "./json/faults.ts";
+import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
-/** Notes names and tags of an input that are not what they look like. */
+/** Adds a fault for each name and tag with hidden characters, which could disguise it as another name. */
 export type CheckNames = (message: Message, faults: Faults) => void;
 
-type Check = (value: never, place: Place, faults: Faults) => void;
+type Check = (value: never, path: ValuePath, faults: Faults) => void;
 
-/** Fields that people read in lists, mails and terminals, and may write. */
-export const nameForm = /^(name|names|title|tags|[a-z_]+_name)$/;
+/** Names of fields that users set and that are shown in lists, mails and terminals. */
+export const nameField = /^(name|names|title|tags|[a-z_]+_name)$/;
 
-/** The pattern of JSON Schema for them. */
+/** The JSON Schema pattern of such a field. */
 export const plainPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$";
 
-/** Control characters, separators of lines, and marks that turn the direction of what follows. */
+/** Control characters, line separators, and marks of text direction (Unicode bidi controls). */
 const hidden = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 
 /**
- * Compiles the check of an input, without these fields: those of a path name what exists, and an engine's users and databases
- * may have any name. Faults of `parameters` have no pointer.
+ * Compiles the check of an input. `without` lists fields to skip: path variables name existing objects, and users and
+ * databases of an engine may have any name. Faults of `parameters` have no JSON pointer.
  */
 export function compileNameCheck(
   input: DescMessage,
@@ -27,9 +27,9 @@ export function compileNameCheck(
   const compiled = new Map<string, [DescField, Check][]>();
 
   function checksOf(message: DescMessage): [DescField, Check][] {
-    const known = compiled.get(message.typeName);
-    if (known !== undefined) return known;
-    // A message may contain itself: its list is there before its fields are compiled.
+    const cached = compiled.get(message.typeName);
+    if (cached !== undefined) return cached;
+    // A message may contain itself, so its list is registered before its fields are compiled.
     const checks: [DescField, Check][] = [];
     compiled.set(message.typeName, checks);
     for (const field of message.fields) {
@@ -42,18 +42,18 @@ export function compileNameCheck(
   function checkOf(field: DescField): Check | undefined {
     const { message } = field;
     if (message?.typeName.startsWith("google.") === true || field.enum !== undefined) return undefined;
-    const one: Check | undefined =
-      message !== undefined ? inside(checksOf(message)) : nameForm.test(field.name) ? checkText : undefined;
-    if (one === undefined) return undefined;
+    const checkItem: Check | undefined =
+      message !== undefined ? inside(checksOf(message)) : nameField.test(field.name) ? checkText : undefined;
+    if (checkItem === undefined) return undefined;
     if (field.fieldKind === "list")
       return (items: readonly never[], parent, faults) => {
-        for (const [key, item] of items.entries()) one(item, { parent, key }, faults);
+        for (const [key, item] of items.entries()) checkItem(item, { parent, key }, faults);
       };
-    if (field.fieldKind !== "map") return one;
+    if (field.fieldKind !== "map") return checkItem;
     return (entries: object, parent, faults) => {
       for (const [key, item] of Object.entries(entries)) {
         checkText(key as never, { parent, key }, faults);
-        one(item as never, { parent, key }, faults);
+        checkItem(item as never, { parent, key }, faults);
       }
     };
   }
@@ -65,10 +65,10 @@ export function compileNameCheck(
   return (message, faults) =>
     root(message as never, undefined as never, {
       ...faults,
-      at: (place, code, detail) => {
-        const field = fieldOf(place);
+      at: (path, code, detail) => {
+        const field = fieldOf(path);
         if (names.has(field)) faults.parameter(field, code, detail);
-        else faults.at(place, code, detail);
+        else faults.at(path, code, detail);
       },
     });
 }
@@ -82,7 +82,7 @@ function inside(checks: readonly (readonly [DescField, Check])[]): Check {
   };
 }
 
-function checkText(text: unknown, place: Place, faults: Faults): void {
-  if (typeof text !== "string" || !hidden.test(text) || faults.covers(fieldOf(place))) return;
-  faults.at(place, "invalid_text", "must not contain control characters, or marks that turn the direction of text");
+function checkText(text: unknown, path: ValuePath, faults: Faults): void {
+  if (typeof text !== "string" || !hidden.test(text) || faults.covers(fieldOf(path))) return;
+  faults.at(path, "invalid_text", "must not contain control characters or marks of text direction");
 }

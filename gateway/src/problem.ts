@@ -1,6 +1,6 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
-/** The body of an error answer, RFC 9457. */
+/** A problem document: the body of an error response (RFC 9457). */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -13,26 +13,26 @@ export interface Problem {
 }
 
 /** Header names in lower case. */
-export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-export interface ProblemAnswer {
+export interface ProblemResponse {
   readonly status: number;
-  readonly headers: AnswerHeaders;
+  readonly headers: ResponseHeaders;
   readonly body: string;
 }
 
-/** Both ways to sign in; sent with every 401. */
+/** WWW-Authenticate challenges of every 401 response. */
 const challenges: readonly string[] = ['Basic realm="holdfast", charset="UTF-8"', 'Bearer realm="holdfast"'];
 
-/** Where the page of an error is. */
+/** URL of the documentation page of an error. */
 export function errorPage(baseUrl: string, code: string): string {
   return `${baseUrl}/docs/errors/${code}`;
 }
 
-/** What an error tells its caller (RFC 9457). */
+/** The problem document of an error. */
 export function problemOf(error: HoldfastError, requestId: string, baseUrl: string): Problem {
   return {
-    // Members of the error come first: they cannot take the place of the standard ones.
+    // Members of the error come first, so that they cannot replace the standard ones.
     ...(error.members as Record<string, never>),
     type: errorPage(baseUrl, error.code),
     title: error.entry.title,
@@ -45,8 +45,8 @@ export function problemOf(error: HoldfastError, requestId: string, baseUrl: stri
   };
 }
 
-/** The error as HTTP shows it. */
-export function problemAnswer(error: HoldfastError, requestId: string, baseUrl: string): ProblemAnswer {
+/** The HTTP response of an error. */
+export function problemResponse(error: HoldfastError, requestId: string, baseUrl: string): ProblemResponse {
   const { status } = error.entry;
   return {
     status,

@@ -1,24 +1,33 @@
+import type { HandlerContext } from "@connectrpc/connect";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createSourceBuckets } from "@holdfast/common/source-buckets.ts";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
-/** Limits the rate of calls without a credential, by source. */
+/** Limits requests and streams without a credential, by source address. */
 export interface PublicPace {
-  /** Throws RATE_LIMITED for a source that asks too often. */
+  /** Charges one request; throws RATE_LIMITED when the source is over its rate. */
   take(source: string): void;
-  /** A stream, until the function that it answers is called; throws RATE_LIMITED for a source that has too many. */
+  /** Opens a stream and returns the function that ends it; throws RATE_LIMITED at the limit of open streams. */
   stream(source: string): () => void;
 }
 
+/** The same limits for gRPC calls. Both methods throw the ConnectError that the caller gets. */
+export interface StreamRateLimit {
+  /** Charges a call, and each further message of a stream. */
+  take(context: HandlerContext): void;
+  /** Opens a stream and returns the function that ends it. */
+  stream(context: HandlerContext): () => void;
+}
+
 export interface PublicPaceOptions {
-  /** Requests that a source may make in a second, ten times as many at once; 0 for no limit. */
+  /** Requests per second of a source, with ten seconds' worth as a burst; 0 for no limit. */
   readonly perSecond: number;
   readonly sources: SourceGroups;
 }
 
 const burstS = 10;
-/** Streams of a source, and of all: each watcher of health and each reader of descriptors holds one. */
+/** Open streams of one source: health watches and reflection. */
 const streamsMax = 16;
 const allStreamsMax = 512;
 
@@ -31,7 +40,7 @@ export function createPublicPace({ perSecond, sources }: PublicPaceOptions, cloc
     take(source) {
       const { waitS, name } = buckets.take(source);
       if (waitS === 0) return;
-      throw new HoldfastError("RATE_LIMITED", `${name} asks too often without a credential.`, {
+      throw new HoldfastError("RATE_LIMITED", `${name} sends too many requests without a credential.`, {
         retryAfterS: Math.ceil(waitS),
       });
     },
@@ -42,14 +51,14 @@ export function createPublicPace({ perSecond, sources }: PublicPaceOptions, cloc
         throw new HoldfastError("RATE_LIMITED", "There are too many streams without a credential.", { retryAfterS: 5 });
       all += 1;
       for (const { name } of groups) streams.set(name, (streams.get(name) ?? 0) + 1);
-      let held = true;
+      let isOpen = true;
       return () => {
-        if (!held) return;
-        held = false;
+        if (!isOpen) return;
+        isOpen = false;
         all -= 1;
         for (const { name } of groups) {
-          const left = (streams.get(name) ?? 0) - 1;
-          if (left > 0) streams.set(name, left);
+          const remaining = (streams.get(name) ?? 0) - 1;
+          if (remaining > 0) streams.set(name, remaining);
           else streams.delete(name);
         }
       };

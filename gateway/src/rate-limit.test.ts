@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPlaces } from "./places.ts";
+import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import { createRateLimit } from "./rate-limit.ts";
 
 const principal = (id: string, organizationId = "o") =>
@@ -15,7 +15,7 @@ function limitAt() {
   return { clock, headers, limit, take };
 }
 
-test("a credential has ten seconds' worth at once, then its rate, and is told what is left", () => {
+test("a credential has a burst of ten seconds' worth, then its rate, and headers have the remainder", () => {
   const { clock, headers, take } = limitAt();
   take("a");
   expect(headers).toEqual({ "ratelimit-limit": "20", "ratelimit-remaining": "19", "ratelimit-reset": "1" });
@@ -31,7 +31,7 @@ test("a credential has ten seconds' worth at once, then its rate, and is told wh
   expect(() => take("a")).toThrow("RATE_LIMITED");
 });
 
-test("changes are counted apart from reads, and what is dear takes more", () => {
+test("changes are counted apart from reads, and expensive calls cost more", () => {
   const { take } = limitAt();
   take("a", { readOnly: true, weight: 19 });
   expect(() => take("a", { readOnly: true, weight: 2 })).toThrow("RATE_LIMITED");
@@ -40,7 +40,7 @@ test("changes are counted apart from reads, and what is dear takes more", () => 
   expect(() => take("a", { readOnly: false, weight: 1 })).toThrow("RATE_LIMITED");
 });
 
-test("a body takes more the larger it is, and small ones nothing", () => {
+test("a body costs more the larger it is, and a small one nothing", () => {
   const { limit, take } = limitAt();
   for (const bytes of [0, 16_384]) limit.takeBody(principal("a"), read, bytes);
   for (let n = 0; n < 4; n += 1) take("a", read);
@@ -50,7 +50,7 @@ test("a body takes more the larger it is, and small ones nothing", () => {
   limit.takeBody(principal("b"), read, 16_385);
 });
 
-test("many credentials of one organization share its rate, and others keep theirs", () => {
+test("credentials of one organization share its rate, apart from other organizations", () => {
   const { take } = limitAt();
   for (let n = 0; n < 100; n += 1) take(`key-${n}`);
   expect(() => take("one-more")).toThrow(expect.objectContaining({ key: "RATE_LIMITED" }));
@@ -62,17 +62,19 @@ test("zero is no limit", () => {
   limit.take(principal("a"), read, () => expect.unreachable());
 });
 
-test("places are taken by credential, organization and all, and given back once", () => {
-  const places = createPlaces({ credential: 2, organization: 3, all: 4 }, "streams");
-  const first = places.take(principal("a"));
-  places.take(principal("a"));
-  expect(() => places.take(principal("a"))).toThrow("This credential has all 2 streams");
-  places.take(principal("b"));
-  expect(() => places.take(principal("c"))).toThrow("The organization has all 3 streams");
-  places.take(principal("d", "other"));
-  expect(() => places.take(principal("e", "third"))).toThrow("The installation has all 4 streams");
+test("concurrency is limited by credential, organization and in all, and released once", () => {
+  const limit = createConcurrencyLimit({ credential: 2, organization: 3, all: 4 }, "streams");
+  const first = limit.take(principal("a"));
+  limit.take(principal("a"));
+  expect(() => limit.take(principal("a"))).toThrow("This credential has reached its limit of 2 concurrent streams");
+  limit.take(principal("b"));
+  expect(() => limit.take(principal("c"))).toThrow("The organization has reached its limit of 3 concurrent streams");
+  limit.take(principal("d", "other"));
+  expect(() => limit.take(principal("e", "third"))).toThrow(
+    "The installation has reached its limit of 4 concurrent streams",
+  );
   first();
   first();
-  places.take(principal("e", "third"));
-  expect(() => places.take(principal("f", "third"))).toThrow("The installation");
+  limit.take(principal("e", "third"));
+  expect(() => limit.take(principal("f", "third"))).toThrow("The installation");
 });

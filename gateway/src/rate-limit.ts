@@ -3,35 +3,35 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { createTokenBuckets, type Taken, type TokenBuckets } from "@holdfast/common/token-bucket.ts";
 
-/** Requests in a second; 0 for no limit. */
+/** Requests per second; 0 for no limit. */
 export interface RateLimitOptions {
   readonly reads: number;
   readonly changes: number;
 }
 
-/** Cost of a call in the rate of its kind. */
+/** The cost of a call: which rate it uses, and how much of it. */
 export interface Cost {
   readonly readOnly: boolean;
   /** 1 for most. */
   readonly weight: number;
 }
 
-/** Paces the requests of each credential, and of each organization, in the memory of this process. */
+/** Limits the request rate of each credential and each organization by token buckets in the memory of this process. */
 export interface RateLimit {
-  /** Tells the caller how much is left; throws RATE_LIMITED when that is not enough. */
+  /** Charges a call and sets the headers RateLimit-Limit, -Remaining and -Reset; throws RATE_LIMITED over the rate. */
   take(principal: Principal, cost: Cost, setHeader: (name: string, value: string) => void): void;
   /**
-   * Charges for a body of so many bytes beyond a small one, which `take` covers: parsing it delays every other caller.
-   * Throws RATE_LIMITED when that is not there.
+   * Charges for the size of a body, because parsing it delays other callers. The first 16 KiB are covered by `take`.
+   * Throws RATE_LIMITED over the rate.
    */
   takeBody(principal: Principal, cost: Pick<Cost, "readOnly">, bytes: number): void;
 }
 
-/** Seconds of its rate that a caller may use at once. */
+/** The burst, in seconds of the rate. */
 const burstS = 10;
-/** A body takes one of its rate for each so many bytes that are begun. */
+/** A body is charged one request for each unit of this size, rounded up. */
 const bodyUnitBytes = 16 * 1024;
-/** An organization has the rate of so many credentials. */
+/** The rate of an organization, as a multiple of the rate of a credential. */
 const organizationFactor = 5;
 
 interface Kind {
@@ -56,10 +56,10 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
     { credentials, organizations, noun }: Kind,
     principal: Principal,
     weight: number,
-    tell: (own: Taken) => void,
+    report: (own: Taken) => void,
   ) {
     const own = credentials.take(`${principal.kind}:${principal.id}`, Math.min(weight, credentials.rate.burst));
-    tell(own);
+    report(own);
     if (own.waitS > 0)
       throw refusal(`This credential may make ${credentials.rate.perSecond} ${noun} a second`, own.waitS);
     const { organizationId } = principal;
@@ -90,7 +90,7 @@ export function createRateLimit({ reads, changes }: RateLimitOptions, clock: Clo
 }
 
 function refusal(rule: string, waitS: number): HoldfastError {
-  return new HoldfastError("RATE_LIMITED", `${rule}, and ten seconds' worth at once.`, {
+  return new HoldfastError("RATE_LIMITED", `${rule}, with a burst of ${burstS} seconds' worth.`, {
     retryAfterS: Math.ceil(waitS),
   });
 }

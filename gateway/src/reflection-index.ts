@@ -1,6 +1,6 @@
 import type { DescFile, DescMessage, DescService } from "@bufbuild/protobuf";
 
-/** Names that reflection looks up, with their files. */
+/** Files of descriptors by the names that reflection requests contain. */
 export interface ReflectionIndex {
   readonly services: readonly string[];
   fileByName(name: string): DescFile | undefined;
@@ -56,7 +56,7 @@ export function createReflectionIndex(services: readonly DescService[]): Reflect
   };
 }
 
-/** The import path; descriptors leave the extension out. */
+/** The import path, such as "holdfast/v1/task.proto"; `DescFile.name` lacks the extension. */
 function nameOf(file: DescFile): string {
   return file.proto.name;
 }

@@ -8,13 +8,17 @@ import {
   type ServerReflectionResponseSchema,
 } from "@holdfast/proto/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ReflectionV1Alpha } from "@holdfast/proto/grpc/reflection/v1alpha/reflection_pb.ts";
-import type { StreamPace } from "./stream-pace.ts";
+import type { StreamRateLimit } from "./public-pace.ts";
 import { type ReflectionIndex, createReflectionIndex } from "./reflection-index.ts";
 
 type Response = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"], undefined>;
 
 /** grpc.reflection v1 and v1alpha over the descriptors of the services, so that clients need no protos. */
-export function addReflection(router: ConnectRouter, services: readonly DescService[], pace: StreamPace): void {
+export function addReflection(
+  router: ConnectRouter,
+  services: readonly DescService[],
+  rateLimit: StreamRateLimit,
+): void {
   const index = createReflectionIndex([...services, Health, ReflectionV1, ReflectionV1Alpha]);
   const encoded = new Map<DescFile, Uint8Array>();
   const bytesOf = (file: DescFile): Uint8Array => {
@@ -23,26 +27,26 @@ export function addReflection(router: ConnectRouter, services: readonly DescServ
     return bytes;
   };
   async function* answer(requests: AsyncIterable<ServerReflectionRequest>, context: HandlerContext) {
-    const leave = pace.stream(context);
+    const release = rateLimit.stream(context);
     try {
       for await (const request of requests) {
-        pace.take(context);
+        rateLimit.take(context);
         yield {
           validHost: request.host,
           originalRequest: request,
-          messageResponse: answerOne(request, index, bytesOf),
+          messageResponse: responseTo(request, index, bytesOf),
         };
       }
     } finally {
-      leave();
+      release();
     }
   }
   router.service(ReflectionV1, { serverReflectionInfo: answer });
-  // Version v1alpha has the same messages under another name.
+  // v1alpha has the same messages under another package name.
   router.service(ReflectionV1Alpha, { serverReflectionInfo: answer as never });
 }
 
-function answerOne(
+function responseTo(
   { messageRequest }: ServerReflectionRequest,
   index: ReflectionIndex,
   bytesOf: (file: DescFile) => Uint8Array,
@@ -72,7 +76,7 @@ function answerOne(
 
 const notFound: Response = { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: "not found" } };
 
-/** The file with all that it imports, so that one answer is enough. */
+/** The file with all its imports, so that a client needs one response. */
 function files(file: DescFile | undefined, bytesOf: (file: DescFile) => Uint8Array): Response {
   if (file === undefined) return notFound;
   const all = new Set<DescFile>();

@@ -20,20 +20,20 @@ export const etagPattern = '^"[!#-~]*"$';
 
 const etag = new RegExp(etagPattern);
 
-/** If-Match as sent: one entity tag in its quotes, or an asterisk. */
+/** Checks If-Match (RFC 9110, 13.1.1): one quoted entity tag, or an asterisk. */
 export function readIfMatch(text: string | undefined, faults: Faults): string | undefined {
   if (text === undefined || text === "*" || etag.test(text)) return text;
   faults.parameter("If-Match", "invalid_etag", "must be one ETag in its quotes, or *");
   return undefined;
 }
 
-/** How long a read waits for the revision that the caller has seen. */
+/** Time that a read waits for the revision in Holdfast-Revision. */
 export const revisionWaitMs = 1_000;
 
-/** Holdfast-Revision: the revision that a mutation answered. */
+/** Parses Holdfast-Revision, a decimal number that the response of a change contained, such as "1042". */
 export function readRevision(text: string | undefined, faults: Faults): bigint | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,18}$/.test(text)) return BigInt(text);
-  faults.parameter("Holdfast-Revision", "invalid_revision", "must be the Holdfast-Revision of an earlier answer");
+  faults.parameter("Holdfast-Revision", "invalid_revision", "must be the Holdfast-Revision of an earlier response");
   return undefined;
 }

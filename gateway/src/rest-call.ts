@@ -9,20 +9,20 @@ interface Parts {
 }
 
 /**
- * A call of REST, with the headers that its handler sets. A class, so that rarely used members cost other calls
- * nothing.
+ * A call over REST, with the headers that its handler sets. A class with a getter, so that calls which never read the
+ * signal do not pay for it.
  */
 export class RestCall implements Call {
   readonly requestId: string;
-  /** As of the last check: a follower of a list is authorized again and again. */
+  /** As of the last authorization: callers that follow a list are authorized again before each page. */
   principal: Principal | undefined;
   readonly source: string;
   readonly idempotency: Idempotency | undefined;
   readonly ifMatch: string | undefined;
   readonly minRevision: bigint | undefined;
-  readonly answerHeaders: Record<string, string> = {};
+  readonly responseHeaders: Record<string, string> = {};
   private readonly exchange: Exchange;
-  private left: AbortSignal | undefined;
+  private abortSignal: AbortSignal | undefined;
 
   constructor(exchange: Exchange, { principal, idempotency, ifMatch, minRevision }: Parts) {
     this.requestId = exchange.requestId;
@@ -34,13 +34,13 @@ export class RestCall implements Call {
     this.exchange = exchange;
   }
 
-  /** Made on first use: most reads are answered from memory and cannot be aborted. */
+  /** Created on first use: most reads are served from memory and cannot be aborted. */
   get signal(): AbortSignal {
-    this.left ??= clientSignal(this.exchange);
-    return this.left;
+    this.abortSignal ??= clientSignal(this.exchange);
+    return this.abortSignal;
   }
 
   setHeader(name: string, value: string): void {
-    this.answerHeaders[name.toLowerCase()] = value;
+    this.responseHeaders[name.toLowerCase()] = value;
   }
 }

@@ -21,7 +21,7 @@ async function createService(name = "orders"): Promise<{ id: string }> {
   return json;
 }
 
-describe("answers", () => {
+describe("responses", () => {
   test("a creation is 202 with the object, its path, a revision and an ETag", async () => {
     const { status, headers, json } = await gateway.call("POST", "/managed-services", {
       body: { ...good, tags: { team: "a" } },
@@ -71,7 +71,7 @@ describe("answers", () => {
     expect(json.databases[0].size_bytes).toBe(2 ** 40);
   });
 
-  test("values that a field can have are told as JSON spells them", async () => {
+  test("a fault lists the allowed values by their JSON names", async () => {
     const body = { username: "reports", role: "custom" };
     const { json } = await gateway.call("POST", "/managed-services/x/database-users", { body });
     expect(json.errors).toEqual([
@@ -91,7 +91,7 @@ describe("answers", () => {
     expect(Number(headers["content-length"])).toBeGreaterThan(100);
   });
 
-  test("a variable may hold an encoded slash", async () => {
+  test("a path variable may contain an encoded slash", async () => {
     const { json } = await gateway.call("GET", "/managed-services/x/database-users/a%2Fb");
     expect(json.username).toBe("a/b");
   });
@@ -133,7 +133,7 @@ describe("answers", () => {
     expect((await at("x")).status).toBe(400);
   });
 
-  test("a credential has so many waits at a time, and other reads of it go on", async () => {
+  test("the limit of waits of a credential does not stop its other reads", async () => {
     const arrival = Promise.withResolvers<void>();
     gateway.arrival = arrival.promise;
     const at = (headers: Record<string, string>) => gateway.call("GET", "/catalog", { headers });
@@ -163,11 +163,11 @@ describe("refusals", () => {
     ["a missing scope is 403 before the body",           "POST",   "/managed-services",    { text: "{", authorization: reader },                        403, "scope_missing"],
     ["another site is 403",                              "GET",    "/managed-services",    { headers: { "sec-fetch-site": "cross-site" } },             403, "cross_site_request"],
     ["another origin of the site is 403",                "POST",   "/managed-services",    { body: good, headers: { "sec-fetch-site": "same-site" } },  403, "cross_site_request"],
-    ["a page that is nowhere is 403",                    "POST",   "/managed-services",    { body: good, headers: { origin: "null" } },                 403, "cross_site_request"],
-    ["a foreign origin is 403",                          "POST",   "/managed-services",    { body: good, headers: { origin: "https://evil.example" } }, 403, "cross_site_request"],
+    ["an opaque origin is 403",                           "POST",   "/managed-services",    { body: good, headers: { origin: "null" } },                 403, "cross_site_request"],
+    ["a foreign origin is 403",                          "POST",   "/managed-services",    { body: good, headers: { origin: "https://other.example" } }, 403, "cross_site_request"],
     ["the own host without TLS is 403",                  "POST",   "/managed-services",    { body: good, headers: { origin: "http://localhost" } },     403, "cross_site_request"],
     ["another port of the own host is 403",              "POST",   "/managed-services",    { body: good, headers: { origin: "https://localhost:1" } },  403, "cross_site_request"],
-    ["an unknown word of where from is 403",             "GET",    "/managed-services",    { headers: { "sec-fetch-site": "none, none" } },             403, "cross_site_request"],
+    ["an unknown value of Sec-Fetch-Site is 403",        "GET",    "/managed-services",    { headers: { "sec-fetch-site": "none, none" } },             403, "cross_site_request"],
     ["another site is 403 before the credential",        "GET",    "/managed-services",    { authorization: null, headers: { origin: "null" } },        403, "cross_site_request"],
     ["bad JSON is 400",                                  "POST",   "/managed-services",    { text: '{"name":}' },                                       400, "invalid_request"],
     ["bad UTF-8 is 400",                                 "POST",   "/managed-services",    { text: Buffer.from([0x22, 0xff, 0x22]) },                   400, "invalid_request"],
@@ -176,10 +176,10 @@ describe("refusals", () => {
     ["another content type is 415",                      "POST",   "/managed-services",    { body: good, headers: { "content-type": "text/plain" } },   415, "unsupported_media_type"],
     ["a compressed body is 415",                         "POST",   "/managed-services",    { body: good, headers: { "content-encoding": "gzip" } },     415, "unsupported_media_type"],
     ["a large body is 413",                              "POST",   "/managed-services",    { text: " ".repeat(20 * 1024 * 1024) },                      413, "body_too_large"],
-    ["a body where none belongs is 400",                 "GET",    "/managed-services",    { body: { a: 1 } },                                          400, "invalid_request"],
+    ["a body of a method without one is 400",            "GET",    "/managed-services",    { body: { a: 1 } },                                          400, "invalid_request"],
     ["the shape comes before the object",                "PATCH",  "/managed-services/no", { body: { x: 1 } },                                          400, "invalid_request"],
     ["an unknown object is 404",                         "GET",    "/managed-services/no", {},                                                          404, "service_not_found"],
-    ["a store that is away is 503",                      "GET",    "/operations/x",        {},                                                          503, "store_unavailable"],
+    ["an unavailable store is 503",                      "GET",    "/operations/x",        {},                                                          503, "store_unavailable"],
     ["an unforeseen error is 500",                       "POST",   "/managed-services/x/restart", {},                                                   500, "internal"],
   ];
   for (const [sentence, verb, path, options, status, code] of cases) {
@@ -199,13 +199,13 @@ describe("refusals", () => {
     });
   }
 
-  test("changes that do not come to their methods are told, reads are not", async () => {
+  test("changes refused before their handler are reported, reads are not", async () => {
     gateway.refused.length = 0;
     const post = (options: CallOptions) => gateway.call("POST", "/managed-services", options);
     await post({ body: {}, authorization: null });
     await post({ body: {}, authorization: reader });
     await post({ body: {} });
-    await post({ body: {}, headers: { "idempotency-key": "told" } });
+    await post({ body: {}, headers: { "idempotency-key": "reported" } });
     await post({ text: "{" });
     await gateway.call("PATCH", "/managed-services/one", { body: { surprise: 1 } });
     await gateway.call("GET", "/catalog", { authorization: null });
@@ -223,7 +223,7 @@ describe("refusals", () => {
     expect(gateway.refused.at(-1)?.input).toMatchObject({ id: "one" });
   });
 
-  test("401 tells both ways to sign in, 405 the methods, 409 its members", async () => {
+  test("401 has both schemes, 405 the methods, 409 its members", async () => {
     expect((await gateway.call("GET", "/catalog", { authorization: null })).headers["www-authenticate"]).toMatch(
       /^Basic .*, Bearer /,
     );
@@ -236,7 +236,7 @@ describe("refusals", () => {
     });
   });
 
-  test("an unforeseen error shows nothing of itself and is logged once", async () => {
+  test("an unexpected error shows no details and is logged once", async () => {
     gateway.logged.length = 0;
     const { text } = await gateway.call("POST", "/managed-services/x/restart");
     expect(text).not.toContain("secret cause");
@@ -267,14 +267,14 @@ describe("refusals", () => {
     );
   });
 
-  test("a change of what cannot be changed is told from a change of what nobody knows", async () => {
+  test("a change of a fixed field is distinguished from a change of an unknown field", async () => {
     const { id } = await createService();
-    const change = { zone: "elsewhere", storageSizeGb: 5, colour: "red" };
+    const change = { zone: "elsewhere", storageSizeGb: 5, color: "red" };
     const { json } = await gateway.call("PATCH", `/managed-services/${id}`, { text: JSON.stringify(change) });
     expect(json.errors).toEqual([
       { field: "zone", pointer: "/zone", code: "fixed", detail: "cannot be changed" },
       expect.objectContaining({ field: "storageSizeGb", code: "unknown_field" }),
-      expect.objectContaining({ field: "colour", code: "unknown_field" }),
+      expect.objectContaining({ field: "color", code: "unknown_field" }),
     ]);
   });
 

@@ -1,9 +1,9 @@
 import type { Idempotency, KeptAnswer, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { type BuildAnswer, compileAnswer } from "./answer.ts";
-import { hasBody, readBody } from "./body.ts";
+import { createLargeBodyLimit, hasBody, readBody } from "./body.ts";
 import { createBodyThread } from "./body-thread.ts";
-import type { Entrance } from "./entrance.ts";
+import type { CallGuards } from "./call-guards.ts";
+import { createConcurrencyLimit } from "./concurrency-limit.ts";
 import { compileEvents, type SendEvents } from "./events.ts";
 import { type Exchange, headerOf, send } from "./exchange.ts";
 import type { Presented } from "./gate.ts";
@@ -15,28 +15,27 @@ import { createDecoders } from "./json/decode.ts";
 import { createEncoders } from "./json/encode.ts";
 import { createFaults, type Faults } from "./json/faults.ts";
 import { inlineValues, maxValues } from "./json/parse-json.ts";
-import { createLargeBodies } from "./large-bodies.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
-import { createPlaces } from "./places.ts";
-import { problemAnswer } from "./problem.ts";
+import { problemResponse } from "./problem.ts";
 import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
+import { type BuildResponse, compileResponse } from "./response.ts";
 import { RestCall } from "./rest-call.ts";
 import { createRoutes, type Match } from "./routes.ts";
 
 interface Target {
   readonly method: ApiMethod;
   readonly rest: RestRule;
-  /** Place of the organization among the variables of the path; -1 for none. */
+  /** Index of the organization among the variables of the path; -1 for none. */
   readonly subject: number;
   readonly input: BuildInput;
-  /** Of a body that may be read in a thread of its own. */
+  /** Shape of bodies that are parsed in a worker thread when they are large; undefined for other methods. */
   readonly shape: BodyShape | undefined;
-  readonly answer: BuildAnswer;
+  readonly response: BuildResponse;
   readonly events: SendEvents | undefined;
 }
 
-/** A request whose caller and body are known. */
-interface Asked {
+/** A request that passed the gate, with its parsed body. */
+interface AdmittedRequest {
   readonly exchange: Exchange;
   readonly target: Target;
   readonly match: Match<Target>;
@@ -45,18 +44,18 @@ interface Asked {
   readonly presented: Presented;
 }
 
-/** Serves the methods that have an HTTP rule. Throws the HoldfastError of a request that is refused. */
+/** Serves the methods that have an HTTP rule; throws a HoldfastError for a refused request. */
 export function createRest(
   methods: readonly ApiMethod[],
   deps: GatewayDeps,
-  { gate, validation, refused, dear, shown }: Entrance,
+  { gate, validation, reportRefusal, expensiveCalls, waitForRevision }: CallGuards,
 ): (exchange: Exchange) => Promise<void> {
   const decoders = createDecoders();
   const encoders = createEncoders();
-  const largeBodies = createLargeBodies();
+  const largeBodyLimit = createLargeBodyLimit();
   const bodyThread = createBodyThread();
-  const idempotent = createIdempotentCalls({ kept: deps.keptAnswers, log: deps.log });
-  const followers = createPlaces(deps.places?.followers ?? followerLimits, "streams");
+  const idempotent = createIdempotentCalls({ stored: deps.keptAnswers, log: deps.log });
+  const followers = createConcurrencyLimit(deps.places?.followers ?? followerLimits, "streams");
   const routes = createRoutes<Target>(
     methods.flatMap((method) => {
       const { rest } = method;
@@ -67,7 +66,7 @@ export function createRest(
         subject: rest.pathFields.findIndex(({ name }) => name === "org_id"),
         input: compileInput(method, rest, decoders, validation),
         shape: bodyShapeOf(rest.bodyFields),
-        answer: compileAnswer(method, rest, encoders(method.description.output)),
+        response: compileResponse(method, rest, encoders(method.description.output)),
         events: rest.events ? compileEvents(method, encoders, deps, followers) : undefined,
       };
       return [{ verb: rest.verb, segments: rest.segments, target }];
@@ -80,8 +79,8 @@ export function createRest(
     const verb = exchange.request.method === "HEAD" ? "GET" : (exchange.request.method ?? "");
     const target = match.targets.get(verb);
     if (target !== undefined) return { target, match };
-    const allow = [...match.targets.keys()].flatMap((known) => (known === "GET" ? ["GET", "HEAD"] : [known]));
-    throw new HoldfastError("METHOD_NOT_ALLOWED", `The path takes ${allow.join(", ")}.`, { allow });
+    const allow = [...match.targets.keys()].flatMap((each) => (each === "GET" ? ["GET", "HEAD"] : [each]));
+    throw new HoldfastError("METHOD_NOT_ALLOWED", `The path supports ${allow.join(", ")}.`, { allow });
   }
 
   return async (exchange) => {
@@ -91,19 +90,19 @@ export function createRest(
     if (method.scope === "public") deps.publicPace?.take(exchange.source);
     const presented = presentedBy(exchange, target.subject < 0 ? undefined : match.variables[target.subject]);
     const principal = await gate.admit(method, presented, (name, value) => {
-      exchange.answerHeaders[name] = value;
+      exchange.responseHeaders[name] = value;
     });
-    const place = largeBodies.place();
+    const largeBody = largeBodyLimit.forRequest();
     try {
       const key = target.rest.verb === "POST" ? headerOf(request, "idempotency-key") : undefined;
       const body = hasBody(request)
-        ? await bodyOf(exchange, target, { principal, onLarge: place.take, keyed: key !== undefined })
+        ? await bodyOf(exchange, target, { principal, onLarge: largeBody.take, keyed: key !== undefined })
         : emptyBody;
       if (key !== undefined) checkKey(key);
-      const asked = { exchange, target, match, principal, body, presented };
-      return await (key === undefined || !method.keepsAnswer ? once(asked, undefined) : keyed(asked, key));
+      const admitted = { exchange, target, match, principal, body, presented };
+      return await (key === undefined || !method.storesResponse ? once(admitted, undefined) : keyed(admitted, key));
     } finally {
-      place.free();
+      largeBody.release();
     }
   };
 
@@ -118,31 +117,31 @@ export function createRest(
       gate.weigh(method, principal, bytes.length);
       return parseBody(bytes, shape === undefined ? inlineValues : maxValues);
     } catch (thrown) {
-      refused(method, { ...exchange, principal, error: HoldfastError.from(thrown) });
+      reportRefusal(method, { ...exchange, principal, error: HoldfastError.from(thrown) });
       throw thrown;
     }
   }
 
-  async function once(asked: Asked, idempotency: Idempotency | undefined) {
-    const { exchange, target } = asked;
-    const { input, call } = await prepare(asked, idempotency);
-    await shown(target.method, call);
+  async function once(admitted: AdmittedRequest, idempotency: Idempotency | undefined) {
+    const { exchange, target } = admitted;
+    const { input, call } = await prepare(admitted, idempotency);
+    await waitForRevision(target.method, call);
     if (target.events !== undefined && (input as { follow?: boolean }).follow === true) {
-      return target.events(exchange, input, call, () => gate.judge(target.method, asked.presented));
+      return target.events(exchange, input, call, () => gate.reauthorize(target.method, admitted.presented));
     }
-    const leave = target.method.weight > 1 ? dear.take(call.principal) : undefined;
+    const release = target.method.weight > 1 ? expensiveCalls.take(call.principal) : undefined;
     let output: object;
     try {
       output = await target.method.handle(input, call);
     } finally {
-      leave?.();
+      release?.();
     }
-    const { status, headers, body: text } = target.answer(output);
-    send(exchange, status, Object.assign(call.answerHeaders, headers), text);
+    const { status, headers, body: text } = target.response(output);
+    send(exchange, status, Object.assign(call.responseHeaders, headers), text);
   }
 
-  async function prepare(asked: Asked, idempotency: Idempotency | undefined) {
-    const { exchange, target, match, principal, body } = asked;
+  async function prepare(admitted: AdmittedRequest, idempotency: Idempotency | undefined) {
+    const { exchange, target, match, principal, body } = admitted;
     const faults: Faults = createFaults();
     const input = target.input(match.variables, exchange.query, body, faults);
     const { request } = exchange;
@@ -152,23 +151,23 @@ export function createRest(
     if (target.method.check !== undefined) faults.add(await target.method.check(input, call));
     if (faults.list.length > 0) {
       const error = invalidRequest(faults);
-      refused(target.method, { ...exchange, principal, error, input });
+      reportRefusal(target.method, { ...exchange, principal, error, input });
       throw error;
     }
     return { input, call };
   }
 
   /**
-   * A change with an Idempotency-Key: a caller with a credential gets the same refusal of the handler again, like an
-   * answer.
+   * Serves a request with an Idempotency-Key. Refusals of the handler are stored and replayed too, for callers with a
+   * credential.
    */
-  async function keyed(asked: Asked, key: string) {
-    const { exchange, target, principal, body } = asked;
-    let isKept = false;
+  async function keyed(admitted: AdmittedRequest, key: string) {
+    const { exchange, target, principal, body } = admitted;
+    let isStored = false;
     let call: RestCall | undefined;
     const encode = (output: object): KeptAnswer => {
-      isKept = true;
-      return target.answer(output);
+      isStored = true;
+      return target.response(output);
     };
     const { verb } = target.rest;
     const idempotency = idempotencyOf({
@@ -180,39 +179,42 @@ export function createRest(
       body,
       encode,
     });
-    if (target.method.ownAnswers) return once(asked, idempotency);
-    const signal = AbortSignal.timeout(keptTimeoutMs);
-    // A request without a credential is validated before anything is looked up in the store.
-    const early = principal === undefined ? await prepare(asked, idempotency) : undefined;
-    const { answer, replayed } = await idempotent.run(idempotency, signal, async () => {
-      const prepared = early ?? (await prepare(asked, idempotency));
+    if (target.method.handlesIdempotency) return once(admitted, idempotency);
+    const signal = AbortSignal.timeout(storageTimeoutMs);
+    // A request without a credential is validated before the store is read.
+    const early = principal === undefined ? await prepare(admitted, idempotency) : undefined;
+    const { response, replayed } = await idempotent.run(idempotency, signal, async () => {
+      const prepared = early ?? (await prepare(admitted, idempotency));
       call = prepared.call;
       const reached = principal !== undefined;
       try {
         const output = await target.method.handle(prepared.input, call);
-        return { answer: target.answer(output), isKept, reached };
+        return { response: target.response(output), isStored, reached };
       } catch (error) {
-        return { answer: refusal(exchange, error), isKept: false, reached };
+        return { response: refusal(exchange, error), isStored: false, reached };
       }
     });
-    const headers = replayed ? { "idempotency-replayed": "true" } : (call?.answerHeaders ?? {});
-    send(exchange, answer.status, { ...answer.headers, ...headers }, answer.body);
+    const headers = replayed ? { "idempotency-replayed": "true" } : (call?.responseHeaders ?? {});
+    send(exchange, response.status, { ...response.headers, ...headers }, response.body);
   }
 
-  /** The refusal as it is sent; an unexpected error is rethrown, logged there and not kept. */
+  /**
+   * The response for an error of the handler. Rethrows internal errors, which are logged by the dispatcher and not
+   * stored.
+   */
   function refusal(exchange: Exchange, thrown: unknown): KeptAnswer {
     const error = HoldfastError.from(thrown);
     if (error.entry.status >= 500 || error.entry.status === 401) throw thrown;
-    const { status, headers, body } = problemAnswer(error, exchange.requestId, deps.baseUrl);
+    const { status, headers, body } = problemResponse(error, exchange.requestId, deps.baseUrl);
     return { status, headers: headers as Readonly<Record<string, string>>, body, secret: false };
   }
 }
 
-/** Streams at a time: a person, a dashboard and a program follow one or two each. */
+/** Concurrent followed lists: a person, a dashboard and a program follow one or two each. */
 const followerLimits = { credential: 20, organization: 100, all: 1_000 };
 
-/** Bodies with raw values, of which there may be any number, are read where they came up to this size. */
+/** A larger body with raw JSON values is parsed in a worker thread. */
 const inlineBodyBytes = 64 << 10;
 
-/** How long looking up or keeping an answer may take. */
-const keptTimeoutMs = 60_000;
+/** Timeout of reading and storing responses. */
+const storageTimeoutMs = 60_000;

@@ -40,7 +40,7 @@ describe("routes", () => {
     });
   }
 
-  test("two methods with one path do not start", () => {
+  test("two methods with one path are refused", () => {
     const twice = ["/a/{x}", "/a/{y}"].map((path) => ({ verb: "GET", segments: parseTemplate(path), target: path }));
     expect(() => createRoutes(twice)).toThrow("two methods have GET /a/y");
   });

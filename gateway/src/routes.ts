@@ -10,7 +10,7 @@ export interface Route<T> {
   readonly target: T;
 }
 
-/** The match of a path: its targets by verb, and the decoded variables in their order. */
+/** The match of a path: targets by verb, and decoded variables in order. */
 export interface Match<T> {
   readonly targets: ReadonlyMap<string, T>;
   readonly variables: readonly string[];
@@ -27,7 +27,7 @@ interface Level<T> {
   readonly targets: Map<string, T>;
 }
 
-/** "/managed-services/{id}" -> literal, variable. */
+/** Parses a path template: "/managed-services/{id}" is a literal and a variable. */
 export function parseTemplate(template: string): Segment[] {
   return template
     .slice(1)
@@ -39,7 +39,7 @@ export function parseTemplate(template: string): Segment[] {
     );
 }
 
-/** Literal segments win over variables; a variable is decoded after the path is split, so %2F stays inside it. */
+/** Literal segments win over variables. Variables are decoded after the path is split, so %2F is part of one. */
 export function createRoutes<T>(routes: readonly Route<T>[]): Routes<T> {
   const root = emptyLevel<T>();
   for (const { verb, segments, target } of routes) {
@@ -75,7 +75,7 @@ function find<T>(level: Level<T>, parts: readonly string[], index: number, varia
   return find(level.variable, parts, index + 1, variables);
 }
 
-/** Undefined for an empty segment or invalid percent-encoding of UTF-8: no path has those. */
+/** Undefined for an empty segment or invalid percent-encoding of UTF-8, which no path has. */
 function decodeSegment(part: string): string | undefined {
   if (part === "") return undefined;
   if (!part.includes("%")) return part;

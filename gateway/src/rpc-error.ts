@@ -20,7 +20,7 @@ const codes: Readonly<Record<GrpcCode, Code>> = {
   INTERNAL:            Code.Internal,
 };
 
-/** An error as gRPC and Connect show it: the same code, page, members and field faults as the problem document. */
+/** Converts an error for gRPC and Connect, with the code, page, members and field faults of its problem document. */
 export function toConnectError(error: HoldfastError, requestId: string, baseUrl: string): ConnectError {
   const metadata: Record<string, string> = {
     request_id: requestId,

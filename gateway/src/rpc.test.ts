@@ -80,7 +80,7 @@ describe("calls", () => {
       expect(await codeOf({ authorization: owner, ...foreign } as Record<string, string>)).toBe(Code.PermissionDenied);
   });
 
-  test("an unforeseen error shows nothing of itself", async () => {
+  test("an unexpected error shows no details", async () => {
     const client = createClient(ManagedServiceService, transports[0] as never);
     const error = ConnectError.from(
       await client.restartManagedService({ id: "x" }, asOwner).catch((thrown: unknown) => thrown),
@@ -88,7 +88,7 @@ describe("calls", () => {
     expect([error.code, error.message.includes("secret cause")]).toEqual([Code.Internal, false]);
   });
 
-  test("an update says what it changes", async () => {
+  test("an update needs an update_mask", async () => {
     const client = createClient(ManagedServiceService, transports[0] as never);
     const { id } = await client.createManagedService(good, asOwner);
     expect(
@@ -138,7 +138,7 @@ test("a grpc-js client works, and an unknown method is its UNIMPLEMENTED", async
 
 describe("reflection", () => {
   for (const service of [ServerReflection, ServerReflectionV1Alpha as unknown as typeof ServerReflection]) {
-    test(`${service.typeName} needs no credential and gives whole files`, async () => {
+    test(`${service.typeName} needs no credential and returns files with their imports`, async () => {
       const client = createClient(service, transports[0] as never);
       const requests = [
         { case: "listServices", value: "" },
@@ -185,7 +185,7 @@ describe("reflection", () => {
   }
 });
 
-test("health tells of the server and of each service", async () => {
+test("health has the status of the server and of each service", async () => {
   const client = createClient(Health, transports[0] as never);
   expect((await client.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   gateway.isReady = false;

@@ -18,8 +18,7 @@ import {
 } from "@connectrpc/connect-node";
 import type { Call, Principal } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { boundedAnswer } from "./bounded-answer.ts";
-import type { Entrance } from "./entrance.ts";
+import type { CallGuards } from "./call-guards.ts";
 import type { Exchange } from "./exchange.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { addHealth } from "./health.ts";
@@ -27,52 +26,54 @@ import { invalidRequest } from "./input.ts";
 import { createEntryChecks } from "./json/entries-max.ts";
 import { createFaults } from "./json/faults.ts";
 import { type ApiMethod, publicBodyBytes } from "./method.ts";
-import type { PublicPace } from "./public-pace.ts";
 import { compileNameCheck } from "./plain-names.ts";
+import type { PublicPace, StreamRateLimit } from "./public-pace.ts";
 import { addReflection } from "./reflection.ts";
 import { presentedBy, readIfMatch, readRevision } from "./request-headers.ts";
+import { boundedResponse, countingBody, sentBytes } from "./rpc-body.ts";
 import { toConnectError } from "./rpc-error.ts";
-import { countingBody, sentBytes } from "./sent-bytes.ts";
-import type { StreamPace } from "./stream-pace.ts";
 
-/** The same methods over gRPC, gRPC-Web and Connect, behind the same gate. */
+/** The API methods over gRPC, gRPC-Web and Connect, with the same guards as REST. */
 export interface Rpc {
-  /** True for a path of a method here, or any request in gRPC's own content type. */
+  /** True for the path of a method, and for every request with a content type of gRPC. */
   accepts(exchange: Exchange): boolean;
-  /** True for a method whose client may speak for as long as it likes. */
+  /** True for bidirectional streams, whose request bodies have no fixed end. */
   streams(exchange: Exchange): boolean;
   handle(exchange: Exchange): Promise<void>;
 }
 
-const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP request of a call" });
-/** Whom the gate admitted. */
+const exchangeKey = createContextKey<Exchange | undefined>(undefined, { description: "the HTTP exchange of a call" });
+/** The principal that the gate admitted. */
 const principalKey = createContextKey<Principal | undefined>(undefined, { description: "the caller of a call" });
 const none: ReadonlySet<string> = new Set();
 
-/** Serves all methods, with reflection and health beside them. */
+/** Serves all methods, server reflection and health checks. */
 export function createRpc(
   methods: readonly ApiMethod[],
   deps: GatewayDeps,
-  { gate, validation, refused, dear, shown }: Entrance,
+  { gate, validation, reportRefusal, expensiveCalls, waitForRevision }: CallGuards,
 ): Rpc {
   const entryChecks = createEntryChecks();
 
-  const paced = (context: HandlerContext, act: (pace: PublicPace, source: string) => () => void): (() => void) => {
+  const limited = (
+    context: HandlerContext,
+    act: (publicPace: PublicPace, source: string) => () => void,
+  ): (() => void) => {
     const { source, requestId } = exchangeOf(context);
     try {
-      return deps.publicPace === undefined ? nothing : act(deps.publicPace, source);
+      return deps.publicPace === undefined ? noRelease : act(deps.publicPace, source);
     } catch (error) {
       throw toConnectError(HoldfastError.from(error), requestId, deps.baseUrl);
     }
   };
-  const pace: StreamPace = {
+  const rateLimit: StreamRateLimit = {
     take(context) {
-      paced(context, (publicPace, source) => {
+      limited(context, (publicPace, source) => {
         publicPace.take(source);
-        return nothing;
+        return noRelease;
       });
     },
-    stream: (context) => paced(context, (publicPace, source) => publicPace.stream(source)),
+    stream: (context) => limited(context, (publicPace, source) => publicPace.stream(source)),
   };
 
   function routes(router: ConnectRouter): void {
@@ -81,11 +82,11 @@ export function createRpc(
       const requestGate = gateOf(method);
       router.rpc(description, handlerOf(method) as never, { readMaxBytes: method.maxBodyBytes, requestGate });
     }
-    addReflection(router, [...new Set(methods.map((method) => method.description.parent))], pace);
-    addHealth(router, deps, pace);
+    addReflection(router, [...new Set(methods.map((method) => method.description.parent))], rateLimit);
+    addHealth(router, deps, rateLimit);
   }
 
-  /** A caller without the right is refused before a byte of the message is read. */
+  /** Authenticates and authorizes a call before its message is read. */
   function gateOf(method: ApiMethod) {
     const subject = "orgId" in method.description.input.field ? "unread" : undefined;
     return async (context: HandlerContext): Promise<void> => {
@@ -102,12 +103,12 @@ export function createRpc(
     };
   }
 
-  /** The caller whom the gate admitted, acting in the organization that the message names if it has a choice. */
+  /** The admitted caller; a caller of several organizations acts in the one that the message names. */
   async function callerOf(method: ApiMethod, message: Message, context: HandlerContext, exchange: Exchange) {
     const principal = context.values.get(principalKey);
     const { orgId } = message as { orgId?: string };
     if (principal?.mustChoose !== true || orgId === undefined) return principal;
-    return gate.judge(method, presentedBy(exchange, orgId));
+    return gate.reauthorize(method, presentedBy(exchange, orgId));
   }
 
   function refusalOf(method: ApiMethod, { requestId }: Exchange, thrown: unknown): ConnectError {
@@ -143,7 +144,7 @@ export function createRpc(
           principal,
           source: exchange.source,
           signal: context.signal,
-          // Keys belong to POST requests of REST; a gRPC client that retries reads first.
+          // Idempotency-Key is a header of REST; a gRPC client reads before it retries.
           idempotency: undefined,
           ifMatch,
           minRevision,
@@ -152,16 +153,16 @@ export function createRpc(
         if (method.check !== undefined && !tooLong) faults.add(await method.check(message, call));
         if (faults.list.length > 0) {
           const error = invalidRequest(faults);
-          refused(method, { ...exchange, principal, error, input: message });
+          reportRefusal(method, { ...exchange, principal, error, input: message });
           throw error;
         }
-        await shown(method, call);
+        await waitForRevision(method, call);
         context.responseHeader.set("request-id", exchange.requestId);
-        const leave = method.weight > 1 ? dear.take(principal) : undefined;
+        const release = method.weight > 1 ? expensiveCalls.take(principal) : undefined;
         try {
           return await method.handle(message, call);
         } finally {
-          leave?.();
+          release?.();
         }
       } catch (thrown) {
         throw refusalOf(method, exchange, thrown);
@@ -171,12 +172,12 @@ export function createRpc(
 
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    // For methods without a limit of their own: reflection and health.
+    // The limit of reflection and health, which have none of their own.
     readMaxBytes: publicBodyBytes,
     maxTimeoutMs: 10 * 60_000,
-    // A field that is misspelled is not passed over, in Connect's JSON as little as in REST's.
+    // A misspelled field is an error in Connect's JSON as it is in REST.
     jsonOptions: { ignoreUnknownFields: false },
-    // No method reads fields that a newer client sends, and keeping them costs more than skipping them.
+    // No method reads unknown fields of newer clients, and skipping them is cheaper.
     binaryOptions: { readUnknownFields: false },
   });
   routes(router);
@@ -186,12 +187,12 @@ export function createRpc(
     const { request, response } = exchange;
     const values = createContextValues().set(exchangeKey, exchange);
     try {
-      const asked = countingBody(universalRequestFromNodeRequest(request, response, undefined, values));
-      await universalResponseToNodeResponse(await boundedAnswer(await handler(asked)), response);
+      const counted = countingBody(universalRequestFromNodeRequest(request, response, undefined, values));
+      await universalResponseToNodeResponse(await boundedResponse(await handler(counted)), response);
     } catch (error) {
-      // The client has closed the connection.
+      // The client has disconnected.
       if (ConnectError.from(error).code === Code.Aborted) return;
-      deps.log.error("answer failed", { requestId: exchange.requestId, path: exchange.path, error });
+      deps.log.error("sending a response failed", { requestId: exchange.requestId, path: exchange.path, error });
       response.destroy();
     }
   }
@@ -201,7 +202,7 @@ export function createRpc(
     streams: ({ path }) => handlers.get(path)?.method.methodKind === "bidi_streaming",
     async handle(exchange) {
       const handler = handlers.get(exchange.path);
-      // JSON is for calls without streams, where refusals are answers of their own and not in headers.
+      // Streams in Connect's JSON are not supported: their errors would be in trailers.
       const isJsonStream = exchange.request.headers["content-type"]?.includes("+json") === true;
       if (handler === undefined || isJsonStream) return unimplemented(exchange);
       await answer(exchange, handler);
@@ -209,26 +210,26 @@ export function createRpc(
   };
 }
 
-function nothing(): void {
-  // There is nothing to give back.
+function noRelease(): void {
+  // Without a limit there is nothing to release.
 }
 
 function exchangeOf(context: HandlerContext): Exchange {
   const exchange = context.values.get(exchangeKey);
-  if (exchange === undefined) throw new Error("a call came without its request");
+  if (exchange === undefined) throw new Error("the call has no HTTP exchange");
   return exchange;
 }
 
-/** Over REST the keys of the body are the mask; here the caller must say what to change. */
+/** Checks update_mask. In REST the keys of the body are the mask; a gRPC caller must send it. */
 function checkMask(input: DescMessage, mask: FieldMask | undefined, faults: ReturnType<typeof createFaults>): void {
-  const place = { parent: undefined, key: "update_mask" };
+  const path = { parent: undefined, key: "update_mask" };
   if (mask === undefined || mask.paths.length === 0)
-    return faults.at(place, "required", "must name the fields to change");
-  for (const path of mask.paths) {
-    const known = input.fields.some(
-      (field) => field.name === path && field.message?.typeName !== "google.protobuf.FieldMask",
+    return faults.at(path, "required", "must name the fields to change");
+  for (const name of mask.paths) {
+    const isField = input.fields.some(
+      (field) => field.name === name && field.message?.typeName !== "google.protobuf.FieldMask",
     );
-    if (!known) faults.at(place, "unknown_field", `must name fields of the request; ${path} is none`);
+    if (!isField) faults.at(path, "unknown_field", `must name fields of the request; ${name} is not one`);
   }
 }
 
@@ -236,7 +237,7 @@ function isGrpc(contentType: string | undefined): boolean {
   return contentType?.startsWith("application/grpc") === true;
 }
 
-/** gRPC's own answer for a method that is not there: one frame of headers that ends the stream. */
+/** UNIMPLEMENTED as a trailers-only response: one HEADERS frame that ends the stream. */
 function unimplemented({ request, response, requestId }: Exchange): void {
   const headers = {
     "content-type": "application/grpc",
@@ -244,7 +245,7 @@ function unimplemented({ request, response, requestId }: Exchange): void {
     "grpc-message": "no such method",
     "request-id": requestId,
   };
-  // Not writeHead, which would send the headers in a frame of their own.
+  // writeHead would send the headers in a separate frame.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   request.resume();
   response.end();

@@ -2,19 +2,19 @@ import { create, type DescField, type DescMessage, getOption, type Message, Scal
 import { createValidator, type Violation } from "@bufbuild/protovalidate";
 import { field as fieldConstraints, type FieldRules } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { rulesOf } from "./json/field-rules.ts";
-import { patternWords } from "./pattern-words.ts";
-import { fieldOf, type Faults, type Place } from "./json/faults.ts";
+import { patternMessage } from "./pattern-messages.ts";
+import { fieldOf, type Faults, type ValuePath } from "./json/faults.ts";
 
-/** The limits of the protos, applied to inputs. */
+/** Checks inputs by the validation rules of the protos (protovalidate). */
 export interface Validation {
-  /** Notes each broken rule. Fields of `parameters` are told without a pointer. */
+  /** Adds a fault for each broken rule. Faults of `parameters` have no JSON pointer. */
   check(message: DescMessage, value: Message, parameters: ReadonlySet<string>, faults: Faults): void;
-  /** Names of fields whose absence breaks a rule. */
+  /** Names of required fields: those whose absence breaks a rule. */
   required(message: DescMessage): ReadonlySet<string>;
 }
 
 export function createValidation(): Validation {
-  // Patterns come from our own protos, never from a user, so the platform's engine is safe and fast.
+  // Patterns are those of our protos and never a user's, so RegExp is safe.
   const validator = createValidator({ regexMatch: (pattern, text) => new RegExp(pattern, "u").test(text) });
   const requiredOf = new Map<string, ReadonlySet<string>>();
   const shortcuts = new Map<string, Shortcut | undefined>();
@@ -26,8 +26,8 @@ export function createValidation(): Validation {
   }
 
   function required(message: DescMessage): ReadonlySet<string> {
-    const known = requiredOf.get(message.typeName);
-    if (known !== undefined) return known;
+    const cached = requiredOf.get(message.typeName);
+    if (cached !== undefined) return cached;
     const names = new Set(violations(message, create(message)).map((violation) => nameOf(violation.field[0])));
     requiredOf.set(message.typeName, names);
     return names;
@@ -43,16 +43,16 @@ export function createValidation(): Validation {
     check(message, value, parameters, faults) {
       if (shortcutOf(message)?.(value) === true) return;
       for (const violation of violations(message, value)) {
-        const place = placeOf(violation);
-        const field = fieldOf(place);
+        const path = pathOfViolation(violation);
+        const field = fieldOf(path);
         if (faults.covers(field)) continue;
         const [root] = violation.field;
         const absent =
           violation.field.length === 1 && required(message).has(nameOf(root)) && isZero(value, root as DescField);
         const code = absent ? "required" : violation.ruleId.replaceAll(".", "_");
-        const detail = absent ? "is required" : wordsOf(violation);
+        const detail = absent ? "is required" : messageOf(violation);
         if (parameters.has(nameOf(root))) faults.parameter(field, code, detail);
-        else faults.at(place, code, detail);
+        else faults.at(path, code, detail);
       }
     },
   };
@@ -61,8 +61,8 @@ export function createValidation(): Validation {
 type Shortcut = (value: Message) => boolean;
 
 /**
- * Says that a message is certainly valid, for messages whose only rules are lengths of text: most reads. Undefined when
- * a field has any other rule. Anything short of certain goes to protovalidate.
+ * A quick check for messages whose only rules are lengths of strings, as most reads have. It returns true for messages
+ * that are certainly valid; all others go to protovalidate. Undefined when a field has another rule.
  */
 function compileShortcut(message: DescMessage): Shortcut | undefined {
   const checks: ((value: never) => boolean)[] = [];
@@ -83,16 +83,16 @@ function compileShortcut(message: DescMessage): Shortcut | undefined {
 function lengthCheck(scalar: ScalarType, rules: FieldRules): ((value: never) => boolean) | undefined {
   const { case: kind, value } = rules.type;
   if (kind === "string" && scalar === ScalarType.STRING) {
-    const known = value.wellKnown.case === undefined && onlyKeys(value, ["maxLen", "minLen", "wellKnown"]);
-    // UTF-16 units are never fewer than characters, so within these bounds it is certain.
+    const isLengthOnly = value.wellKnown.case === undefined && hasOnly(value, ["maxLen", "minLen", "wellKnown"]);
+    // Lengths are in characters. A character is one or two UTF-16 units, so these bounds are on the safe side.
     const least = Number(value.minLen) * 2;
     const greatest = Object.hasOwn(value, "maxLen") ? Number(value.maxLen) : Number.POSITIVE_INFINITY;
-    return known ? (text: string) => text.length >= least && text.length <= greatest : undefined;
+    return isLengthOnly ? (text: string) => text.length >= least && text.length <= greatest : undefined;
   }
   return undefined;
 }
 
-function onlyKeys(rules: object, allowed: readonly string[]): boolean {
+function hasOnly(rules: object, allowed: readonly string[]): boolean {
   return Object.entries(rules).every(
     ([key, value]) =>
       key.startsWith("$") ||
@@ -106,13 +106,13 @@ function isEmpty(rules: FieldRules): boolean {
   return rules.type.case === undefined && !rules.required && rules.cel.length === 0;
 }
 
-/** protovalidate's own words, but with the values of a list as JSON spells them, and patterns as people say them. */
-function wordsOf({ field: path, message }: Violation): string {
+/** protovalidate's message, with JSON names of enumeration values and readable messages for patterns. */
+function messageOf({ field: path, message }: Violation): string {
   const field = path.findLast((part) => part.kind === "field");
   if (field === undefined) return message;
   const rules = getOption(field, fieldConstraints).type;
   const { case: kind, value } = rules.case === "repeated" ? (rules.value.items?.type ?? rules) : rules;
-  if (kind === "string" && message.includes("regex pattern")) return patternWords(value.pattern) ?? message;
+  if (kind === "string" && message.includes("regex pattern")) return patternMessage(value.pattern) ?? message;
   if ((kind !== "enum" && kind !== "string") || !message.includes("in list")) return message;
   const names = value.in.map((each) =>
     typeof each === "string" ? each : field.enum?.values.find(({ number }) => number === each)?.jsonName,
@@ -129,15 +129,15 @@ function isZero(value: Message, field: DescField): boolean {
   return member === undefined || member === "" || member === 0 || member === 0n;
 }
 
-/** Where the value is in JSON, in which bare lists have no name of their own. */
-function placeOf(violation: Violation): Place | undefined {
-  let place: Place | undefined;
+/** The path of the value in JSON, where a bare list is the message itself and has no name. */
+function pathOfViolation(violation: Violation): ValuePath | undefined {
+  let path: ValuePath | undefined;
   let bare = false;
   for (const part of violation.field) {
-    if (part.kind === "list_sub") place = { parent: place, key: part.index };
-    else if (part.kind === "map_sub") place = { parent: place, key: String(part.key) };
-    else if (!bare) place = { parent: place, key: part.name };
+    if (part.kind === "list_sub") path = { parent: path, key: part.index };
+    else if (part.kind === "map_sub") path = { parent: path, key: String(part.key) };
+    else if (!bare) path = { parent: path, key: part.name };
     bare = part.kind === "field" && rulesOf(part).bare;
   }
-  return place;
+  return path;
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 
-/** A file of a page, as it is sent. */
+/** A static file with its headers. */
 export interface Asset {
   readonly headers: Readonly<Record<string, string>>;
   readonly bytes: Buffer;
@@ -13,7 +13,7 @@ export interface Asset {
 const packaged = dirname(fileURLToPath(import.meta.resolve("swagger-ui-dist/package.json")));
 const own = import.meta.dirname;
 
-/** Every file of the pages; no other file is served. */
+/** The files of the pages; no other file is served. */
 const files: ReadonlyMap<string, { readonly directory: string; readonly type: string }> = new Map([
   ["swagger-ui-bundle.js", { directory: packaged, type: "text/javascript" }],
   ["swagger-ui.css", { directory: packaged, type: "text/css" }],
@@ -27,7 +27,7 @@ const compress = promisify(gzip);
 /** The asset of a path under /docs/assets/, compressed for clients that accept it; undefined for any other path. */
 export type ReadAsset = (path: string, acceptEncoding: string | undefined) => Promise<Asset | undefined>;
 
-/** Each file is read, and compressed, once. */
+/** Each file is read and compressed once. */
 export function createAssets(): ReadAsset {
   const read = new Map<string, Promise<Asset>>();
   return async (path, acceptEncoding = "") => {

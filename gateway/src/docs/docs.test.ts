@@ -10,7 +10,7 @@ afterAll(() => gateway.close());
 const get = (path: string, headers: Record<string, string> = {}) =>
   gateway.call("GET", path, { authorization: null, headers });
 
-test("the reference and all that it loads come from here, without a credential", async () => {
+test("the reference loads only files of this server and needs no credential", async () => {
   const { status, headers, text } = await get("/docs");
   expect(status).toBe(200);
   expect(headers["content-security-policy"]).toContain("default-src 'none'");
@@ -26,7 +26,7 @@ test("the reference and all that it loads come from here, without a credential",
   expect(text).not.toMatch(/<style|<script>|style="|onload/);
 });
 
-test("files are compressed for those who take them so", async () => {
+test("files are compressed for clients that accept gzip", async () => {
   const { headers } = await get("/docs/assets/swagger-ui-bundle.js", { "accept-encoding": "gzip, br" });
   expect(headers["content-encoding"]).toBe("gzip");
   expect(Number(headers["content-length"])).toBeLessThan(600_000);

@@ -6,8 +6,8 @@ import { createAssets } from "./assets.ts";
 import { escape, page, referencePage } from "./page.ts";
 
 /**
- * Serves /docs: the API's reference, rendered from /openapi.json; the methods, also those that only gRPC has; and a
- * page for each error that problem documents point to. All files of the pages are served here.
+ * Serves /docs: the API reference, rendered from /openapi.json; a table of all methods, also those without REST; and a
+ * page for each error, to which the `type` of problem documents points. The pages load nothing from other sites.
  */
 export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) => Promise<void> {
   const pages = new Map([
@@ -30,7 +30,7 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
     const asset = html === undefined ? await readAsset(path, headerOf(exchange.request, "accept-encoding")) : undefined;
     if (html === undefined && asset === undefined) throw new HoldfastError("NOT_FOUND", "No page has this path.");
     if (method !== "GET" && method !== "HEAD") {
-      throw new HoldfastError("METHOD_NOT_ALLOWED", "Pages are read only.", { allow: ["GET", "HEAD"] });
+      throw new HoldfastError("METHOD_NOT_ALLOWED", "Pages are read-only.", { allow: ["GET", "HEAD"] });
     }
     if (asset !== undefined) return send(exchange, 200, asset.headers, asset.bytes);
     const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": policy };
@@ -39,8 +39,8 @@ export function createDocs(methods: readonly ApiMethod[]): (exchange: Exchange) 
 }
 
 /**
- * Nothing from elsewhere, nothing inline; requests that the reader tries out go to this API. Icons are inside the style
- * sheet.
+ * The Content-Security-Policy of pages: nothing from other sites and nothing inline. Requests that a reader tries out
+ * go to this API; icons are inside the style sheet.
  */
 const policy = [
   "default-src 'none'",
@@ -58,7 +58,7 @@ function tableOfMethods(methods: readonly ApiMethod[]): string {
     const head = method.rest === undefined ? `gRPC ${method.name}` : `${method.rest.verb} ${method.rest.path}`;
     return `<tr><td><code>${escape(head)}</code></td><td>${escape(protoComments[method.name] ?? "")}</td><td>${escape(method.scope)}</td></tr>`;
   });
-  return `<table><tr><th>Method</th><th>What it does</th><th>Scope</th></tr>${rows.join("")}</table>`;
+  return `<table><tr><th>Method</th><th>Description</th><th>Scope</th></tr>${rows.join("")}</table>`;
 }
 
 function tableOfErrors(): string {

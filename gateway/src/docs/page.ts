@@ -1,5 +1,5 @@
 /** The page that renders /openapi.json; its scripts and styles come from assets.ts. */
-export const referencePage = whole(
+export const referencePage = documentOf(
   "Holdfast API",
   [
     '<link rel="stylesheet" href="/docs/assets/swagger-ui.css">',
@@ -9,16 +9,16 @@ export const referencePage = whole(
   '<div id="reference"><noscript>The reference needs scripts; <a href="/openapi.json">openapi.json</a> has all of it.</noscript></div>',
 );
 
-/** A page of text; `body` is HTML. */
+/** A page with a heading; `body` is HTML. */
 export function page(title: string, body: string): string {
-  return whole(title, [], `<main><h1>${escape(title)}</h1>${body}</main>`);
+  return documentOf(title, [], `<main><h1>${escape(title)}</h1>${body}</main>`);
 }
 
-function whole(title: string, head: readonly string[], body: string): string {
+function documentOf(title: string, head: readonly string[], body: string): string {
   return [
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>${escape(title)}</title>`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    // An empty icon, or browsers ask for one.
+    // An empty icon, because browsers would request /favicon.ico.
     '<link rel="icon" href="data:,"><link rel="stylesheet" href="/docs/assets/page.css">',
     ...head,
     '<nav><a href="/docs">Reference</a><a href="/docs/methods">Methods</a><a href="/docs/errors">Errors</a>',
@@ -28,7 +28,7 @@ function whole(title: string, head: readonly string[], body: string): string {
   ].join("");
 }
 
-/** Text as HTML shows it, also within quotes. */
+/** Escapes text for HTML content and quoted attributes. */
 export function escape(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

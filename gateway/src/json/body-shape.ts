@@ -3,12 +3,13 @@ import { decodeWellKnown } from "./decode-well-known.ts";
 import { rulesOf } from "./field-rules.ts";
 
 /**
- * What a method reads of a body: `raw` the text of a value, `leaf` a value without anything in it, `whole` all of it,
- * and of an object these members. The entries of a list have the shape of the list.
+ * The parts of a body that a method reads, so that a worker thread returns no more: `raw` is the text of a value,
+ * `leaf` a value without its content, `complete` the value with everything in it, and an object lists its members. The
+ * entries of a list have the shape of the list.
  */
-export type BodyShape = "raw" | "leaf" | "whole" | { readonly [member: string]: BodyShape };
+export type BodyShape = "raw" | "leaf" | "complete" | { readonly [member: string]: BodyShape };
 
-/** The shape of bodies with these fields; undefined when none of them holds a raw value. */
+/** The shape of bodies with these fields; undefined when no field is raw JSON. */
 export function bodyShapeOf(fields: readonly DescField[]): BodyShape | undefined {
   const shape = shapeOfFields(fields, []);
   return hasRaw(shape) ? shape : undefined;
@@ -22,9 +23,9 @@ function shapeOfField(field: DescField, within: readonly DescMessage[]): BodySha
   const { rawJson, bare } = rulesOf(field);
   if (rawJson) return "raw";
   const { message } = field;
-  if (field.fieldKind === "map") return "whole";
+  if (field.fieldKind === "map") return "complete";
   if (message === undefined) return "leaf";
-  if (bare || within.includes(message) || decodeWellKnown(message) !== undefined) return "whole";
+  if (bare || within.includes(message) || decodeWellKnown(message) !== undefined) return "complete";
   return shapeOfFields(message.fields, [...within, message]);
 }
 

@@ -24,7 +24,7 @@ function decode(message: DescMessage, text: string): { value: Message; faults: s
 }
 
 describe("parseJson", () => {
-  test("ends where a text has more values than it may have", () => {
+  test("refuses a text with too many values", () => {
     const list = (count: number) => `[${"0,".repeat(count - 1)}0]`;
     for (const most of [inlineValues, maxValues]) {
       expect(plainValue(parseJson(list(most - 1), most))).toHaveLength(most - 1);
@@ -40,20 +40,20 @@ describe("parseJson", () => {
     );
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...Array.from('{}[]":,0-1.eE+truefalsn \\u\n')) }), (text) => {
-        let wanted: unknown = JsonSyntaxError;
+        let expected: unknown = JsonSyntaxError;
         try {
-          wanted = JSON.parse(text);
+          expected = JSON.parse(text);
         } catch (error) {
           expect(error).toBeInstanceOf(SyntaxError);
         }
-        if (wanted === JsonSyntaxError) expect(() => parseJson(text)).toThrow(JsonSyntaxError);
-        else expect(plainValue(parseJson(text))).toEqual(wanted);
+        if (expected === JsonSyntaxError) expect(() => parseJson(text)).toThrow(JsonSyntaxError);
+        else expect(plainValue(parseJson(text))).toEqual(expected);
       }),
       { numRuns: 2_000 },
     );
   });
 
-  test("says where it stopped", () => {
+  test("an error has line and column", () => {
     expect(() => parseJson('{\n  "a": tru\n}')).toThrow('unexpected "t" at line 2, column 8');
     expect(() => parseJson('{"a"')).toThrow("unexpected end at line 1, column 5");
     expect(() => parseJson("[".repeat(70))).toThrow("nesting deeper than 64");
@@ -96,7 +96,7 @@ describe("decoding", () => {
     });
   }
 
-  test("settings by name are a text or null", () => {
+  test("settings by name are a string or null", () => {
     expect(decode(UpdateConfigurationRequestSchema, '{"parameters": {"a": 1, "b": [null]}}').faults).toEqual([
       "parameters.a wrong_type",
       "parameters.b wrong_type",
@@ -108,7 +108,7 @@ describe("decoding", () => {
     });
   });
 
-  test("raw JSON keeps its text at any depth, both ways", () => {
+  test("raw JSON is copied unchanged at any depth, both ways", () => {
     const text = '{"messages":[{"payload": {"n":1.50e1,"n":12345678901234567890} },{"payload":{}, "delay_seconds":1}]}';
     const { value, faults } = decode(EnqueueMessagesRequestSchema, text);
     expect(faults).toEqual([]);
@@ -121,7 +121,7 @@ describe("decoding", () => {
     expect(written).toContain('{"payload":{"n":1.50e1,"n":12345678901234567890},"delay_seconds":null}');
   });
 
-  test("enumerations have the spec's spelling only", () => {
+  test("enumerations have their JSON names only", () => {
     const statuses = (text: string) => decode(ListOperationsResponseSchema, `{"operations": [{"status": ${text}}]}`);
     expect(statuses('"completed"').value).toMatchObject({ operations: [{ status: OperationStatus.COMPLETED }] });
     for (const text of ['"COMPLETED"', '"OPERATION_STATUS_COMPLETED"', '"OPERATION_STATUS_UNSPECIFIED"', "3"]) {
@@ -131,7 +131,7 @@ describe("decoding", () => {
 
   test("times are RFC 3339 with any offset and come out in UTC", () => {
     // biome-ignore format: a table, aligned so that it reads as one
-    const times: [text: string, shown: string | undefined][] = [
+    const times: [text: string, present: string | undefined][] = [
       ["2030-01-31T12:00:00Z",           "2030-01-31T12:00:00Z"],
       ["2030-01-31T12:00:00.5+01:30",    "2030-01-31T10:30:00.500Z"],
       ["2030-01-31t12:00:00.000001z",    "2030-01-31T12:00:00.000001Z"],
@@ -143,16 +143,16 @@ describe("decoding", () => {
       ["2030-01-31T24:00:00Z",           undefined],
       ["2030-13-01T00:00:00Z",           undefined],
     ];
-    for (const [text, shown] of times) {
+    for (const [text, present] of times) {
       const { value, faults } = decode(ListOperationsResponseSchema, `{"operations": [{"created_at": "${text}"}]}`);
-      if (shown === undefined) expect(faults).toEqual(["operations[0].created_at invalid_time"]);
-      else expect(JSON.parse(encoders(ListOperationsResponseSchema)(value)).operations[0].created_at).toBe(shown);
+      if (present === undefined) expect(faults).toEqual(["operations[0].created_at invalid_time"]);
+      else expect(JSON.parse(encoders(ListOperationsResponseSchema)(value)).operations[0].created_at).toBe(present);
     }
   });
 });
 
 describe("encoding", () => {
-  test("what is encoded is decoded to the same, and is what JSON.parse reads", () => {
+  test("encoding and decoding round-trip, and JSON.parse reads the text", () => {
     const text = fc.string({ unit: "grapheme" }).filter((value) => !value.includes("\0"));
     const requests = fc.record(
       {
@@ -173,8 +173,8 @@ describe("encoding", () => {
       fc.property(requests, (init) => {
         const message = create(CreateManagedServiceRequestSchema, init);
         const encoded = encoders(CreateManagedServiceRequestSchema)(message);
-        const shown = Object.fromEntries(Object.entries(JSON.parse(encoded)).filter(([, value]) => value !== null));
-        const { value, faults } = decode(CreateManagedServiceRequestSchema, JSON.stringify(shown));
+        const present = Object.fromEntries(Object.entries(JSON.parse(encoded)).filter(([, value]) => value !== null));
+        const { value, faults } = decode(CreateManagedServiceRequestSchema, JSON.stringify(present));
         expect(faults).toEqual([]);
         expect(value).toEqual(message);
         expect(encoders(CreateManagedServiceRequestSchema)(init)).toBe(encoded);
@@ -182,12 +182,12 @@ describe("encoding", () => {
     );
   });
 
-  test("an integer that a double cannot hold does not leave", () => {
+  test("an integer that a double cannot represent is an error", () => {
     const encode = encoders(ListOperationsResponseSchema);
     expect(() => encode({ operations: [{ progressPct: 2 ** 60 }] })).toThrow("beyond 2^53-1");
   });
 
-  test("what is not set is null, empty or zero by its kind", () => {
+  test("an absent field is null, empty or zero by its kind", () => {
     expect(JSON.parse(encoders(ManagedServiceSchema)({}))).toMatchObject({
       id: "",
       status: null,

@@ -1,9 +1,9 @@
 import { type DescEnum, ScalarType } from "@bufbuild/protobuf";
-import type { Faults, Place } from "./faults.ts";
+import type { Faults, ValuePath } from "./faults.ts";
 import { type JsonNode, nameOfKind } from "./json-node.ts";
 
-/** Reads one value of the text `source`; a fault is noted and undefined returned. */
-export type Decode = (node: JsonNode, place: Place | undefined, faults: Faults, source: string) => unknown;
+/** Decodes one value of the text `source`; returns undefined and adds a fault when it is not valid. */
+export type Decode = (node: JsonNode, path: ValuePath | undefined, faults: Faults, source: string) => unknown;
 
 // biome-ignore format: a table, aligned so that it reads as one
 const integerRanges: Readonly<Partial<Record<ScalarType, readonly [number, number]>>> = {
@@ -32,7 +32,7 @@ export function integerRange(scalar: ScalarType): readonly [number, number] | un
   return integerRanges[scalar];
 }
 
-/** The reader of one scalar type; it reports other values as faults. */
+/** The decoder of a scalar type. */
 export function decodeScalar(scalar: ScalarType): Decode {
   if (scalar === ScalarType.STRING) return decodeText;
   if (scalar === ScalarType.BOOL) return decodeBoolean;
@@ -41,74 +41,74 @@ export function decodeScalar(scalar: ScalarType): Decode {
   return range === undefined ? decodeReal : decodeInteger(range, longs.has(scalar));
 }
 
-/** Undefined, with a fault, unless the node is a string. */
-export function decodeText(node: JsonNode, place: Place | undefined, faults: Faults): string | undefined {
-  if (typeof node !== "string") return wrongType(node, "a string", place, faults);
+/** Decodes a string; otherwise adds a fault and returns undefined. */
+export function decodeText(node: JsonNode, path: ValuePath | undefined, faults: Faults): string | undefined {
+  if (typeof node !== "string") return wrongType(node, "a string", path, faults);
   const detail = faultOfText(node);
   if (detail === undefined) return node;
-  faults.at(place, "invalid_text", detail);
+  faults.at(path, "invalid_text", detail);
   return undefined;
 }
 
-/** Protobuf carries Unicode only, and no engine or store takes a NUL. */
+/** The fault of a text, if any: protobuf requires valid Unicode, and engines and stores refuse U+0000. */
 export function faultOfText(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain U+0000";
   return text.isWellFormed() ? undefined : "must be well-formed Unicode";
 }
 
-function decodeBoolean(node: JsonNode, place: Place | undefined, faults: Faults): boolean | undefined {
-  return typeof node === "boolean" ? node : wrongType(node, "a boolean", place, faults);
+function decodeBoolean(node: JsonNode, path: ValuePath | undefined, faults: Faults): boolean | undefined {
+  return typeof node === "boolean" ? node : wrongType(node, "a boolean", path, faults);
 }
 
-function decodeBytes(node: JsonNode, place: Place | undefined, faults: Faults): Uint8Array | undefined {
-  if (typeof node !== "string") return wrongType(node, "a base64 string", place, faults);
+function decodeBytes(node: JsonNode, path: ValuePath | undefined, faults: Faults): Uint8Array | undefined {
+  if (typeof node !== "string") return wrongType(node, "a base64 string", path, faults);
   const bytes = Buffer.from(node, "base64");
   if (bytes.toString("base64") === node) return bytes;
-  faults.at(place, "invalid_base64", "must be base64 with padding");
+  faults.at(path, "invalid_base64", "must be base64 with padding");
   return undefined;
 }
 
-function decodeReal(node: JsonNode, place: Place | undefined, faults: Faults): number | undefined {
+function decodeReal(node: JsonNode, path: ValuePath | undefined, faults: Faults): number | undefined {
   if (node === null || typeof node !== "object" || node.kind !== "number")
-    return wrongType(node, "a number", place, faults);
+    return wrongType(node, "a number", path, faults);
   if (Number.isFinite(node.value)) return node.value;
-  faults.at(place, "out_of_range", "is too large for a number");
+  faults.at(path, "out_of_range", "is too large for a number");
   return undefined;
 }
 
 function decodeInteger([least, greatest]: readonly [number, number], long: boolean): Decode {
-  return (node, place, faults) => {
+  return (node, path, faults) => {
     if (node === null || typeof node !== "object" || node.kind !== "number")
-      return wrongType(node, "an integer", place, faults);
-    if (!Number.isInteger(node.value)) return wrongType(node, "an integer", place, faults, "a fraction");
+      return wrongType(node, "an integer", path, faults);
+    if (!Number.isInteger(node.value)) return wrongType(node, "an integer", path, faults, "a fraction");
     if (node.value >= least && node.value <= greatest) return long ? BigInt(node.value) : node.value;
-    faults.at(place, "out_of_range", `must be from ${least} to ${greatest}`);
+    faults.at(path, "out_of_range", `must be from ${least} to ${greatest}`);
     return undefined;
   };
 }
 
-/** Enumerations in the spec's spelling; the zero value cannot be said. */
+/** The decoder of an enumeration by its JSON names; the zero value, "unspecified", has no name. */
 export function decodeEnum(description: DescEnum): Decode {
   const byText = new Map(
     description.values.filter((value) => value.number !== 0).map((value) => [value.jsonName, value.number]),
   );
   const detail = `must be one of ${[...byText.keys()].join(", ")}`;
-  return (node, place, faults) => {
-    if (typeof node !== "string") return wrongType(node, "a string", place, faults);
+  return (node, path, faults) => {
+    if (typeof node !== "string") return wrongType(node, "a string", path, faults);
     const number = byText.get(node);
-    if (number === undefined) faults.at(place, "unknown_value", detail);
+    if (number === undefined) faults.at(path, "unknown_value", detail);
     return number;
   };
 }
 
 export function wrongType(
   node: JsonNode,
-  wanted: string,
-  place: Place | undefined,
+  expected: string,
+  path: ValuePath | undefined,
   faults: Faults,
   found = nameOfKind(node),
 ): undefined {
-  if (node === null) faults.at(place, "null_not_allowed", "must not be null");
-  else faults.at(place, "wrong_type", `must be ${wanted}, not ${found}`);
+  if (node === null) faults.at(path, "null_not_allowed", "must not be null");
+  else faults.at(path, "wrong_type", `must be ${expected}, not ${found}`);
   return undefined;
 }

@@ -1,16 +1,16 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Decode, decodeEnum, decodeScalar, faultOfText, wrongType } from "./decode-scalar.ts";
 import { decodeTextOrNull, decodeWellKnown } from "./decode-well-known.ts";
-import { entriesMaxOf, noteTooLong } from "./entries-max.ts";
-import type { Faults, Place } from "./faults.ts";
+import { entriesMaxOf, addTooLong } from "./entries-max.ts";
+import type { Faults, ValuePath } from "./faults.ts";
 import { bareItems, rulesOf } from "./field-rules.ts";
 import { type JsonNode, type JsonObject, nameOfKind } from "./json-node.ts";
 
-/** Reads members of an object into a new message; every fault is noted, the fields without one are set. */
-export type DecodeObject = (node: JsonObject, place: Place | undefined, faults: Faults, source: string) => Message;
+/** Decodes an object to a new message. Adds all faults; sets the fields without one. */
+export type DecodeObject = (node: JsonObject, path: ValuePath | undefined, faults: Faults, source: string) => Message;
 
 export interface Decoders {
-  /** Only these fields may be members; all others are unknown, or `fixed`: there, and not to be changed. */
+  /** Only `fields` may be members; other members are faults: `fixed` ones cannot be changed, the rest are unknown. */
   object(message: DescMessage, fields: readonly DescField[], fixed?: ReadonlySet<string>): DecodeObject;
 }
 
@@ -21,26 +21,26 @@ interface Member {
   readonly decode: Decode;
 }
 
-/** Compiles strict decoders: unknown and repeated keys, wrong types and needless nulls are faults. */
+/** Compiles strict decoders: unknown and repeated keys, wrong types and nulls without a meaning are faults. */
 export function createDecoders(): Decoders {
   const compiled = new Map<string, Decode>();
 
   function decoderOf(message: DescMessage): Decode {
-    const known = compiled.get(message.typeName);
-    if (known !== undefined) return known;
-    // A message may contain itself: the name is taken before its fields are compiled.
+    const cached = compiled.get(message.typeName);
+    if (cached !== undefined) return cached;
+    // A message may contain itself, so it is registered before its fields are compiled.
     let decode: Decode = () => undefined;
-    compiled.set(message.typeName, (node, place, faults, source) => decode(node, place, faults, source));
+    compiled.set(message.typeName, (node, path, faults, source) => decode(node, path, faults, source));
     decode = decodeWellKnown(message) ?? compileNested(message);
     return decode;
   }
 
   function compileNested(message: DescMessage): Decode {
     const decode = object(message, message.fields);
-    return (node, place, faults, source) => {
+    return (node, path, faults, source) => {
       if (node === null || typeof node !== "object" || node.kind !== "object")
-        return wrongType(node, "an object", place, faults);
-      return decode(node, place, faults, source);
+        return wrongType(node, "an object", path, faults);
+      return decode(node, path, faults, source);
     };
   }
 
@@ -58,23 +58,23 @@ export function createDecoders(): Decoders {
         return [field.name, { field, clearable, rawJson, decode: decodeField(field) }];
       }),
     );
-    const twins = new Map(
+    const snakeCaseNames = new Map(
       fields.filter((field) => field.jsonName !== field.name).map((field) => [field.jsonName, field.name]),
     );
-    return (node, place, faults, source) => {
+    return (node, path, faults, source) => {
       const result: Record<string, unknown> & Message = create(message) as never;
-      for (const key of node.repeated) faults.at({ parent: place, key }, "duplicate_key", "is there more than once");
+      for (const key of node.repeated) faults.at({ parent: path, key }, "duplicate_key", "is there more than once");
       for (const [key, { value, start, end, raw }] of node.members) {
-        const here = { parent: place, key };
+        const here = { parent: path, key };
         const member = members.get(key);
         if (member === undefined && fixed.has(key)) {
           faults.at(here, "fixed", "cannot be changed");
         } else if (member === undefined) {
-          const twin = twins.get(key);
+          const snakeCase = snakeCaseNames.get(key);
           faults.at(
             here,
             "unknown_field",
-            twin === undefined ? "is not a field of this request" : `is spelled ${twin}`,
+            snakeCase === undefined ? "is not a field of this request" : `is spelled ${snakeCase}`,
           );
         } else if (member.rawJson) {
           result[member.field.localName] = raw ?? Buffer.from(source.slice(start, end), "utf8");
@@ -99,8 +99,8 @@ export function createDecoders(): Decoders {
       const { message } = field;
       const items = bareItems(message);
       const decode = decodeField(items);
-      return (node, place, faults, source) => {
-        const values = decode(node, place, faults, source);
+      return (node, path, faults, source) => {
+        const values = decode(node, path, faults, source);
         return values === undefined ? undefined : create(message, { [items.localName]: values } as never);
       };
     }
@@ -115,31 +115,31 @@ export function createDecoders(): Decoders {
   return { object };
 }
 
-/** The count is checked before the entries: an overlong list costs nothing more. */
+/** The count is checked before the entries, so that a too long list is refused at once. */
 function decodeList(field: DescField, item: Decode): Decode {
   const max = entriesMaxOf(field);
-  return (node, place, faults, source) => {
+  return (node, path, faults, source) => {
     if (node === null || typeof node !== "object" || node.kind !== "array")
-      return wrongType(node, "an array", place, faults);
-    if (node.items.length > max) return noteTooLong(field, max, place, faults);
-    const values = node.items.map((entry, key) => item(entry, { parent: place, key }, faults, source));
-    // A faulty item leaves a gap in the list; the caller sees only the fault.
+      return wrongType(node, "an array", path, faults);
+    if (node.items.length > max) return addTooLong(field, max, path, faults);
+    const values = node.items.map((entry, key) => item(entry, { parent: path, key }, faults, source));
+    // An item with a fault is left out; the request is refused anyway.
     return values.filter((value) => value !== undefined);
   };
 }
 
 function decodeMap(field: DescField, item: Decode): Decode {
   const max = entriesMaxOf(field);
-  return (node: JsonNode, place, faults, source) => {
+  return (node: JsonNode, path, faults, source) => {
     if (node === null || typeof node !== "object" || node.kind !== "object") {
-      return wrongType(node, "an object", place, faults, nameOfKind(node));
+      return wrongType(node, "an object", path, faults, nameOfKind(node));
     }
-    if (node.members.size > max) return noteTooLong(field, max, place, faults);
+    if (node.members.size > max) return addTooLong(field, max, path, faults);
     const values: Record<string, unknown> = {};
-    for (const key of node.repeated) faults.at({ parent: place, key }, "duplicate_key", "is there more than once");
+    for (const key of node.repeated) faults.at({ parent: path, key }, "duplicate_key", "is there more than once");
     for (const [key, member] of node.members) {
-      const here = { parent: place, key };
-      const detail = key === "__proto__" ? "is not a possible name" : faultOfText(key);
+      const here = { parent: path, key };
+      const detail = key === "__proto__" ? "is a reserved name" : faultOfText(key);
       if (detail !== undefined) faults.at(here, "invalid_text", detail);
       const value = detail === undefined ? item(member.value, here, faults, source) : undefined;
       if (value !== undefined) values[key] = value;

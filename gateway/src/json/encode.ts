@@ -1,22 +1,31 @@
-import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type MessageInitShape,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
+import { ListValueSchema, type TimestampSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { lookUp } from "@holdfast/common/look-up.ts";
-import { encodeWellKnown } from "./encode-well-known.ts";
 import { bareItems, rulesOf } from "./field-rules.ts";
+import { formatTimestamp } from "./timestamp.ts";
 
-/** Writes one message as JSON text, from a message or an initializer of one. */
+/** Encodes a message, or an initializer of one, as JSON text. */
 export type Encode = (message: object) => string;
 
 type EncodeValue = (value: never) => string;
 type Members = Readonly<Record<string, never>>;
 
-/** Compiles encoders: every documented field is written, null when it has no value, in the order of the proto. */
+/** Compiles encoders, which write every field in the order of the proto, and null for a field without a value. */
 export function createEncoders(): (message: DescMessage) => Encode {
   const compiled = new Map<string, Encode>();
 
   function encoderOf(message: DescMessage): Encode {
-    const known = compiled.get(message.typeName);
-    if (known !== undefined) return known;
-    // A message may contain itself: the name is taken before its fields are compiled.
+    const cached = compiled.get(message.typeName);
+    if (cached !== undefined) return cached;
+    // A message may contain itself, so it is registered before its fields are compiled.
     let encode: Encode = () => "{}";
     compiled.set(message.typeName, (value) => encode(value));
     encode = encodeWellKnown(message) ?? compileMessage(message);
@@ -78,7 +87,7 @@ export function createEncoders(): (message: DescMessage) => Encode {
   return encoderOf;
 }
 
-/** What an answer shows for a field that the handler left out. */
+/** The JSON of a field that the handler left out. */
 function absentText(field: DescField): string {
   if (field.fieldKind === "list") return "[]";
   if (field.fieldKind === "map") return "{}";
@@ -113,16 +122,37 @@ function encodeScalar(scalar: ScalarType): EncodeValue {
   }
 }
 
-/** Integers are JSON numbers; an integer that a double cannot hold exactly must not leave. */
+/** Integers are JSON numbers. Throws for an integer that a double cannot represent exactly. */
 function exactInteger(value: number | bigint | string): string {
-  if (!Number.isSafeInteger(Number(value))) throw new Error("an integer of the answer is beyond 2^53-1");
+  if (!Number.isSafeInteger(Number(value))) throw new Error("an integer of the response is beyond 2^53-1");
   return String(value);
 }
 
 // oxlint-disable-next-line no-control-regex -- these are what JSON must escape
 const needsEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** A JSON string; the common case without a call of JSON.stringify. */
+/** A JSON string. JSON.stringify is called only when something must be escaped. */
 function quote(text: string): string {
   return needsEscape.test(text) ? JSON.stringify(text) : `"${text}"`;
+}
+
+/** The encoder of a google.protobuf type, whose JSON is not its fields; undefined for other messages. */
+function encodeWellKnown(message: DescMessage): ((value: object) => string) | undefined {
+  if (!message.typeName.startsWith("google.protobuf.")) return undefined;
+  switch (message.typeName) {
+    case "google.protobuf.Timestamp":
+      return (value: MessageInitShape<typeof TimestampSchema>) =>
+        `"${formatTimestamp(value.seconds ?? 0n, value.nanos ?? 0)}"`;
+    case "google.protobuf.Empty":
+      return () => "{}";
+    case "google.protobuf.Value":
+      return (value) => JSON.stringify(toJson(ValueSchema, create(ValueSchema, value)));
+    case "google.protobuf.Struct":
+      // Protobuf-es represents a Struct inside a message as a plain object.
+      return (value) => JSON.stringify(value);
+    case "google.protobuf.ListValue":
+      return (value) => JSON.stringify(toJson(ListValueSchema, create(ListValueSchema, value)));
+    default:
+      throw new Error(`${message.typeName} has no JSON in this API`);
+  }
 }

@@ -1,21 +1,21 @@
 import { errorsMax, type FieldFault } from "@holdfast/common/errors.ts";
 
-/** Where in the input a value is: a chain from the value up. Undefined is the whole body. */
-export interface Place {
-  readonly parent: Place | undefined;
+/** The path of a value in the input, linked from the value up to the root; undefined is the body itself. */
+export interface ValuePath {
+  readonly parent: ValuePath | undefined;
   readonly key: string | number;
 }
 
-/** Collects the faults of one input, so that the first of them are all in one answer. */
+/** Collects the faults of one input, so that one response lists the first of them. */
 export interface Faults {
-  /** The first ones, `errorsMax` at most. */
+  /** The first faults, at most `errorsMax`. */
   readonly list: readonly FieldFault[];
-  /** How many more there were. */
+  /** Number of further faults. */
   readonly omitted: number;
-  at(place: Place | undefined, code: string, detail: string): void;
-  /** About a parameter of the path, the query or a header: there is no pointer. */
+  at(path: ValuePath | undefined, code: string, detail: string): void;
+  /** Adds a fault of a path variable, a query parameter or a header, which has no JSON pointer. */
   parameter(name: string, code: string, detail: string): void;
-  /** Adds the faults of fields that have none yet. */
+  /** Adds faults, except of fields that have one already. */
   add(faults: readonly FieldFault[]): void;
   /** True when the field, or a field around it, has a fault already. */
   covers(field: string): boolean;
@@ -28,7 +28,7 @@ export function createFaults(): Faults {
     list.some(
       (fault) => field === fault.field || field.startsWith(`${fault.field}.`) || field.startsWith(`${fault.field}[`),
     );
-  // A fault costs its text only when somebody will read it.
+  // The text of a fault is built only when the fault is listed.
   const note = (fault: () => FieldFault) => {
     if (list.length < errorsMax) list.push(fault());
     else omitted += 1;
@@ -38,8 +38,8 @@ export function createFaults(): Faults {
     get omitted() {
       return omitted;
     },
-    at: (place, code, detail) => note(() => ({ field: fieldOf(place), pointer: pointerOf(place), code, detail })),
-    parameter: (name, code, detail) => note(() => ({ field: shown(name), pointer: null, code, detail })),
+    at: (path, code, detail) => note(() => ({ field: fieldOf(path), pointer: pointerOf(path), code, detail })),
+    parameter: (name, code, detail) => note(() => ({ field: shortened(name), pointer: null, code, detail })),
     add(faults) {
       for (const fault of faults) if (!covers(fault.field)) note(() => fault);
     },
@@ -47,25 +47,25 @@ export function createFaults(): Faults {
   };
 }
 
-/** Dotted form: `allowed_cidrs[0]`, `tags.team`, `tags["a b"]`. A long key shows its beginning. */
-export function fieldOf(place: Place | undefined): string {
-  if (place === undefined) return "";
-  const parent = fieldOf(place.parent);
-  if (typeof place.key === "number") return `${parent}[${place.key}]`;
-  const key = shown(place.key);
+/** The dotted form, such as `allowed_cidrs[0]`, `tags.team` or `tags["a b"]`. Long keys are shortened. */
+export function fieldOf(path: ValuePath | undefined): string {
+  if (path === undefined) return "";
+  const parent = fieldOf(path.parent);
+  if (typeof path.key === "number") return `${parent}[${path.key}]`;
+  const key = shortened(path.key);
   if (!/^[\w-]+$/.test(key)) return `${parent}[${JSON.stringify(key)}]`;
   return parent === "" ? key : `${parent}.${key}`;
 }
 
-/** RFC 6901. */
-function pointerOf(place: Place | undefined): string {
-  if (place === undefined) return "";
-  return `${pointerOf(place.parent)}/${shown(String(place.key)).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+/** The JSON pointer (RFC 6901), such as `/allowed_cidrs/0`. */
+function pointerOf(path: ValuePath | undefined): string {
+  if (path === undefined) return "";
+  return `${pointerOf(path.parent)}/${shortened(String(path.key)).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
-/** Longer than every name of a field or parameter, so that only names that a caller made up are cut. */
-const shownMax = 128;
+/** Longer than every name in the API, so that only unknown names are shortened. */
+const nameCharsMax = 128;
 
-function shown(key: string): string {
-  return key.length <= shownMax ? key : `${key.slice(0, shownMax).toWellFormed()}…`;
+function shortened(key: string): string {
+  return key.length <= nameCharsMax ? key : `${key.slice(0, nameCharsMax).toWellFormed()}…`;
 }

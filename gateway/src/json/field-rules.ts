@@ -1,12 +1,12 @@
 import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
 import { field as fieldOption, type FieldRules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 
-/** What options.proto says of a field. */
+/** The options of a field that options.proto defines. */
 export function rulesOf(field: DescField): FieldRules {
   return getOption(field, fieldOption);
 }
 
-/** True when a value can be told from its absence: it may be null in an answer. */
+/** True when the field has presence (`optional`), so that it may be null in a response. */
 export function isNullable(field: DescField): boolean {
   return field.fieldKind !== "list" && field.fieldKind !== "map" && field.proto.proto3Optional;
 }

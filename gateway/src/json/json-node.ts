@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** A JSON value as parsed, with the details that JSON.parse drops: repeated keys and the exact text of members. */
+/** A parsed JSON value with what JSON.parse drops: repeated keys and the source text of members. */
 export type JsonNode = null | boolean | string | JsonNumber | JsonArray | JsonObject;
 
 export interface JsonNumber {
   readonly kind: "number";
   readonly value: number;
-  /** The digits as they were written. */
+  /** The number as written, such as "1.50e1". */
   readonly text: string;
 }
 
@@ -24,16 +24,16 @@ export interface JsonObject {
 
 export interface JsonMember {
   readonly value: JsonNode;
-  /** Where the value's text begins and ends in the source. */
+  /** Offsets of the value's text in the source. */
   readonly start: number;
   readonly end: number;
-  /** The value's own text in UTF-8, where it is there instead of the value. */
+  /** The text of a raw value in UTF-8, set by a worker thread instead of `value`. */
   readonly raw?: Uint8Array;
 }
 
 export const emptyObject: JsonObject = { kind: "object", members: new Map(), repeated: [] };
 
-/** The name of a value's type in the text of a fault. */
+/** The type of a value for the text of a fault, such as "a string". */
 export function nameOfKind(node: JsonNode): string {
   if (node === null) return "null";
   if (typeof node === "string") return "a string";
@@ -49,7 +49,7 @@ export function plainValue(node: JsonNode): unknown {
   return Object.fromEntries([...node.members].map(([key, member]) => [key, plainValue(member.value)]));
 }
 
-/** One text for all spellings of a value: keys in order, no white space, digits as written. */
+/** The canonical text of a value: sorted keys, no white space, numbers as written. */
 export function canonicalText(node: JsonNode): string {
   if (node === null || typeof node !== "object") return JSON.stringify(node);
   if (node.kind === "number") return node.text;
@@ -58,7 +58,7 @@ export function canonicalText(node: JsonNode): string {
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member.value)}`).join(",")}}`;
 }
 
-/** SHA-256 of a value's canonical text, equal for all spellings of the value, in hex. */
+/** SHA-256 of the canonical text, in hex; equal for all spellings of a value. */
 export function hashOf(node: JsonNode): string {
   return createHash("sha256").update(canonicalText(node)).digest("hex");
 }

@@ -1,19 +1,19 @@
 import type { JsonMember, JsonNode } from "./json-node.ts";
 
-/** The text is not JSON (RFC 8259); says where. */
+/** The text is not JSON (RFC 8259); the message has line and column. */
 export class JsonSyntaxError extends Error {
   override readonly name = "JsonSyntaxError";
 }
 
 const maxDepth = 64;
-/** Values that a text with raw values may have. */
+/** Maximum number of values in a text with raw values. */
 export const maxValues = 500_000;
-/** Values of any other: each costs the event loop about a microsecond, and no method has fields for so many. */
+/** Maximum number of values in other texts. Each costs the event loop about a microsecond. */
 export const inlineValues = 12_000;
 
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 const spacePattern = /[ \t\r\n]*/y;
-// A run without escapes.
+// Characters without escapes.
 // oxlint-disable-next-line no-control-regex -- control characters must be escaped
 const plainPattern = /[^"\\\u0000-\u001f]*/y;
 const escapes: ReadonlyMap<string, string> = new Map(
@@ -29,8 +29,8 @@ const escapes: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Reads one JSON text. Throws JsonSyntaxError, also for nesting deeper than 64 and for more values than `most`. */
-export function parseJson(text: string, most = maxValues): JsonNode {
+/** Parses a JSON text. Throws JsonSyntaxError, also for nesting deeper than 64 and for more than `valuesMax` values. */
+export function parseJson(text: string, valuesMax = maxValues): JsonNode {
   let at = 0;
   let values = 0;
 
@@ -55,20 +55,20 @@ export function parseJson(text: string, most = maxValues): JsonNode {
   function value(depth: number): JsonNode {
     if (depth > maxDepth) throw fail(`nesting deeper than ${maxDepth}`);
     values += 1;
-    if (values > most) throw fail(`more than ${most} values`);
+    if (values > valuesMax) throw fail(`more than ${valuesMax} values`);
     const first = text[at];
     if (first === "{") return object(depth);
     if (first === "[") return array(depth);
     if (first === '"') return string();
-    if (text.startsWith("true", at)) return word(4, true);
-    if (text.startsWith("false", at)) return word(5, false);
-    if (text.startsWith("null", at)) return word(4, null);
+    if (text.startsWith("true", at)) return consume(4, true);
+    if (text.startsWith("false", at)) return consume(5, false);
+    if (text.startsWith("null", at)) return consume(4, null);
     const digits = match(numberPattern);
     if (digits === "") throw unexpected();
     return { kind: "number", value: Number(digits), text: digits };
   }
 
-  function word<T>(length: number, meaning: T): T {
+  function consume<T>(length: number, meaning: T): T {
     at += length;
     return meaning;
   }
@@ -78,8 +78,8 @@ export function parseJson(text: string, most = maxValues): JsonNode {
     at += 1;
     let result = match(plainPattern);
     if (text[at] === "\\") {
-      const whole = escaped(start);
-      if (whole !== undefined) return whole;
+      const decoded = escaped(start);
+      if (decoded !== undefined) return decoded;
     }
     while (text[at] !== '"') {
       if (text[at] !== "\\") throw at < text.length ? fail("unescaped control character") : fail("unterminated string");
@@ -90,7 +90,8 @@ export function parseJson(text: string, most = maxValues): JsonNode {
   }
 
   /**
-   * A string with escapes, decoded at once; undefined for a faulty one, which is then read again to locate the fault.
+   * Decodes a string with escapes by JSON.parse. Returns undefined for an invalid one, which is then scanned to locate
+   * the fault.
    */
   function escaped(start: number): string | undefined {
     const end = endOfString(text, at);
@@ -106,22 +107,22 @@ export function parseJson(text: string, most = maxValues): JsonNode {
   function escape(): string {
     const letter = text[at + 1] ?? "";
     const meaning = escapes.get(letter);
-    if (meaning !== undefined) return word(2, meaning);
+    if (meaning !== undefined) return consume(2, meaning);
     const hex = text.slice(at + 2, at + 6);
     if (letter !== "u" || !/^[0-9a-fA-F]{4}$/.test(hex)) throw fail("unknown escape");
-    return word(6, String.fromCharCode(Number.parseInt(hex, 16)));
+    return consume(6, String.fromCharCode(Number.parseInt(hex, 16)));
   }
 
   function array(depth: number): JsonNode {
     const items: JsonNode[] = [];
     at += 1;
     space();
-    if (text[at] === "]") return word(1, { kind: "array", items } as const);
+    if (text[at] === "]") return consume(1, { kind: "array", items } as const);
     for (;;) {
       space();
       items.push(value(depth + 1));
       space();
-      if (text[at] === "]") return word(1, { kind: "array", items } as const);
+      if (text[at] === "]") return consume(1, { kind: "array", items } as const);
       if (text[at] !== ",") throw unexpected();
       at += 1;
     }
@@ -132,7 +133,7 @@ export function parseJson(text: string, most = maxValues): JsonNode {
     const repeated: string[] = [];
     at += 1;
     space();
-    if (text[at] === "}") return word(1, { kind: "object", members, repeated } as const);
+    if (text[at] === "}") return consume(1, { kind: "object", members, repeated } as const);
     for (;;) {
       space();
       if (text[at] !== '"') throw unexpected();
@@ -146,7 +147,7 @@ export function parseJson(text: string, most = maxValues): JsonNode {
       if (members.has(key)) repeated.push(key);
       members.set(key, member);
       space();
-      if (text[at] === "}") return word(1, { kind: "object", members, repeated } as const);
+      if (text[at] === "}") return consume(1, { kind: "object", members, repeated } as const);
       if (text[at] !== ",") throw unexpected();
       at += 1;
     }
@@ -159,7 +160,7 @@ export function parseJson(text: string, most = maxValues): JsonNode {
   return root;
 }
 
-/** Behind the first quotation mark that no backslash escapes; the text's own end without one. */
+/** Offset behind the first unescaped quotation mark; the length of the text when there is none. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let first = quote;

@@ -1,28 +1,26 @@
 import type { BodyShape } from "./body-shape.ts";
 import type { JsonMember, JsonNode, JsonObject } from "./json-node.ts";
 
-/**
- * The object with only the members that its method reads, to be sent between threads: raw values as bytes of their own.
- */
+/** Reduces an object to the members of the shape, so that little is copied between threads; raw values become bytes. */
 export function prune({ members, ...object }: JsonObject, shape: BodyShape, source: string): JsonObject {
-  const kept = new Map<string, JsonMember>();
+  const pruned = new Map<string, JsonMember>();
   for (const [key, member] of members) {
     const of = typeof shape === "object" && Object.hasOwn(shape, key) ? shape[key] : undefined;
-    kept.set(key, pruneMember(member, shape === "whole" ? shape : of, source));
+    pruned.set(key, pruneMember(member, shape === "complete" ? shape : of, source));
   }
-  return { ...object, members: kept };
+  return { ...object, members: pruned };
 }
 
-/** A member that no field has is known by its name. */
+/** A member without a field is reduced to its name, which is reported as a fault. */
 function pruneMember({ value, start, end }: JsonMember, shape: BodyShape | undefined, source: string): JsonMember {
   if (shape === undefined) return { value: null, start, end };
   if (shape !== "raw") return { value: pruneValue(value, shape, source), start, end };
-  // A copy, in memory that is transferred with the message.
+  // A copy in its own memory, which is transferred to the other thread.
   return { value: null, start, end, raw: new Uint8Array(new TextEncoder().encode(source.slice(start, end))) };
 }
 
 function pruneValue(node: JsonNode, shape: BodyShape, source: string): JsonNode {
-  if (node === null || typeof node !== "object" || node.kind === "number" || shape === "whole") return node;
+  if (node === null || typeof node !== "object" || node.kind === "number" || shape === "complete") return node;
   if (node.kind === "object") return prune(node, shape, source);
   return { kind: "array", items: node.items.map((item) => pruneEntry(item, shape, source)) };
 }

@@ -3,10 +3,13 @@ import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
-/** Seconds of the first and the last moment of the years 1 to 9999 in UTC: an offset leads out of them. */
+/** First and last second of the years 1 to 9999 in UTC. A time with an offset can be outside of them. */
 const [firstS, lastS] = [-62_135_596_800, 253_402_300_799];
 
-/** Reads an RFC 3339 time; undefined when it is none, or outside of the years 1 to 9999. */
+/**
+ * Parses an RFC 3339 time, such as "2030-01-31T12:00:00.5+01:30"; undefined when invalid or outside of the years 1 to
+ * 9999.
+ */
 export function parseTimestamp(text: string): Timestamp | undefined {
   const parts = pattern.exec(text);
   if (parts === null) return undefined;
@@ -23,7 +26,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   if (year < 1 || hour > 23 || minute > 59 || second > 59 || offsetHour > 23 || offsetMinute > 59) return undefined;
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  // A day that the month does not have rolls over into the next.
+  // A day that the month lacks rolls over to the next month.
   if (month < 1 || month > 12 || date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
   date.setUTCHours(hour, minute, second);
   const offset = (parts[8] === "-" ? -1 : 1) * (offsetHour * 60 + offsetMinute) * 60;
@@ -32,10 +35,10 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Number((parts[7] ?? "").padEnd(9, "0")) });
 }
 
-/** RFC 3339 in UTC with Z; as many digits of the second as it needs, in threes. */
+/** Formats RFC 3339 in UTC with Z, and 0, 3, 6 or 9 digits of fractional seconds. */
 export function formatTimestamp(seconds: bigint | number | string, nanos: number): string {
-  const whole = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
-  if (nanos === 0) return `${whole}Z`;
+  const dateTime = new Date(Number(seconds) * 1000).toISOString().slice(0, 19);
+  if (nanos === 0) return `${dateTime}Z`;
   const digits = String(nanos).padStart(9, "0");
-  return `${whole}.${nanos % 1_000_000 === 0 ? digits.slice(0, 3) : nanos % 1_000 === 0 ? digits.slice(0, 6) : digits}Z`;
+  return `${dateTime}.${nanos % 1_000_000 === 0 ? digits.slice(0, 3) : nanos % 1_000 === 0 ? digits.slice(0, 6) : digits}Z`;
 }

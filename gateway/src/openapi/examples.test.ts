@@ -29,7 +29,7 @@ const cases = methods.map((method) => {
   return [`${verb} ${path}`, method, operationOf(method.description.localName)] as const;
 });
 
-test.each(cases)("%s takes the example of its body", (_, method, operation) => {
+test.each(cases)("%s accepts the example of its body", (_, method, operation) => {
   if (operation.requestBody === undefined) return;
   const { example } = operation.requestBody.content["application/json"];
   expect(example).toBeDefined();
@@ -42,7 +42,7 @@ test.each(cases)("%s takes the example of its body", (_, method, operation) => {
   expect(faults.list).toEqual([]);
 });
 
-test.each(cases)("%s shows an answer that its schema has", (_, _method, operation) => {
+test.each(cases)("%s has an example response that matches its schema", (_, _method, operation) => {
   for (const { content } of Object.values<Any>(operation.responses)) {
     if (content === undefined) continue;
     const { example, schema } = content["application/json"] ?? Object.values<Any>(content)[0];
@@ -61,7 +61,7 @@ test("every kind of error has an example, and every operation that needs a crede
   expect(open.toSorted()).toEqual(["GET /schemas/project.json", "POST /users/setup"]);
 });
 
-/** Where a value is not what its schema says, of the keywords that answers have. */
+/** Faults of a value by its schema, for the keywords that schemas of responses have. */
 function faultsOf(value: Any, schema: Any, at: string): string[] {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split("/").at(-1);

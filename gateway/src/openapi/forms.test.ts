@@ -14,7 +14,7 @@ function schemaWith(...forms: Form[]) {
   );
 }
 
-describe("a form", () => {
+describe("a JSON Schema entry", () => {
   test("adds its keywords to those of the field", () => {
     expect(schemaWith([url, { pattern: "^https:" }])).toMatchObject({
       properties: { url: { type: "string", maxLength: 2048, pattern: "^https:" } },
@@ -46,6 +46,6 @@ describe("a form", () => {
         [url, {}],
         [url, {}],
       ]),
-    ).toThrow("two forms are of one field or message");
+    ).toThrow("two entries are for the same field or message");
   });
 });

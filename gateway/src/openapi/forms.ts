@@ -1,23 +1,23 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** A field of a request, or a message in one, and the keywords of JSON Schema that its method checks beyond the protos. */
+/** A field or message of a request, and JSON Schema keywords for what its handler checks beyond the protos. */
 export type Form = readonly [of: DescField | DescMessage, keywords: JsonSchema];
 
-/** The keywords of a format that has the limits of a text's length and characters in it. */
+/** Keywords of a format, which replaces the limits of length and characters. */
 export function formatForm(format: "email" | "hostname"): JsonSchema {
   return { format, minLength: undefined, maxLength: undefined, pattern: undefined };
 }
 
 export interface Forms {
-  /** The schema with the keywords of the field or message added; those of a list are of its items. */
+  /** Adds the keywords of the field or message; those of a list field apply to its items. */
   add(schema: JsonSchema, of: DescField | DescMessage): JsonSchema;
 }
 
-/** Throws when two forms are of one field. */
+/** Throws when two entries are for the same field or message. */
 export function createForms(list: readonly Form[]): Forms {
   const forms = new Map(list);
-  if (forms.size < list.length) throw new Error("two forms are of one field or message");
+  if (forms.size < list.length) throw new Error("two entries are for the same field or message");
   return {
     add(schema, of) {
       const form = forms.get(of);

@@ -7,19 +7,19 @@ import { constraintsOf, countLimits, jsonObjectSchema, limited } from "./limits.
 import { protoComments } from "./proto-comments.ts";
 import { singleSchema } from "./type-schema.ts";
 
-/** Schemas of requests, with every limit that the gateway checks. */
+/** JSON Schemas of requests, with every limit that the gateway checks. */
 export interface InputSchemas {
-  /** An object of these fields and no others. */
+  /** The schema of an object with these fields and no others. */
   object(message: DescMessage, fields: readonly DescField[]): JsonSchema;
   field(field: DescField): JsonSchema;
-  /** Names of fields that must be given. */
+  /** Names of required fields. */
   required(message: DescMessage): ReadonlySet<string>;
 }
 
 export function createInputSchemas(validation: Validation, forms: Forms): InputSchemas {
   function object(message: DescMessage, fields: readonly DescField[]): JsonSchema {
-    const demanded = validation.required(message);
-    const required = fields.map((field) => field.name).filter((name) => demanded.has(name));
+    const requiredNames = validation.required(message);
+    const required = fields.map((field) => field.name).filter((name) => requiredNames.has(name));
     const schema = {
       type: "object",
       additionalProperties: false,
@@ -38,7 +38,7 @@ export function createInputSchemas(validation: Validation, forms: Forms): InputS
   }
 
   function valueSchema(field: DescField): JsonSchema {
-    // Raw values of inputs are descriptors and payloads, which are objects.
+    // Raw JSON inputs are descriptors and payloads, which are objects.
     if (rulesOf(field).rawJson || field.message?.typeName === "google.protobuf.Struct") return jsonObjectSchema;
     if (field.fieldKind === "message" && rulesOf(field).bare) return valueSchema(bareItems(field.message));
     const single = singleSchema(field, (of) => object(of.message as DescMessage, (of.message as DescMessage).fields));
@@ -50,7 +50,7 @@ export function createInputSchemas(validation: Validation, forms: Forms): InputS
     if (field.fieldKind === "map") {
       const { keys, values } = type.case === "map" ? type.value : {};
       const { type: _text, ...propertyNames } = limited({ type: "string" }, keys, field.name);
-      // Settings by name: a text sets, null resets.
+      // A setting by name: a string sets it, null resets it.
       const isSetting = field.message?.typeName === "google.protobuf.Value";
       const value = isSetting
         ? orNull(limited({ type: "string" }, undefined, field.name))

@@ -9,7 +9,7 @@ export function orNull(schema: JsonSchema): JsonSchema {
   return { ...schema, type: [type, "null"], ...(Array.isArray(values) ? { enum: [...values, null] } : {}) };
 }
 
-/** Adds a description, beside a reference too. */
+/** Adds a description; JSON Schema 2020-12 allows it beside a $ref too. */
 export function described(schema: JsonSchema, description: string | undefined): JsonSchema {
   return description === undefined ? schema : { ...schema, description };
 }

@@ -1,12 +1,12 @@
 import { type DescEnum, type DescField, getOption } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
-import { nameForm, plainPattern } from "../plain-names.ts";
+import { nameField, plainPattern } from "../plain-names.ts";
 import type { JsonSchema } from "./json-schema.ts";
 
-/** Texts never hold U+0000; said where no pattern says more. */
+/** The pattern of strings without one of their own: U+0000 is never valid. */
 const noNul = "^[^\\x00]*$";
 
-/** Free values of a body, which have no U+0000 either. */
+/** The schema of JSON values without a schema of their own; their strings have no U+0000 either. */
 export const jsonValueSchema: JsonSchema = {
   anyOf: [
     { type: ["null", "boolean", "number"] },
@@ -20,19 +20,19 @@ export const jsonValueSchema: JsonSchema = {
   ],
 };
 
-/** A free object of a body. */
+/** The schema of JSON objects without a schema of their own. */
 export const jsonObjectSchema: JsonSchema = {
   type: "object",
   propertyNames: { pattern: noNul },
   additionalProperties: { $ref: "#/components/schemas/JsonValue" },
 };
 
-/** What protovalidate demands of a field. */
+/** The protovalidate rules of a field. */
 export function constraintsOf(field: DescField): FieldRules {
   return getOption(field, fieldConstraints);
 }
 
-/** Adds the limits of the rules to the schema of one value. Throws for a rule that it cannot tell. */
+/** Adds validation rules to the schema of one value; throws for a rule without an equivalent. */
 export function limited(
   schema: JsonSchema,
   rules: FieldRules | undefined,
@@ -44,7 +44,11 @@ export function limited(
     return schema.type === "string" ? withText(schema, {}, name) : schema;
   switch (type.case) {
     case "string":
-      return withText(schema, told(type.value, ["minLen", "maxLen", "len", "pattern", "in", "wellKnown"], name), name);
+      return withText(
+        schema,
+        setRules(type.value, ["minLen", "maxLen", "len", "pattern", "in", "wellKnown"], name),
+        name,
+      );
     case "int32":
     case "int64":
     case "uint32":
@@ -54,15 +58,15 @@ export function limited(
       return {
         ...schema,
         // A number in JSON is always finite.
-        ...numberLimits(told(type.value, ["gte", "lte", "gt", "lt", "greaterThan", "lessThan", "finite"], name)),
+        ...numberLimits(setRules(type.value, ["gte", "lte", "gt", "lt", "greaterThan", "lessThan", "finite"], name)),
       };
     case "enum": {
-      const { in: allowed } = told(type.value, ["in", "definedOnly"], name) as { in?: readonly number[] };
+      const { in: allowed } = setRules(type.value, ["in", "definedOnly"], name) as { in?: readonly number[] };
       if (allowed === undefined || allowed.length === 0) return schema;
       return { ...schema, enum: allowed.map((number) => description?.value[number]?.jsonName) };
     }
     default:
-      throw new Error(`${name}: /openapi.json cannot tell rules of kind ${type.case}`);
+      throw new Error(`${name}: /openapi.json has no equivalent of rules of kind ${type.case}`);
   }
 }
 
@@ -75,7 +79,7 @@ function withText(schema: JsonSchema, rules: Readonly<Record<string, unknown>>, 
     ...schema,
     ...(minLen === undefined && len === undefined ? {} : { minLength: Number(minLen ?? len) }),
     ...(maxLen === undefined && len === undefined ? {} : { maxLength: Number(maxLen ?? len) }),
-    pattern: pattern ?? (nameForm.test(name) ? plainPattern : noNul),
+    pattern: pattern ?? (nameField.test(name) ? plainPattern : noNul),
   };
 }
 
@@ -90,11 +94,15 @@ function numberLimits(rules: Readonly<Record<string, unknown>>): JsonSchema {
   };
 }
 
-/** Limits of how many entries a list or map has. */
+/** The minimum and maximum number of entries of a list or map. */
 export function countLimits(field: DescField): JsonSchema {
   const { type } = constraintsOf(field);
   if (type.case === "repeated") {
-    const { minItems, maxItems, unique } = told(type.value, ["minItems", "maxItems", "unique", "items"], field.name);
+    const { minItems, maxItems, unique } = setRules(
+      type.value,
+      ["minItems", "maxItems", "unique", "items"],
+      field.name,
+    );
     return {
       ...(minItems === undefined ? {} : { minItems: Number(minItems) }),
       ...(maxItems === undefined ? {} : { maxItems: Number(maxItems) }),
@@ -102,22 +110,22 @@ export function countLimits(field: DescField): JsonSchema {
     };
   }
   if (type.case !== "map") return {};
-  const { minPairs, maxPairs } = told(type.value, ["minPairs", "maxPairs", "keys", "values"], field.name);
+  const { minPairs, maxPairs } = setRules(type.value, ["minPairs", "maxPairs", "keys", "values"], field.name);
   return {
     ...(minPairs === undefined ? {} : { minProperties: Number(minPairs) }),
     ...(maxPairs === undefined ? {} : { maxProperties: Number(maxPairs) }),
   };
 }
 
-/** The rules that are set; a rule that is not among the known ones must not go missing in the document. */
-function told(rules: object, known: readonly string[], name: string): Readonly<Record<string, unknown>> {
+/** The rules that are set. Throws for a rule that is not supported, so that none is missing in the document. */
+function setRules(rules: object, supported: readonly string[], name: string): Readonly<Record<string, unknown>> {
   const set = Object.entries(rules).filter(([key, value]) => {
     if (key.startsWith("$") || value === undefined) return false;
     if (Array.isArray(value)) return value.length > 0;
     return !(typeof value === "object" && value !== null && "case" in value && value.case === undefined);
   });
   for (const [key] of set) {
-    if (!known.includes(key)) throw new Error(`${name}: /openapi.json cannot tell the rule ${key}`);
+    if (!supported.includes(key)) throw new Error(`${name}: /openapi.json has no equivalent of the rule ${key}`);
   }
   return Object.fromEntries(set);
 }

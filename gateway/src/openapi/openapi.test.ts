@@ -63,7 +63,7 @@ describe("/openapi.json", () => {
     expect(patch.requestBody.content["application/json"].schema.properties).not.toHaveProperty("update_mask");
   });
 
-  test("answers have every field, null where it can be", () => {
+  test("responses have every field, null where the field is nullable", () => {
     const { ManagedService, Operation } = document.components.schemas;
     expect(ManagedService.required).toEqual(Object.keys(ManagedService.properties));
     expect(ManagedService.properties.status.enum).toEqual([
@@ -81,7 +81,7 @@ describe("/openapi.json", () => {
     expect(Operation.properties.finished_at).toMatchObject({ type: ["string", "null"], format: "date-time" });
   });
 
-  test("has one name for each variable of a path, and ids with their form", () => {
+  test("has one name for each variable of a path, and the format of ids", () => {
     const forms = Object.keys(document.paths).map((path) => path.replaceAll(/\{[^}]*\}/g, "{}"));
     expect(new Set(forms).size).toBe(forms.length);
     const { parameters } = document.paths["/managed-services/{id}"].get;
@@ -96,7 +96,7 @@ describe("/openapi.json", () => {
       }
   });
 
-  test("every method tells its errors and that it needs a credential", () => {
+  test("every method has its error responses and needs a credential", () => {
     expect(document.security).toEqual([{ basic: [] }, { bearer: [] }]);
     for (const item of Object.values(document.paths) as Record<string, { responses: object }>[]) {
       for (const { responses } of Object.values(item)) {

@@ -1,19 +1,18 @@
 import type { ApiMethod, RestRule } from "../method.ts";
 import { etagPattern } from "../request-headers.ts";
 import type { Validation } from "../validation.ts";
-import { answerExample } from "./answer-example.ts";
+import { responseExample } from "./response-examples.ts";
 import { errorComponents, errorResponses, problemSchema } from "./error-responses.ts";
 import { createForms, type Form } from "./forms.ts";
 import { createInputSchemas, type InputSchemas } from "./input-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { linksOf } from "./links.ts";
 import { jsonValueSchema } from "./limits.ts";
 import { createOutputSchemas } from "./output-schema.ts";
-import { createPathNames, pathOf, type PathNames } from "./path-names.ts";
+import { createPathNames, linksOf, pathOf, type PathNames } from "./path-names.ts";
 import { protoComments } from "./proto-comments.ts";
 import { requestExamples } from "./request-examples.ts";
 
-/** The OpenAPI 3.1 document of all REST methods and of the webhooks. */
+/** The OpenAPI 3.1 document of all REST methods and webhooks. */
 export function createOpenApi(
   methods: readonly ApiMethod[],
   validation: Validation,
@@ -33,14 +32,14 @@ export function createOpenApi(
     if (rest === undefined) continue;
     const item = (paths[pathOf(rest, names)] ??= {});
     const { output } = method.description;
-    const answer =
+    const content =
       output.typeName === "google.protobuf.Empty"
         ? undefined
         : rest.text !== undefined
-          ? textAnswer(rest.text)
-          : { schema: outputs(output), example: answerExample(output) };
+          ? textContent(rest.text)
+          : { schema: outputs(output), example: responseExample(output) };
     item[rest.verb.toLowerCase()] = operation(method, rest, inputs, {
-      answer,
+      content,
       links: linksOf(rest, methods, names),
       names,
     });
@@ -51,9 +50,9 @@ export function createOpenApi(
       title: "Holdfast",
       version: "1",
       description:
-        "Managed data services on your own machines. Input is strict, every documented field of an answer is present, " +
-        "and every error is a problem document. Requests that change something answer with Holdfast-Revision; send it " +
-        "with a read to see at least that change.",
+        "Managed data services on your own machines. Unknown input is refused, every documented field of a response is " +
+        "present, and every error is a problem document (RFC 9457). The response of a change has the header " +
+        "Holdfast-Revision; send it with a read to see at least that change.",
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: baseUrl }],
@@ -68,7 +67,7 @@ export function createOpenApi(
       parameters: commonParameters,
       securitySchemes: {
         basic: { type: "http", scheme: "basic", description: "User name and password, or API key id and secret." },
-        bearer: { type: "http", scheme: "bearer", description: "A token." },
+        bearer: { type: "http", scheme: "bearer", description: "A bearer token." },
       },
     },
   };
@@ -81,11 +80,11 @@ function operation(
   method: ApiMethod,
   rest: RestRule,
   inputs: InputSchemas,
-  { answer, links, names }: { answer: JsonSchema | undefined; links: JsonSchema; names: PathNames },
+  { content, links, names }: { content: JsonSchema | undefined; links: JsonSchema; names: PathNames },
 ): JsonSchema {
   const { description } = method;
   const text = protoComments[method.name];
-  const [summary] = text === undefined ? [words(description.name)] : text.split(/(?<=\.)\s/);
+  const [summary] = text === undefined ? [sentenceOf(description.name)] : text.split(/(?<=\.)\s/);
   const body = {
     ...inputs.object(description.input, rest.bodyFields),
     ...(rest.maskField === undefined ? {} : { minProperties: 1 }),
@@ -103,7 +102,7 @@ function operation(
     ...(rest.bodyFields.length === 0
       ? {}
       : { requestBody: { required, content: { "application/json": { schema: body, ...exampleOf(method) } } } }),
-    responses: { ...successes(method, rest, answer, links), ...errorResponses(method, rest) },
+    responses: { ...successes(method, rest, content, links), ...errorResponses(method, rest) },
   };
 }
 
@@ -112,8 +111,8 @@ function exampleOf(method: ApiMethod): JsonSchema {
   return example === undefined ? {} : { example };
 }
 
-/** A text of metrics, or a schema as JSON. */
-function textAnswer(type: string): JsonSchema {
+/** Content of a method whose output is a text: metrics, or a JSON Schema. */
+function textContent(type: string): JsonSchema {
   if (!type.endsWith("json")) return { schema: { type: "string" }, example: textExample };
   return {
     schema: { type: "object" },
@@ -128,7 +127,7 @@ function parameters(
   names: PathNames,
 ): JsonSchema {
   const required = inputs.required(input);
-  // A stream without an end is not an answer that OpenAPI can describe: the operation's description has it.
+  // OpenAPI cannot describe an endless stream; the description of the operation does.
   const query = rest.queryFields.filter((field) => !(rest.events && field.name === "follow"));
   const list = [
     ...rest.pathFields.map((field, index) => {
@@ -151,21 +150,21 @@ function parameters(
   return list.length === 0 ? {} : { parameters: list };
 }
 
-function successes(method: ApiMethod, rest: RestRule, answer: JsonSchema | undefined, links: JsonSchema): JsonSchema {
+function successes(method: ApiMethod, rest: RestRule, content: JsonSchema | undefined, links: JsonSchema): JsonSchema {
   const all = [...new Set([rest.status, ...rest.also.map((also) => also.http)])];
   const reference = (name: string) => ({ [name]: { $ref: `#/components/headers/${name}` } });
   return Object.fromEntries(
     all.map((status) => [
       String(status),
       {
-        description: status === 202 ? "Accepted; the operation in the answer tells how far it is." : "Done.",
+        description: status === 202 ? "Accepted. The operation in the response has the progress." : "Done.",
         headers: {
           ...reference("Request-Id"),
           ...(method.readOnly ? {} : reference("Holdfast-Revision")),
           ...(isLocated(rest, status) ? reference("Location") : {}),
           ...(rest.verb === "POST" ? reference("Idempotency-Replayed") : {}),
         },
-        ...(answer === undefined || status === 204 ? {} : { content: { [rest.text ?? "application/json"]: answer } }),
+        ...(content === undefined || status === 204 ? {} : { content: { [rest.text ?? "application/json"]: content } }),
         ...(status === 200 || Object.keys(links).length === 0 ? {} : { links }),
       },
     ]),
@@ -178,14 +177,17 @@ function isLocated(rest: RestRule, status: number): boolean {
 }
 
 const commonHeaders: JsonSchema = {
-  "Request-Id": { description: "UUID of the request, for the log.", schema: { type: "string", format: "uuid" } },
+  "Request-Id": {
+    description: "UUID of the request, which the log contains too.",
+    schema: { type: "string", format: "uuid" },
+  },
   "Holdfast-Revision": {
-    description: "What the change made true; send it with a read to see it.",
+    description: "Revision of the change; send it with a read to see at least this change.",
     schema: { type: "string" },
   },
   Location: { description: "Path of the object.", schema: { type: "string", format: "uri-reference" } },
   "Idempotency-Replayed": {
-    description: "true when the answer was given before.",
+    description: "true when the response is that of an earlier request with the same key.",
     schema: { type: "string", enum: ["true"] },
   },
 };
@@ -194,27 +196,27 @@ const commonParameters: JsonSchema = {
   "Idempotency-Key": {
     name: "Idempotency-Key",
     in: "header",
-    description: "Requests with the same key have one effect and one answer, for 24 hours.",
+    description: "Requests with the same key are carried out once and have the same response, for 24 hours.",
     schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
   },
   "If-Match": {
     name: "If-Match",
     in: "header",
-    description: "The ETag that was read: the change happens only if nobody else changed it since.",
+    description: "The ETag that was read. The change is refused when the object has changed since then.",
     schema: { anyOf: [{ const: "*" }, { type: "string", pattern: etagPattern }] },
   },
 };
 
 const followText =
-  "With `follow=true` the answer is a stream of server-sent events: an entry each, with the cursor as `id`; " +
-  "`Last-Event-ID` resumes.";
+  "With `follow=true` the response is a stream of server-sent events with one entry each. The cursor is the `id`, and " +
+  "`Last-Event-ID` resumes the stream.";
 
 function scopeText(method: ApiMethod): string {
-  if (method.scope === "signed-in") return "Needs a credential, of whatever scopes.";
+  if (method.scope === "signed-in") return "Needs a credential with any scope.";
   return method.scope === "public" ? "Needs no credential." : `Needs the scope \`${method.scope}\`.`;
 }
 
-function words(name: string): string {
+function sentenceOf(name: string): string {
   const text = name.replaceAll(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

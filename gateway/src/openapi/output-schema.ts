@@ -4,7 +4,7 @@ import { described, type JsonSchema, orNull } from "./json-schema.ts";
 import { protoComments } from "./proto-comments.ts";
 import { singleSchema } from "./type-schema.ts";
 
-/** Makes schemas of answers, in which every field is present. They gather in `schemas` under the messages' names. */
+/** Creates schemas of responses, in which every field is present, and adds them to `schemas` by message name. */
 export function createOutputSchemas(schemas: Map<string, JsonSchema>): (message: DescMessage) => JsonSchema {
   function reference(message: DescMessage): JsonSchema {
     if (!schemas.has(message.name)) {

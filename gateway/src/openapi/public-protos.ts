@@ -2,12 +2,12 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
 
-/** What the generated files of the public API describe, by full name. */
+/** The registry of all descriptors of the public API. */
 export async function publicRegistry(): Promise<Registry> {
   return createRegistry(...(await publicProtos()));
 }
 
-/** Descriptors of the generated files of the public API. */
+/** File descriptors of the generated code of the public API. */
 async function publicProtos(): Promise<DescFile[]> {
   const folder = join(import.meta.dirname, "../../../proto/gen/holdfast/v1");
   const modules = await Promise.all(

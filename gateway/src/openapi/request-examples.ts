@@ -9,7 +9,7 @@ const project = {
 
 const smtp = { host: "smtp.example.com", port: 587, from_address: "no-reply@shop.example.com", from_name: "The Shop" };
 
-/** A body that each method takes which has one. A test reads them with the method's own reader. */
+/** An example body for each method that has one. A test decodes them as the gateway does. */
 export const requestExamples: Readonly<Record<string, object>> = {
   "holdfast.v1.ManagedServiceService.CreateManagedService": {
     name: "orders",

@@ -4,8 +4,8 @@ import { restRule, type RestRule } from "../method.ts";
 import { createValidation } from "../validation.ts";
 import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
-import { inputType, named } from "./sdk-inputs.ts";
-import { enumerations, inputs, type MethodClass, methodClasses, messages, prefix } from "./sdk-names.ts";
+import { inputType, named } from "./sdk-requests.ts";
+import { enumerations, requests, type MethodClass, methodClasses, messages, prefix } from "./sdk-names.ts";
 import { comment, widest } from "./sdk-printing.ts";
 
 interface Parameter {
@@ -14,14 +14,14 @@ interface Parameter {
   readonly optional: boolean;
 }
 
-/** What a method sends beside its path. */
+/** The filter or body of a method. */
 interface Payload {
   readonly parameters: readonly Parameter[];
-  /** Expression of the body or of the filter; absent where nothing is sent. */
+  /** Expression of the body or filter; absent when there is none. */
   readonly value?: string;
 }
 
-/** Methods that are one request each, as classes of the SDK; `sdk-names.ts` says which. */
+/** Prints the classes of the SDK whose methods are one request each; `sdk-names.ts` lists them. */
 export async function sdkMethods(): Promise<string> {
   const registry = await publicRegistry();
   const { required } = createValidation();
@@ -30,11 +30,11 @@ export async function sdkMethods(): Promise<string> {
   );
 
   function classOf({ name, about, methods }: MethodClass): string[] {
-    const own = Object.entries(methods).map(([as, rpc]) => methodOf(as, found(rpc)));
+    const lines = Object.entries(methods).map(([as, rpc]) => methodOf(as, found(rpc)));
     return [
       ...comment(about, ""),
-      `export class ${name} extends Requests {`,
-      ...own.flatMap((lines, index) => (index === 0 ? lines : ["", ...lines])),
+      `export class ${name} extends ApiMethods {`,
+      ...lines.flatMap((lines, index) => (index === 0 ? lines : ["", ...lines])),
       "}",
       "",
     ];
@@ -49,23 +49,23 @@ export async function sdkMethods(): Promise<string> {
   function methodOf(as: string, rpc: DescMethod): string[] {
     const rest = restRule(rpc);
     if (rest === undefined) throw new Error(`${rpc} has no path`);
-    const entries = listed(rpc);
+    const entries = pagedList(rpc);
     const payload = payloadOf(rpc, rest);
     const parameters = [
       ...rest.pathFields.map(({ localName: name }) => ({ name, type: "string", optional: false })),
       ...payload.parameters,
       { name: "options", type: entries === undefined ? "CallOptions" : "ListOptions", optional: true },
     ];
-    const answer = entries === undefined ? `Promise<${answerOf(rpc)}>` : `List<${entries.type}>`;
+    const response = entries === undefined ? `Promise<${responseOf(rpc)}>` : `List<${entries.type}>`;
     const text = protoComments[`${rpc.parent.typeName}.${rpc.name}`];
-    return [...comment(text, "  "), ...signature(as, parameters, answer), ...bodyOf(rpc, rest, payload), "  }"];
+    return [...comment(text, "  "), ...signature(as, parameters, response), ...bodyOf(rpc, rest, payload), "  }"];
   }
 
   function payloadOf({ input }: DescMethod, { verb, queryFields, bodyFields }: RestRule): Payload {
     const fields = [...queryFields, ...bodyFields].filter(({ name }) => !["limit", "cursor", "follow"].includes(name));
     if (fields.length === 0) return { parameters: [] };
     const needed = required(input);
-    const type = inputs[input.name];
+    const type = requests[input.name];
     if (type !== undefined) {
       const isQuery = queryFields.length > 0;
       const name = isQuery ? "filter" : "body";
@@ -76,7 +76,7 @@ export async function sdkMethods(): Promise<string> {
     const parameters = fields.map((field, index) => ({
       name: field.localName,
       type: `${inputType(field)}${rulesOf(field).clearable ? " | null" : ""}`,
-      // A change needs its new values.
+      // A change needs its new value; only a POST has optional parameters.
       optional: verb === "POST" && index > last,
     }));
     return { parameters, value: `{ ${fields.map(memberOf).join(", ")} }` };
@@ -85,11 +85,10 @@ export async function sdkMethods(): Promise<string> {
   const body = methodClasses.flatMap(classOf);
   return [
     "// Printed from the protos by `npm run generate`: each of these methods is one request.",
-    ...importOf([...Object.values(messages), ...Object.values(enumerations)], body, "./answers.ts"),
-    ...importOf([...Object.values(inputs), ...Object.values(named)], body, "./inputs.ts"),
+    ...importOf([...Object.values(messages), ...Object.values(enumerations)], body, "./responses.ts"),
+    ...importOf([...Object.values(requests), ...Object.values(named)], body, "./requests.ts"),
     'import { type List, type ListOptions, listOf } from "./pages.ts";',
-    'import { Requests } from "./requests.ts";',
-    'import { type CallOptions, pathOf } from "./transport.ts";',
+    'import { ApiMethods, type CallOptions, pathOf } from "./transport.ts";',
     "",
     ...body,
   ].join("\n");
@@ -99,8 +98,8 @@ function memberOf({ name, localName }: DescField): string {
   return name === localName ? name : `${name}: ${localName}`;
 }
 
-/** The entries of an answer that is a list by pages. */
-function listed({ input, output }: DescMethod): { readonly member: string; readonly type: string } | undefined {
+/** The list member of a paged response, with its type. */
+function pagedList({ input, output }: DescMethod): { readonly member: string; readonly type: string } | undefined {
   if (!output.fields.some(({ name }) => name === "next_cursor")) return undefined;
   if (!input.fields.some(({ name }) => name === "cursor")) return undefined;
   const [entries] = output.fields.filter((field) => field.fieldKind === "list" && field.message !== undefined);
@@ -108,18 +107,18 @@ function listed({ input, output }: DescMethod): { readonly member: string; reado
   return entries === undefined || type === undefined ? undefined : { member: entries.name, type };
 }
 
-function answerOf({ output }: DescMethod): string {
+function responseOf({ output }: DescMethod): string {
   if (output.typeName === "google.protobuf.Empty") return "void";
   const type = messages[output.typeName.slice(prefix.length)];
   if (type === undefined) throw new Error(`${output} needs a name in sdk-names.ts`);
   return type;
 }
 
-function signature(name: string, parameters: readonly Parameter[], answer: string): string[] {
+function signature(name: string, parameters: readonly Parameter[], response: string): string[] {
   const texts = parameters.map(({ name: each, type, optional }) => `${each}${optional ? "?" : ""}: ${type}`);
-  const line = `  ${name}(${texts.join(", ")}): ${answer} {`;
+  const line = `  ${name}(${texts.join(", ")}): ${response} {`;
   if (line.length <= widest) return [line];
-  return [`  ${name}(`, ...texts.map((text) => `    ${text},`), `  ): ${answer} {`];
+  return [`  ${name}(`, ...texts.map((text) => `    ${text},`), `  ): ${response} {`];
 }
 
 function bodyOf(rpc: DescMethod, { verb, segments }: RestRule, { value }: Payload): string[] {
@@ -129,7 +128,7 @@ function bodyOf(rpc: DescMethod, { verb, segments }: RestRule, { value }: Payloa
   const path = hasVariable
     ? `pathOf(${parts.join(", ")})`
     : JSON.stringify(`/${segments.map(({ text }) => text).join("/")}`);
-  const entries = listed(rpc);
+  const entries = pagedList(rpc);
   const call = (where: string) =>
     entries === undefined
       ? `    return this.transport.request("${verb}", ${where}, ${optionsOf(rpc, verb, value)});`
@@ -140,15 +139,15 @@ function bodyOf(rpc: DescMethod, { verb, segments }: RestRule, { value }: Payloa
   return [`    const path = ${path};`, ...(short.length <= widest ? [short] : spread(short))];
 }
 
-/** A call whose last argument is an object, with each of its members on a line of its own. */
+/** Breaks a call whose last argument is an object: each member on its own line. */
 function spread(line: string): string[] {
   const [, head = "", first = "", rest = ""] = /^(.*?\{) (\.\.\.options), (.*) \}\);$/.exec(line) ?? [];
   return [head, `      ${first},`, `      ${rest},`, "    });"];
 }
 
-/** A DELETE that answers nothing has worked when it finds nothing the second time. */
+/** A DELETE without a response body is successful when a repetition finds nothing. */
 function optionsOf(rpc: DescMethod, verb: string, value: string | undefined): string {
-  if (verb === "DELETE" && answerOf(rpc) === "void") return "{ ...options, goneIsDone: true }";
+  if (verb === "DELETE" && responseOf(rpc) === "void") return "{ ...options, absentIsSuccess: true }";
   if (value === undefined) return "options";
   const key = verb === "GET" ? "query" : "body";
   return `{ ...options, ${value === key ? key : `${key}: ${value}`} }`;

@@ -1,10 +1,10 @@
-/** Names by which users know the messages and enumerations of the public API, and which therefore stay. */
+/**
+ * Names of messages and enumerations of the public API in the SDK. Programs of users import them, so they are stable.
+ */
 
 export const prefix = "holdfast.v1.";
 
-/**
- * Messages that the SDK has a type of its own for, by the name that its users know; all others stand inside of these.
- */
+/** Messages with a type of their own in the SDK, as `Message` or `Message:TypeName`; all others are printed inline. */
 export const messages: Readonly<Record<string, string>> = named([
   "AlertRule AuditLogEntry Backup BackupKey BackupSettings Channel ChannelConfig ChannelDelivery ClaimedMessage Configuration",
   "Connection CreatedUser DataSnapshot Database DatabaseDeletion DatabasePassword DatabaseUser DatabaseUserDeletion DeadMessage",
@@ -24,8 +24,8 @@ export const messages: Readonly<Record<string, string>> = named([
   "Node:ServiceNode ListMessagesResponse:QueueMessages ClaimMessagesResponse:ClaimedMessages ReceiptsResponse:Receipts",
 ]);
 
-/** Requests, and messages inside of them, that users build. */
-export const inputs: Readonly<Record<string, string>> = named([
+/** Requests, and messages inside them, that users build. */
+export const requests: Readonly<Record<string, string>> = named([
   "AckedMessage ExtendedMessage NackedMessage NewChannelConfig NewMessage PoolerChoice StorageAutoscaleChoice",
   "CreateAppRequest:NewApp UpdateAppRequest:AppChange CreateAttachmentRequest:NewAttachment EnableAuthRequest:NewAuth NewAuthSmtp",
   "CreateAppDomainRequest:NewAppDomain PutAuthIdpProviderRequest:AuthIdpProviderChange",
@@ -46,7 +46,7 @@ export const inputs: Readonly<Record<string, string>> = named([
   "UpdateManagedServiceRequest:ServiceChange UpdateQueueRequest:QueueChange UpdateWebhookRequest:WebhookChange",
 ]);
 
-/** Enumerations likewise. */
+/** Enumerations with a type of their own. */
 export const enumerations: Readonly<Record<string, string>> = named([
   "AlertCondition AlertNoData AlertSeverity AlertState BackupKind BackupStatus BackupTrigger BackupType ChannelType",
   "DestinationType ExportDataType",
@@ -56,37 +56,37 @@ export const enumerations: Readonly<Record<string, string>> = named([
   "SyncState TaskStatus UpdateKind Weekday DatabaseUserRole:UserRole ManagedServiceStatus:ServiceStatus",
 ]);
 
-/** A class of the SDK whose methods are one request each, by the names that its users know. */
+/** A class of the SDK whose methods are one request each. */
 export interface MethodClass {
   readonly name: string;
   readonly about: string;
-  /** RPC by method. */
+  /** RPC names by method name. */
   readonly methods: Readonly<Record<string, string>>;
 }
 
-/** Classes that end in Methods are extended by hand. */
+/** Classes with names ending in Methods are extended by hand-written classes. */
 export const methodClasses: readonly MethodClass[] = [
   methodClass(
     "AlertMethods",
-    "Rules that watch a service's metrics, and the alerts that they bring.",
+    "Alert rules on metrics of services, and firing alerts.",
     "rules:ListAlertRules createRule:CreateAlertRule getRule:GetAlertRule updateRule:UpdateAlertRule",
     "deleteRule:DeleteAlertRule firing:ListFiringAlerts defaultChannel:GetDefaultChannel",
     "setDefaultChannel:SetDefaultChannel",
   ),
   methodClass(
     "ApiKeys",
-    "Ids with secrets that programs of the organization sign in with.",
+    "API keys: credentials of the organization's programs.",
     "list:ListApiKeys create:CreateApiKey rotate:RotateApiKey delete:DeleteApiKey",
   ),
   methodClass(
     "Apps",
-    "Apps of the organization, and the databases that are attached to them.",
+    "Apps of the organization and their attached databases.",
     "list:ListApps create:CreateApp get:GetApp update:UpdateApp delete:DeleteApp attach:CreateAttachment",
     "detach:DeleteAttachment addDomain:CreateAppDomain verifyDomain:VerifyAppDomain deleteDomain:DeleteAppDomain",
   ),
   methodClass(
     "Auth",
-    "Sign-in for an app: its issuer, clients, keys and end users.",
+    "Sign-in for an app: issuer, clients, signing keys and end users.",
     "enable:EnableAuth get:GetAuth update:UpdateAuth disable:DisableAuth keys:ListAuthKeys rotateKey:RotateAuthKey",
     "revokeSession:RevokeAuthSession eraseUser:EraseAuthUser deleteUser:DeleteAuthUser createUser:CreateAuthUser",
     "users:ListAuthUsers sessions:ListAuthSessions events:ListAuthEvents createClient:CreateAuthClient",
@@ -96,41 +96,33 @@ export const methodClasses: readonly MethodClass[] = [
   ),
   methodClass(
     "BackupMethods",
-    "Backups of a service, also of one that is deleted.",
+    "Backups of a service, also of a deleted one.",
     "list:ListBackups get:GetBackup delete:DeleteBackup verify:VerifyBackup cancel:CancelBackup restore:RestoreBackup",
     "settings:GetBackupSettings updateSettings:UpdateBackupSettings drill:DrillBackups drills:ListDrills",
     "rotateKey:RotateBackupKey",
   ),
   methodClass(
     "ChannelMethods",
-    "Where alerts are sent: HTTP endpoints and e-mail addresses.",
+    "Notification channels of alerts: HTTP endpoints and e-mail addresses.",
     "list:ListChannels create:CreateChannel get:GetChannel update:UpdateChannel delete:DeleteChannel",
   ),
-  methodClass(
-    "Configurations",
-    "Tuning parameters of the engine of a service.",
-    "get:GetConfiguration update:UpdateConfiguration",
-  ),
-  methodClass(
-    "DatabaseMethods",
-    "Databases inside the engine of a service.",
-    "list:ListDatabases create:CreateDatabase",
-  ),
+  methodClass("Configurations", "Parameters of a service's engine.", "get:GetConfiguration update:UpdateConfiguration"),
+  methodClass("DatabaseMethods", "Databases in a service's engine.", "list:ListDatabases create:CreateDatabase"),
   methodClass(
     "DatabaseUserMethods",
-    "Users inside the engine of a service, those made in SQL too.",
+    "Users in a service's engine, also those created in SQL.",
     "list:ListDatabaseUsers create:CreateDatabaseUser get:GetDatabaseUser revealPassword:RevealPassword",
     "resetPassword:ResetPassword",
   ),
   methodClass(
     "ExportMethods",
-    "Metrics and logs of services, pushed to where a team already looks.",
+    "Exports of metrics and logs to monitoring systems.",
     "create:CreateMetricsExport get:GetMetricsExport update:UpdateMetricsExport delete:DeleteMetricsExport",
     "disable:DisableMetricsExport enable:EnableMetricsExport test:TestMetricsExport",
   ),
   methodClass(
     "InferenceMethods",
-    "Models of other providers behind one endpoint: who provides them, what they may cost, keys and usage.",
+    "Language models of several providers behind one endpoint: providers, budgets, keys and usage.",
     "putProvider:PutInferenceProvider deleteProvider:DeleteInferenceProvider settings:GetInferenceSettings",
     "putSettings:PutInferenceSettings createKey:CreateInferenceKey keys:ListInferenceKeys getKey:GetInferenceKey",
     "updateKey:UpdateInferenceKey deleteKey:DeleteInferenceKey rotateKey:RotateInferenceKey usage:GetInferenceUsage",
@@ -142,7 +134,7 @@ export const methodClasses: readonly MethodClass[] = [
   ),
   methodClass(
     "MetricMethods",
-    "What services' machines and engines did over time, sampled every 15 s. The catalog has the names of all metrics.",
+    "Metrics of services' machines and engines, sampled every 15 s. The catalog lists all metrics.",
     "get:GetMetrics samples:ListMetricSamples export:ExportServiceMetrics exportAll:ExportMetrics",
     "exportPlatform:ExportPlatformMetrics",
   ),
@@ -151,7 +143,11 @@ export const methodClasses: readonly MethodClass[] = [
     "Nodes of a service; `services.nodes` lists them.",
     "add:AddNode get:GetNode remove:RemoveNode status:GetReplicationStatus failover:FailOver",
   ),
-  methodClass("Operations", "What takes time.", "list:ListOperations get:GetOperation"),
+  methodClass(
+    "Operations",
+    "Operations: changes that take time, with steps, progress and outcome.",
+    "list:ListOperations get:GetOperation",
+  ),
   methodClass(
     "Organizations",
     "Organizations that the caller belongs to.",
@@ -160,30 +156,30 @@ export const methodClasses: readonly MethodClass[] = [
   ),
   methodClass(
     "PipelineMethods",
-    "Several database services that work together, made from a template.",
+    "Pipelines: several database services that are created from a template and used together.",
     "templates:ListPipelineTemplates template:GetPipelineTemplate create:CreatePipeline list:ListPipelines",
     "get:GetPipeline delete:DeletePipeline",
   ),
   methodClass(
     "ProjectMethods",
-    "Resources and what they depend on, described in one document.",
+    "Projects: resources and their dependencies, described in one document.",
     "list:ListProjects get:GetProject deployments:ListDeployments deployment:GetDeployment abort:AbortDeployment",
     "schema:GetProjectSchema drift:GetDrift release:ReleaseResource delete:DeleteProject",
   ),
   methodClass(
     "StackMethods",
-    "Templates of resources, launched at a cost that was accepted.",
+    "Stacks: resources created from a template at an accepted cost.",
     "templates:ListStackTemplates template:GetStackTemplate create:CreateStack list:ListStacks get:GetStack",
     "delete:DeleteStack previewUpgrade:PreviewUpgrade migrations:ListMigrations migration:GetMigration",
   ),
   methodClass(
     "QueryMethods",
-    "Queries of a service: what they cost, which run now, and the console that runs one.",
+    "Queries of a service: statistics, running sessions and the query console.",
     "statistics:GetQueryStatisticsTask running:ListRunningQueries cancel:CancelQuery terminate:TerminateQuery",
   ),
   methodClass(
     "QueueMethods",
-    "Queues inside a PostgreSQL service, and their messages over HTTP.",
+    "Queues in a PostgreSQL service, and their messages over HTTP.",
     "create:CreateQueue list:ListQueues get:GetQueue update:UpdateQueue delete:DeleteQueue count:CountMessages",
     "counts:GetMessageCounts dead:ListDeadMessages purgeDead:PurgeDeadMessages redrive:RedriveMessages",
     "purge:PurgeMessages",
@@ -195,34 +191,38 @@ export const methodClasses: readonly MethodClass[] = [
     "resize:ResizeManagedService expandStorage:ExpandStorage enableWrites:EnableWrites upgrade:UpgradeManagedService maintenance:GetMaintenance",
     "connection:GetConnection nodes:ListNodes taskSummary:GetTaskSummary",
   ),
-  methodClass("HealthMethods", "Health of services: the worst of their checks, and how it changed.", "get:GetHealth"),
-  methodClass("Tasks", "Results that are answered later.", "get:GetTask"),
+  methodClass(
+    "HealthMethods",
+    "Health of services: the worst result of their checks, and its history.",
+    "get:GetHealth",
+  ),
+  methodClass("Tasks", "Tasks: requests whose result is fetched later.", "get:GetTask"),
   methodClass(
     "Tokens",
-    "Bearer tokens, never more than their maker.",
+    "Bearer tokens, with at most the scopes of their creator.",
     "list:ListTokens create:CreateToken delete:DeleteToken",
   ),
   methodClass(
     "UserMethods",
-    "People, and their passwords.",
+    "People and their passwords.",
     "create:CreateUser setUp:SetUpUser reset:ResetUser delete:DeleteUser",
   ),
   methodClass(
     "WebhookMethods",
-    "Endpoints that get the organization's events as signed requests.",
+    "Webhook endpoints, which receive the organization's events as signed requests.",
     "list:ListWebhooks create:CreateWebhook get:GetWebhook update:UpdateWebhook delete:DeleteWebhook",
     "rotateSecret:RotateSecret",
   ),
 ];
 
 function methodClass(name: string, about: string, ...lines: readonly string[]): MethodClass {
-  return { name, about, methods: Object.fromEntries(words(lines)) };
+  return { name, about, methods: Object.fromEntries(pairs(lines)) };
 }
 
 function named(lines: readonly string[]): Record<string, string> {
-  return Object.fromEntries(words(lines).map(([name = "", as = name]) => [name, as]));
+  return Object.fromEntries(pairs(lines).map(([name = "", as = name]) => [name, as]));
 }
 
-function words(lines: readonly string[]): string[][] {
+function pairs(lines: readonly string[]): string[][] {
   return lines.flatMap((line) => line.split(" ")).map((word) => word.split(":"));
 }

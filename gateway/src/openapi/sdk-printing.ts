@@ -3,7 +3,7 @@ import type { DescEnum, DescField } from "@bufbuild/protobuf";
 /** Columns of a printed line. */
 export const widest = 120;
 
-/** The values of an enumeration as a union of texts, without the unspecified one. */
+/** A union of the JSON names of an enumeration, without the unspecified value. */
 export function valuesOf({ values }: DescEnum): string {
   return values
     .filter(({ number }) => number !== 0)
@@ -11,13 +11,13 @@ export function valuesOf({ values }: DescEnum): string {
     .join(" | ");
 }
 
-/** ScalarType of descriptors: 8 is bool, 9 a text, 12 bytes, all others are numbers. */
+/** TypeScript type of a scalar. ScalarType 8 is bool, 9 string and 12 bytes; all others are numbers. */
 export function scalarType(field: DescField): string {
   if (field.scalar === 8) return "boolean";
   return field.scalar === 9 || field.scalar === 12 ? "string" : "number";
 }
 
-/** The text as a comment, over several lines where it is long; nothing when there is none. */
+/** The text as a doc comment, wrapped when it is long; no lines without a text. */
 export function comment(text: string | undefined, indent: string): string[] {
   if (text === undefined) return [];
   const line = `${indent}/** ${text} */`;

@@ -3,7 +3,7 @@ import { integerRange } from "../json/decode-scalar.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { isUuid } from "./uuid-fields.ts";
 
-/** JSON type of a scalar, without limits. */
+/** The schema of a scalar type. */
 function scalarSchema(scalar: ScalarType): JsonSchema {
   const range = integerRange(scalar);
   if (range !== undefined) return { type: "integer", minimum: range[0], maximum: range[1] };
@@ -26,7 +26,7 @@ function enumSchema(description: DescEnum): JsonSchema {
   };
 }
 
-/** Schema of a type whose JSON is not its fields; undefined for our own messages. */
+/** The schema of a google.protobuf type, whose JSON is not its fields; undefined for other messages. */
 function wellKnownSchema(typeName: string): JsonSchema | undefined {
   switch (typeName) {
     case "google.protobuf.Timestamp":
@@ -44,7 +44,7 @@ function wellKnownSchema(typeName: string): JsonSchema | undefined {
   }
 }
 
-/** A single value of a field: an entry of a list, a value of a map, or the field itself. */
+/** The schema of a single value: an entry of a list, a value of a map, or the field itself. */
 export function singleSchema(field: DescField, ofMessage: (field: DescField) => JsonSchema): JsonSchema {
   if (field.message !== undefined) return wellKnownSchema(field.message.typeName) ?? ofMessage(field);
   if (isUuid(field)) return { type: "string", format: "uuid" };

@@ -1,6 +1,6 @@
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
 
-/** Fields that hold a UUID wherever they are. */
+/** Names of fields that are a UUID in every message. */
 const everywhere = new Set([
   "app_id",
   "app_service_id",
@@ -26,7 +26,7 @@ const everywhere = new Set([
   "webhook_id",
 ]);
 
-/** Messages of answers whose `id` is one. */
+/** Messages whose `id` is a UUID. */
 const own = new Set([
   "App",
   "AppDomain",
@@ -46,10 +46,10 @@ const own = new Set([
   "StackMigration",
 ]);
 
-/** Requests that name an object of these by `id`. */
+/** Requests whose `id` is a UUID. */
 const named = /^(Get|Update|Delete|Start|Stop|Restart)(App|ManagedService|Stack|Channel)Request$/;
 
-/** Does the field hold the UUID of an object? Ids of people, keys, tasks and images have other forms. */
+/** True when the field is the UUID of an object. Ids of people, keys, tasks and images have other formats. */
 export function isUuid({ name, parent, scalar, fieldKind }: DescField): boolean {
   if (scalar !== ScalarType.STRING || fieldKind === "map") return false;
   return everywhere.has(name) || (name === "id" && (own.has(parent.name) || named.test(parent.name)));

@@ -1,6 +1,6 @@
 /**
- * Writes proto-comments.ts, the comments of our protos by full name: generated code has them as TypeScript comments
- * only. Run by `npm run generate`; a test fails when the file is out of date.
+ * Writes proto-comments.ts, a table of the comments of our protos by full name: generated code has them as TypeScript
+ * comments only. Run by `npm run generate`; a test fails when the file is out of date.
  */
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -45,7 +45,7 @@ function commentsOf(file: FileDescriptorProto): [string, string][] {
   });
 }
 
-/** Paths are pairs of field number and index in descriptor.proto: 4 message, 5 enum, 6 service, 2 field, method or value. */
+/** A path is pairs of field number (4 message, 5 enum, 6 service, 2 field, method or value) and index. */
 function nameAt(file: FileDescriptorProto, path: readonly number[]): string | undefined {
   const [kind, index = 0, part, member = 0] = path;
   const outer =

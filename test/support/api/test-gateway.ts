@@ -6,7 +6,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import { type Log, silentLog } from "@holdfast/common/log.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
-import type { KeptAnswers } from "@holdfast/gateway/kept-answers.ts";
+import type { StoredResponses } from "@holdfast/gateway/idempotency.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createInMemoryServices, type InMemoryState } from "../controller/in-memory-services.ts";
 import { createTestCertificate } from "../controller/test-certificate.ts";
@@ -136,7 +136,7 @@ const authenticator: Authenticator = {
 
 type KeptRecords = Map<string, { bodyHash: string; answer: KeptAnswer }>;
 
-function createKeptAnswersInMemory(records: KeptRecords): KeptAnswers {
+function createKeptAnswersInMemory(records: KeptRecords): StoredResponses {
   const nameOf = ({ scope, key }: Idempotency) => createHash("sha256").update(`${scope} ${key}`).digest("hex");
   return {
     async find(idempotency) {

@@ -5,34 +5,34 @@ import { createValidation } from "../validation.ts";
 import { constraintsOf } from "./limits.ts";
 import { protoComments } from "./proto-comments.ts";
 import { publicRegistry } from "./public-protos.ts";
-import { enumerations, inputs, messages, prefix } from "./sdk-names.ts";
+import { enumerations, requests, messages, prefix } from "./sdk-names.ts";
 import { comment, scalarType, valuesOf } from "./sdk-printing.ts";
 
-/** What a caller says of a list apart from its filter. */
+/** Fields that page through a list, which are not part of its filter. */
 const paging: ReadonlySet<string> = new Set(["limit", "cursor", "follow"]);
-/** One page of these is asked for, so that where it begins belongs to the input. */
+/** Requests for a single page, whose limit and cursor belong to the type. */
 const singlePages: ReadonlySet<string> = new Set(["ListMessagesRequest"]);
 
-/** Types of one member that have a name of their own: texts of which the rules name all, settings. */
+/** Members whose type has a name: strings with a fixed set of values, and settings. */
 export const named: Readonly<Record<string, string>> = {
   "GetMetricsRequest.period": "MetricPeriod",
   "GetMetricsRequest.resolution": "MetricResolution",
   "GetQueryStatisticsRequest.order": "QueryOrder",
   "UpdateConfigurationRequest.parameters": "ParameterChange",
 };
-/** Members of which users know more than the protos say. */
-const known: Readonly<Record<string, string>> = {
+/** Types of members that the protos cannot express. */
+const overrides: Readonly<Record<string, string>> = {
   "ListBackupsRequest.status": "BackupStatus | Capitalize<BackupStatus>",
   "NewMessage.payload": "object",
 };
 
-/** Types of the API's inputs for the SDK: the members of requests apart from those of the path and the paging. */
-export async function sdkInputs(): Promise<string> {
+/** Prints the request types of the SDK: the members of requests without those of the path and of paging. */
+export async function sdkRequests(): Promise<string> {
   const registry = await publicRegistry();
   const { required } = createValidation();
   const methods = [...registry].flatMap((type) => (type.kind === "service" ? type.methods : []));
 
-  function shape([name, as]: readonly [string, string]): string[] {
+  function interfaceOf([name, as]: readonly [string, string]): string[] {
     const message = registry.getMessage(prefix + name);
     if (message === undefined) throw new Error(`the protos have no ${name}`);
     return [
@@ -46,33 +46,38 @@ export async function sdkInputs(): Promise<string> {
 
   function fieldsOf(message: DescMessage): readonly DescField[] {
     const method = methods.find(({ input }) => input === message);
-    // A message inside of a request.
+    // A message inside a request.
     if (method === undefined) return message.fields;
     const { queryFields = [], bodyFields = [] } = restRule(method) ?? {};
     const fields = [...queryFields, ...bodyFields];
     return singlePages.has(message.name) ? fields : fields.filter(({ name }) => !paging.has(name));
   }
 
-  function alias([place, as]: readonly [string, string]): string[] {
-    const [name = "", member] = place.split(".");
+  function namedType([fullName, as]: readonly [string, string]): string[] {
+    const [name = "", member] = fullName.split(".");
     const field = registry.getMessage(prefix + name)?.fields.find((each) => each.name === member);
-    if (field === undefined) throw new Error(`the protos have no ${place}`);
+    if (field === undefined) throw new Error(`the protos have no ${fullName}`);
     const { typeName } = field.parent;
-    return [...comment(protoComments[`${typeName}.${field.name}`], ""), `export type ${as} = ${aliased(field)};`, ""];
+    return [
+      ...comment(protoComments[`${typeName}.${field.name}`], ""),
+      `export type ${as} = ${namedTypeText(field)};`,
+      "",
+    ];
   }
 
-  const body = [...Object.entries(named).flatMap(alias), ...Object.entries(inputs).flatMap(shape)];
+  const body = [...Object.entries(named).flatMap(namedType), ...Object.entries(requests).flatMap(interfaceOf)];
   return [
-    "// Printed from the protos by `npm run generate`. Times are RFC 3339 texts. A key that is left out changes or chooses nothing.",
+    "// Printed from the protos by `npm run generate`. Times are RFC 3339 strings.",
+    "// An absent key changes or filters nothing.",
     `import type {\n${importsOf(body)
       .map((name) => `  ${name},\n`)
-      .join("")}} from "./answers.ts";`,
+      .join("")}} from "./responses.ts";`,
     "",
     ...body,
   ].join("\n");
 }
 
-/** Names of answers that the printed types are made of. */
+/** Names of response types that the printed types use. */
 function importsOf(lines: readonly string[]): string[] {
   const printed = new Set(
     lines.filter((line) => line.includes("readonly ")).flatMap((line) => line.match(/\b[A-Z]\w+/g) ?? []),
@@ -89,15 +94,15 @@ function member(field: DescField, required: ReadonlySet<string>): string[] {
   ];
 }
 
-/** The input type of this field. */
+/** The TypeScript type of a field in a request. */
 export function inputType(field: DescField): string {
-  const place = `${field.parent.name}.${field.name}`;
-  const as = named[place] ?? known[place];
+  const fullName = `${field.parent.name}.${field.name}`;
+  const as = named[fullName] ?? overrides[fullName];
   if (as !== undefined) return as;
   if (field.fieldKind === "message" && rulesOf(field).bare) return `readonly ${single(bareItems(field.message))}[]`;
-  const one = single(field);
-  if (field.fieldKind === "list") return `readonly ${one}[]`;
-  return field.fieldKind === "map" ? `Readonly<Record<string, ${one}>>` : one;
+  const item = single(field);
+  if (field.fieldKind === "list") return `readonly ${item}[]`;
+  return field.fieldKind === "map" ? `Readonly<Record<string, ${item}>>` : item;
 }
 
 function single(field: DescField): string {
@@ -107,15 +112,15 @@ function single(field: DescField): string {
   if (typeName === "google.protobuf.Timestamp") return "string";
   if (typeName === "google.protobuf.Value") return "string | null";
   if (typeName === "google.protobuf.Struct") return "Readonly<Record<string, unknown>>";
-  const as = inputs[name] ?? messages[name];
+  const as = requests[name] ?? messages[name];
   if (as === undefined) throw new Error(`${field} needs a name in sdk-names.ts`);
   return as;
 }
 
-/** The texts that the rules of a field allow; of settings a text or null by name. */
-function aliased(field: DescField): string {
+/** The allowed values of a string field; for settings, a string or null by name. */
+function namedTypeText(field: DescField): string {
   const { type } = constraintsOf(field);
   if (field.fieldKind === "map") return `Readonly<Record<string, ${single(field)}>>`;
-  if (type.case !== "string" || type.value.in.length === 0) throw new Error(`${field} does not name its texts`);
+  if (type.case !== "string" || type.value.in.length === 0) throw new Error(`${field} has no list of allowed values`);
   return type.value.in.map((text) => JSON.stringify(text)).join(" | ");
 }

@@ -5,8 +5,8 @@ import { publicRegistry } from "./public-protos.ts";
 import { enumerations, messages, prefix } from "./sdk-names.ts";
 import { comment, scalarType, valuesOf, widest } from "./sdk-printing.ts";
 
-/** Members for which the documentation knows more than the protos: all values of a text, the members of a JSON text. */
-const known: Readonly<Record<string, string>> = {
+/** Types of members that the protos cannot express: the values of a string, the structure of raw JSON. */
+const overrides: Readonly<Record<string, string>> = {
   "Me.kind": '"user" | "api_key" | "token"',
   "AuditLogEntry.result": '"ok" | "refused"',
   "TokenResource.kind": '"managed-service"',
@@ -15,15 +15,17 @@ const known: Readonly<Record<string, string>> = {
   "QueryResult.rows": "readonly (readonly (string | number | boolean | null)[])[]",
 };
 
-/** Types of the API's answers for the SDK: members are those of the JSON, comments those of the protos. */
-export async function sdkAnswers(): Promise<string> {
+/** Prints the response types of the SDK: members as in the JSON, with the comments of the protos. */
+export async function sdkResponses(): Promise<string> {
   const registry = await publicRegistry();
   return [
-    "// Printed from the protos by `npm run generate`. Times are RFC 3339 texts in UTC.",
-    'import type { MetricPoint } from "./metric-types.ts";',
+    "// Printed from the protos by `npm run generate`. Times are RFC 3339 strings in UTC.",
+    "",
+    "/** Start of the interval, a multiple of the resolution, and the average, minimum and maximum of the metric in it. */",
+    "export type MetricPoint = readonly [unixSeconds: number, average: number, minimum: number, maximum: number];",
     "",
     ...Object.entries(enumerations).flatMap(([name, as]) => enumeration(registry.getEnum(prefix + name), name, as)),
-    ...Object.entries(messages).flatMap(([name, as]) => shape(registry.getMessage(prefix + name), name, as)),
+    ...Object.entries(messages).flatMap(([name, as]) => interfaceOf(registry.getMessage(prefix + name), name, as)),
   ].join("\n");
 }
 
@@ -35,7 +37,7 @@ function enumeration(found: DescEnum | undefined, name: string, as: string): str
   return [...comment(protoComments[found.typeName], ""), line.length <= widest ? line : `${spread};`, ""];
 }
 
-function shape(message: DescMessage | undefined, name: string, as: string): string[] {
+function interfaceOf(message: DescMessage | undefined, name: string, as: string): string[] {
   if (message === undefined) throw new Error(`the protos have no ${name}`);
   return [
     ...comment(protoComments[message.typeName], ""),
@@ -54,16 +56,17 @@ function members(message: DescMessage, indent: string): string[] {
 }
 
 function typeOf(field: DescField, indent: string): string {
-  const override = known[`${field.parent.name}.${field.name}`];
+  const override = overrides[`${field.parent.name}.${field.name}`];
   if (override !== undefined) return override;
   const orNull = isNullable(field) ? " | null" : "";
   if (rulesOf(field).rawJson) return "unknown";
   if (field.fieldKind === "message" && rulesOf(field).bare)
     return `readonly ${single(bareItems(field.message), indent)}[]${orNull}`;
-  const one = single(field, indent);
-  if (field.fieldKind === "list") return `readonly ${one.includes(" | ") && !one.startsWith("{") ? `(${one})` : one}[]`;
-  if (field.fieldKind === "map") return `Readonly<Record<string, ${one}>>`;
-  return one + orNull;
+  const item = single(field, indent);
+  if (field.fieldKind === "list")
+    return `readonly ${item.includes(" | ") && !item.startsWith("{") ? `(${item})` : item}[]`;
+  if (field.fieldKind === "map") return `Readonly<Record<string, ${item}>>`;
+  return item + orNull;
 }
 
 function single(field: DescField, indent: string): string {

@@ -3,7 +3,7 @@ import { ConfigurationSchema } from "@holdfast/proto/holdfast/v1/configuration_p
 import { OperationStatus } from "@holdfast/proto/holdfast/v1/operation_pb.ts";
 import { createInMemoryServices } from "@holdfast/test/support/controller/in-memory-services.ts";
 import { expect, test } from "vitest";
-import { compileAnswer } from "./answer.ts";
+import { compileResponse } from "./response.ts";
 import { createEncoders } from "./json/encode.ts";
 import { describeMethods } from "./method.ts";
 
@@ -12,10 +12,10 @@ const methods = describeMethods(createInMemoryServices().services);
 function answerOf(name: string) {
   const method = methods.find(({ description }) => description.name === name);
   if (method?.rest === undefined) throw new Error(`${name} is no method of REST`);
-  return compileAnswer(method, method.rest, createEncoders()(method.description.output));
+  return compileResponse(method, method.rest, createEncoders()(method.description.output));
 }
 
-test("a change that is not over yet is 202 and says where to ask", () => {
+test("a change in progress is 202 with the path of its operation", () => {
   const answer = answerOf("UpdateConfiguration");
   const withOperation = (status: OperationStatus) =>
     answer(create(ConfigurationSchema, { parameters: {}, operation: { id: "op 1", status } }));
@@ -30,7 +30,7 @@ test("a change that is not over yet is 202 and says where to ask", () => {
   expect(done.headers).not.toHaveProperty("location");
 });
 
-test("what never changes is encoded once", () => {
+test("a frozen output is encoded once", () => {
   const answer = answerOf("GetConfiguration");
   const frozen = Object.freeze(create(ConfigurationSchema));
   expect(answer(frozen)).toBe(answer(frozen));

@@ -4,55 +4,55 @@ import { rulesOf } from "./json/field-rules.ts";
 import type { Encode } from "./json/encode.ts";
 import type { ApiMethod, RestRule } from "./method.ts";
 
-/** Turns a handler's output into status, headers and body. A frozen output never changes and is encoded once. */
-export type BuildAnswer = (output: object) => KeptAnswer;
+/** Converts a handler's output to status, headers and body. Frozen outputs are encoded once and cached. */
+export type BuildResponse = (output: object) => KeptAnswer;
 
 type Members = Readonly<Record<string, unknown>>;
 
-export function compileAnswer(method: ApiMethod, rest: RestRule, encode: Encode): BuildAnswer {
+export function compileResponse(method: ApiMethod, rest: RestRule, encode: Encode): BuildResponse {
   const { output } = method.description;
   const secret = hasSecret(output, new Set());
   const location = rest.location === undefined ? undefined : compileLocation(rest.location, output);
   const statuses = rest.also.map((also) => {
     const { last, read } = compilePath(also.field, output);
-    const wanted = new Set<unknown>(
+    const values = new Set<unknown>(
       also.in.map((text) => last.enum?.values.find((value) => value.jsonName === text)?.number ?? text),
     );
     const own = also.location === "" ? location : compileLocation(also.location, output);
-    return { isSo: (value: object) => wanted.has(read(value)), status: also.http, location: own };
+    return { matches: (value: object) => values.has(read(value)), status: also.http, location: own };
   });
-  const kept = new WeakMap<object, KeptAnswer>();
+  const encoded = new WeakMap<object, KeptAnswer>();
   return (value) => {
-    const known = kept.get(value);
-    if (known !== undefined) return known;
-    const answer = answerOf(value);
-    if (Object.isFrozen(value)) kept.set(value, answer);
-    return answer;
+    const cached = encoded.get(value);
+    if (cached !== undefined) return cached;
+    const response = responseOf(value);
+    if (Object.isFrozen(value)) encoded.set(value, response);
+    return response;
   };
 
-  function answerOf(value: object): KeptAnswer {
-    const answered = statuses.find(({ isSo }) => isSo(value)) ?? { status: rest.status, location };
-    const { status } = answered;
+  function responseOf(value: object): KeptAnswer {
+    const outcome = statuses.find(({ matches }) => matches(value)) ?? { status: rest.status, location };
+    const { status } = outcome;
     const headers: Record<string, string> = {};
-    if (answered.location !== undefined && status !== 200) headers.location = answered.location(value);
+    if (outcome.location !== undefined && status !== 200) headers.location = outcome.location(value);
     if (status === 204) return { status, headers, body: "", secret };
     if (rest.text !== undefined) {
       headers["content-type"] = rest.text;
-      return { status, headers, body: textOfAnswer(output, value), secret };
+      return { status, headers, body: textOfField(output, value), secret };
     }
     headers["content-type"] = "application/json";
     return { status, headers, body: encode(value), secret };
   }
 }
 
-/** The one field of an answer that is a text. */
-function textOfAnswer(output: DescMessage, value: object): string {
+/** The text of a message whose only field is a string. */
+function textOfField(output: DescMessage, value: object): string {
   const text = (value as Members)[output.fields[0]?.localName ?? ""];
-  if (typeof text !== "string") throw new Error(`${output.typeName} has no text`);
+  if (typeof text !== "string") throw new Error(`${output.typeName} has no string field`);
   return text;
 }
 
-/** Compiles "/managed-services/{id}" into a path made of fields of the answer. */
+/** Compiles the template of a Location header, such as "/managed-services/{id}", with fields of the output. */
 function compileLocation(template: string, output: DescMessage): (value: object) => string {
   const parts = template
     .split(/\{([^}]*)\}/)
@@ -60,7 +60,9 @@ function compileLocation(template: string, output: DescMessage): (value: object)
   return (value) => parts.map((part) => (typeof part === "string" ? part : textOf(part(value)))).join("");
 }
 
-/** A field by its dotted path, and its reader; undefined where the message around it is absent. */
+/**
+ * The field at a dotted path, and a function that reads it; it returns undefined when a message on the path is absent.
+ */
 function compilePath(path: string, output: DescMessage): { last: DescField; read: (value: object) => unknown } {
   const [name, ...inner] = path.split(".");
   const field = output.fields.find((candidate) => candidate.name === name);
@@ -86,8 +88,7 @@ function hasSecret(message: DescMessage, seen: Set<DescMessage>): boolean {
   );
 }
 
-/** A field of a path is a text. */
 function textOf(value: unknown): string {
-  if (typeof value !== "string") throw new Error("a field of a location is not a text");
+  if (typeof value !== "string") throw new Error("a field of a location is not a string");
   return encodeURIComponent(value);
 }

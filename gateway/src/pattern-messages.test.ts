@@ -2,7 +2,7 @@ import { type DescMessage, getOption } from "@bufbuild/protobuf";
 import { field as fieldConstraints } from "@holdfast/proto/buf/validate/validate_pb.ts";
 import { organizationServices, platformServices } from "@holdfast/test/support/api/api-methods.ts";
 import { expect, test } from "vitest";
-import { patternWords } from "./pattern-words.ts";
+import { patternMessage } from "./pattern-messages.ts";
 
 function messagesBelow(message: DescMessage, seen: Set<DescMessage>): Set<DescMessage> {
   if (seen.has(message)) return seen;
@@ -11,7 +11,7 @@ function messagesBelow(message: DescMessage, seen: Set<DescMessage>): Set<DescMe
   return seen;
 }
 
-test("each pattern that a request is held to has words for people", () => {
+test("each pattern in the rules of a request has a readable message", () => {
   const seen = new Set<DescMessage>();
   for (const { methods } of [...organizationServices, ...platformServices])
     for (const { input } of methods) messagesBelow(input, seen);
@@ -23,5 +23,5 @@ test("each pattern that a request is held to has words for people", () => {
     }),
   );
   expect(new Set(patterns).size).toBeGreaterThan(5);
-  for (const pattern of patterns) expect(patternWords(pattern), pattern).toMatch(/^must be /);
+  for (const pattern of patterns) expect(patternMessage(pattern), pattern).toMatch(/^must be /);
 });

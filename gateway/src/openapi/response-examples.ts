@@ -1,11 +1,14 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { bareItems, isNullable, rulesOf } from "../json/field-rules.ts";
+
 const service = "019a2f5e-7c1a-7d3e-9a56-3f0b8c2d4e61";
 const node = "019a2f5e-7c1a-7d3e-9a56-3f0c1d7b9a02";
 const operation = "019a2f5e-7c1b-7f00-8d21-6b5a4c3e2d10";
 const key = "hfk_Zb0pY6Q39zF0";
 
-/** Values of fields in example answers, by `Message.field` or, for all messages that have it, by `field`. */
+/** Example values of fields in responses, by `Message.field`, or by `field` for all messages. */
 // biome-ignore format: a table, aligned so that it reads as one
-export const fieldExamples: Readonly<Record<string, unknown>> = {
+const fieldExamples: Readonly<Record<string, unknown>> = {
   id:                             service,
   service_id:                     service,
   node_id:                        node,
@@ -170,3 +173,37 @@ export const fieldExamples: Readonly<Record<string, unknown>> = {
   result:                         "ok",
   request_id:                     "6f1c2a9e-0b7d-4c3e-8a5f-1d2e3c4b5a69",
 };
+
+/**
+ * An example response: every field of the message with its value from `fieldExamples`, else a value of its type. A
+ * nullable field without an example is null.
+ */
+export function responseExample(message: DescMessage): unknown {
+  return exampleOf(message, []);
+}
+
+function exampleOf(message: DescMessage, around: readonly DescMessage[]): unknown {
+  const inside = [...around, message];
+  return Object.fromEntries(message.fields.map((field) => [field.name, fieldExample(field, inside)]));
+}
+
+function fieldExample(field: DescField, around: readonly DescMessage[]): unknown {
+  const example = fieldExamples[`${field.parent.name}.${field.name}`] ?? fieldExamples[field.name];
+  if (example !== undefined) return example;
+  if (field.fieldKind === "message" && rulesOf(field).bare) return [single(bareItems(field.message), around)];
+  if (field.fieldKind === "list") return [single(field, around)];
+  if (field.fieldKind === "map") return {};
+  return isNullable(field) ? null : single(field, around);
+}
+
+function single(field: DescField, around: readonly DescMessage[]): unknown {
+  const { message } = field;
+  if (message !== undefined) {
+    if (message.typeName === "google.protobuf.Timestamp") return "2030-01-31T12:00:00Z";
+    if (message.typeName.startsWith("google.protobuf.")) return {};
+    return around.includes(message) ? null : exampleOf(message, around);
+  }
+  if (field.enum !== undefined) return field.enum.values.find(({ number }) => number !== 0)?.jsonName ?? null;
+  if (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES) return field.name.replaceAll("_", "-");
+  return field.scalar === ScalarType.BOOL ? false : 1;
+}
