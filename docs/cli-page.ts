@@ -4,39 +4,39 @@ import { exitCodes } from "../sdk/src/cli/exit-code.ts";
 import { nounGroups } from "../sdk/src/cli/nouns.ts";
 
 const introduction = `
-\`./bin/holdfast.js\` in a checkout; link it as \`holdfast\` where you like. \`holdfast NOUN VERB --help\` says the same as this page.
+\`./bin/holdfast.js\` in a checkout; link it as \`holdfast\` where you like. \`holdfast NOUN VERB --help\` prints the same as this page.
 
-## Where it goes and who asks
+## Installation and credentials
 
-After \`npm start\` nothing needs to be set: the credentials are in \`.holdfast/admin.json\` of this directory or of one above it.
-Elsewhere, sign in once; the session is kept in a profile, in a file that only you can read (\`$XDG_CONFIG_HOME/holdfast\`):
+After \`npm start\` no settings are needed: the credentials are in \`.holdfast/admin.json\` of this directory or of a parent.
+Elsewhere, sign in once; the session is stored in a profile, in a file that only you can read (\`$XDG_CONFIG_HOME/holdfast\`):
 
 \`\`\`
 holdfast login --base-url https://holdfast.example.com --ca-file ca.pem --profile work
 holdfast profile use work
 \`\`\`
 
-Flags go over the environment, the environment over the profile in use, that over the installation of this directory. A credential that is
-kept for one installation is never sent to another.
+Precedence: flags, the environment, the current profile, the installation in this directory. A credential that is stored for one
+installation is never sent to another.
 
-| variable | flag | what |
+| variable | flag | meaning |
 | --- | --- | --- |
 | \`HOLDFAST_BASE_URL\` | \`--base-url\` | the API |
 | \`HOLDFAST_API_KEY_ID\`, \`HOLDFAST_API_KEY_SECRET\` | | a key, or a person's user name and password |
-| \`HOLDFAST_TOKEN\` | | a token; it goes over a key |
-| \`HOLDFAST_CA_FILE\` | \`--ca-file\` | PEM file of the authorities to trust, instead of the usual ones |
+| \`HOLDFAST_TOKEN\` | | a token, which takes precedence over a key |
+| \`HOLDFAST_CA_FILE\` | \`--ca-file\` | PEM file of the authorities to trust, instead of the default ones |
 | \`HOLDFAST_ORGANIZATION\` | \`--organization\` | id of the organization to act in |
 | \`HOLDFAST_PROFILE\` | \`--profile\` | the profile to use |
 | \`HOLDFAST_DATA\` | \`--data\` | data directory of an installation on this host |
 
-No flag takes a secret. Passwords and secrets are asked for, unseen; without a terminal each is a line of standard input. Secrets are
-printed only by commands whose job that is: those that make a credential, \`users password\`, \`services connect --conninfo\` (a file).
+No flag accepts a secret. Passwords and secrets are asked for without echo; without a terminal each is a line of standard input. Secrets
+are printed only by commands that create a credential, by \`users password\`, and by \`services connect --conninfo\` (to a file).
 
 ## Results
 
-On a terminal: tables as wide as it, with colours (\`NO_COLOR\` turns them off). Piped: the same without colours, nothing cut.
-\`--output json\` and \`--output yaml\` give every field as the API names it; what follows (\`--follow\`) is an object a line, or a document.
-\`--wait\` shows the step that is being done. What destroys asks first; \`--yes\` agrees, and without a terminal it is needed.
+On a terminal: tables as wide as it, with colors (\`NO_COLOR\` turns them off). Piped: the same without colors, uncut.
+\`--output json\` and \`--output yaml\` have all fields with the names of the API; with \`--follow\`, one object per line, or one document each.
+\`--wait\` shows the current step. Commands that destroy something ask for confirmation; \`--yes\` confirms, and is required without a terminal.
 `;
 
 /** Every command with its arguments, flags and examples, from the commands themselves. */
@@ -58,7 +58,7 @@ export async function cliPage(): Promise<string> {
     "| --- | --- |",
     ...codes,
     "",
-    "`services connect` ends with the code of psql or valkey-cli.",
+    "`services connect` exits with the code of psql or valkey-cli.",
     "",
     ...sections,
   ].join("\n");
@@ -76,7 +76,7 @@ function nounSection(noun: CliCommand): string[] {
   return [
     `### ${noun.name()}: ${noun.description()}`,
     "",
-    "| command | what | flags |",
+    "| command | description | flags |",
     "| --- | --- | --- |",
     ...rows,
     "",

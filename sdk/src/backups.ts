@@ -1,17 +1,17 @@
-import type { Backup, ManagedService } from "./answers.ts";
-import type { RestoreChoice } from "./inputs.ts";
+import type { Backup, ManagedService } from "./responses.ts";
+import type { RestoreChoice } from "./requests.ts";
 import { BackupMethods } from "./methods.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** Backups of a service, also of one that is deleted. */
+/** Backups of a service, also of a deleted one. */
 export class Backups extends BackupMethods {
-  /** Takes a manual backup; its operation tells how far it is. */
+  /** Takes a manual backup; its operation has the progress. */
   create(serviceId: string, options?: CallOptions): Promise<Backup> {
     const path = pathOf("managed-services", serviceId, "backups");
     return this.transport.request("POST", path, { ...options, body: { backup_type: "manual" } });
   }
 
-  /** Makes a new service with the data as they were at this time: RFC 3339, with Z or an offset. */
+  /** Creates a service with the data as of this time: RFC 3339 with Z or an offset, such as "2026-11-22T10:00:00Z". */
   restoreTo(
     serviceId: string,
     restorePoint: string,

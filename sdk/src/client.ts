@@ -1,10 +1,8 @@
-import type { AuditLogEntry, Catalog, ManagedService, Me, Operation, ServiceStatus } from "./answers.ts";
-import type { AuditFilter } from "./inputs.ts";
-import { Alerts } from "./alerts.ts";
+import type { AuditLogEntry, Catalog, ManagedService, Me, Operation, ServiceStatus } from "./responses.ts";
+import type { AuditFilter } from "./requests.ts";
+import { Alerts, Channels } from "./alerts.ts";
 import { Backups } from "./backups.ts";
-import { Channels } from "./channels.ts";
-import { DatabaseUsers } from "./database-users.ts";
-import { Databases } from "./databases.ts";
+import { Databases, DatabaseUsers } from "./databases.ts";
 import { Events } from "./events.ts";
 import { Exports } from "./exports.ts";
 import { ApiKeys, Apps, Auth, Configurations, Members, Operations, Organizations, Tasks, Tokens } from "./methods.ts";
@@ -25,8 +23,8 @@ import { waitFor, waitForOperation, type OperationWaitOptions, type WaitOptions 
 import { Webhooks } from "./webhooks.ts";
 
 /**
- * The API of one installation. Each method throws an ApiError when the API refuses, and ConnectionFailed without an
- * answer.
+ * The API of one installation. Each method throws an ApiError for an error response, and ConnectionFailed without a
+ * response.
  */
 export interface Client {
   readonly services: Services;
@@ -34,7 +32,7 @@ export interface Client {
   readonly backups: Backups;
   readonly tasks: Tasks;
   readonly apps: Apps;
-  /** Sign-in for an app. */
+  /** Sign-in of apps' users. */
   readonly auth: Auth;
   readonly queues: Queues;
   readonly databases: Databases;
@@ -47,47 +45,47 @@ export interface Client {
   readonly alerts: Alerts;
   readonly channels: Channels;
   readonly webhooks: Webhooks;
-  /** Metrics and logs of services, pushed to where a team already looks. */
+  /** Exports of metrics and logs to monitoring systems. */
   readonly exports: Exports;
   readonly inference: Inference;
-  /** Resources that are described in one document. */
+  /** Resources described in one document. */
   readonly projects: Projects;
-  /** Resources of a template, launched at a cost that was accepted. */
+  /** Resources created from a template at an accepted cost. */
   readonly stacks: Stacks;
-  /** Database services that work together, by a template. */
+  /** Database services created together from a template. */
   readonly pipelines: Pipelines;
   readonly organizations: Organizations;
   readonly members: Members;
-  /** Replicas of a service, and which of them is the primary. */
+  /** Nodes of a service: the primary and its replicas. */
   readonly nodes: Nodes;
   readonly users: Users;
   readonly apiKeys: ApiKeys;
   readonly tokens: Tokens;
-  /** What can be created here, and for how much. */
+  /** Engines, plans, storage tiers, zones and prices. */
   catalog(options?: CallOptions): Promise<Catalog>;
-  /** The caller: user, key or token, organization and rights. */
+  /** The caller: user, API key or token, with organization and scopes. */
   me(options?: CallOptions): Promise<Me>;
-  /** Calls and refusals with their callers, newest first. */
+  /** Changes and refused changes with their callers, newest first. */
   auditLog(filter?: AuditFilter, options?: ListOptions): List<AuditLogEntry>;
   /**
-   * Waits until the service, or the one of that id, has the status and no operation is left. Throws ServiceFailed when
-   * it comes to Error (unless that was asked for), OperationFailed, WaitTimedOut, or the signal's reason.
+   * Waits until the service has the status and no operation in progress. Accepts a service or its id. Throws
+   * ServiceFailed when its status becomes Error (unless that is the target), OperationFailed, WaitTimedOut, or the
+   * signal's reason.
    */
   waitFor(service: ManagedService | string, target: ServiceStatus, options?: WaitOptions): Promise<ManagedService>;
-  /** Waits until nothing is left of the service. */
+  /** Waits until the service is deleted. */
   waitFor(service: ManagedService | string, target: "gone", options?: WaitOptions): Promise<undefined>;
   /**
-   * Waits until the operation, or the one of that id, is over, as of a user, a database or a configuration that its
-   * engine is slow to take. Throws OperationFailed, WaitTimedOut, or the signal's reason.
+   * Waits until the operation is completed. Accepts an operation or its id. Changes of users, databases and
+   * configuration return one when the engine did not apply them in time. Throws OperationFailed, WaitTimedOut, or the
+   * signal's reason.
    */
   waitForOperation(operation: Operation | string, options?: OperationWaitOptions): Promise<Operation>;
-  /** A method of holdfast.admin.v1, for platform operators: "FleetService", "ListMachines". */
+  /** Calls a method of holdfast.admin.v1, for platform operators, such as `admin("FleetService", "ListMachines")`. */
   admin<T>(service: string, method: string, request?: object, options?: CallOptions): Promise<T>;
 }
 
-/**
- * A client for browsers and everything else that has `fetch`; it asks the network for nothing before its first call.
- */
+/** Creates a client for browsers and all runtimes with `fetch`. It sends nothing before its first call. */
 export function createClient(options: TransportOptions): Client {
   const transport = createTransport(options);
   const services = new Services(transport);

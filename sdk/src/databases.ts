@@ -1,14 +1,25 @@
-import type { DatabaseDeletion } from "./answers.ts";
-import { DatabaseMethods } from "./methods.ts";
+import { DatabaseMethods, DatabaseUserMethods } from "./methods.ts";
+import type { DatabaseDeletion, DatabaseUserDeletion } from "./responses.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** Databases inside the engine of a service. */
+/** Databases in a service's engine. */
 export class Databases extends DatabaseMethods {
-  /** Answers when the engine has dropped it, or after 15 s with an operation. */
+  /** Resolves when the engine has dropped the database, or after 15 s with the operation that does. */
   async delete(serviceId: string, name: string, options?: CallOptions): Promise<DatabaseDeletion> {
     const path = pathOf("managed-services", serviceId, "databases", name);
-    const asked = { ...options, goneIsDone: true };
-    const underWay = await this.transport.request<DatabaseDeletion | undefined>("DELETE", path, asked);
-    return underWay ?? { service_id: serviceId, name, operation: null };
+    const request = { ...options, absentIsSuccess: true };
+    const pending = await this.transport.request<DatabaseDeletion | undefined>("DELETE", path, request);
+    return pending ?? { service_id: serviceId, name, operation: null };
+  }
+}
+
+/** Users in a service's engine, also those created in SQL. */
+export class DatabaseUsers extends DatabaseUserMethods {
+  /** Resolves when the engine has removed the user, or after 15 s with the operation that does. */
+  async delete(serviceId: string, username: string, options?: CallOptions): Promise<DatabaseUserDeletion> {
+    const path = pathOf("managed-services", serviceId, "database-users", username);
+    const request = { ...options, absentIsSuccess: true };
+    const pending = await this.transport.request<DatabaseUserDeletion | undefined>("DELETE", path, request);
+    return pending ?? { service_id: serviceId, username, operation: null };
   }
 }

@@ -1,4 +1,4 @@
-/** One fault of the input, as the API tells it. */
+/** One fault of the input. */
 export interface FieldFault {
   readonly field: string;
   readonly pointer: string | null;
@@ -6,7 +6,7 @@ export interface FieldFault {
   readonly detail: string;
 }
 
-/** The body of an error answer, RFC 9457. */
+/** A problem document, the body of an error response (RFC 9457). */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -18,10 +18,10 @@ export interface Problem {
   readonly [member: string]: unknown;
 }
 
-/** The API refused, or failed. */
+/** An error response of the API. */
 export class ApiError extends Error {
   readonly problem: Problem;
-  /** Time after which the API asked to be tried again. */
+  /** Time of the Retry-After header. */
   readonly retryAfterMs: number | undefined;
 
   constructor(problem: Problem, retryAfterMs?: number) {
@@ -39,48 +39,48 @@ export class ApiError extends Error {
     return this.problem.code;
   }
 
-  /** Names the request in the log of the installation. */
+  /** Id of the request in the installation's log. */
   get requestId(): string {
     return this.problem.instance.replace("urn:uuid:", "");
   }
 }
 
-/** 400: `fields` has each fault. */
+/** 400: the input is invalid; `fields` has the faults. */
 export class ValidationFailed extends ApiError {
   get fields(): readonly FieldFault[] {
     return this.problem.errors;
   }
 }
 
-/** 401: no credential, or one that is not good. */
+/** 401: no credential, or an invalid one. */
 export class Unauthenticated extends ApiError {}
 
 /** 403: the credential lacks a scope. */
 export class Forbidden extends ApiError {}
 
-/** 404. */
+/** 404: no object has this id or name. */
 export class NotFound extends ApiError {}
 
-/** 409, 412 and 422: not in this state. */
+/** 409, 412 and 422: not possible in the object's state. */
 export class Conflict extends ApiError {}
 
 /** 503: try again later. */
 export class Unavailable extends ApiError {}
 
-/** 429: too many requests of this credential, or failed passwords. */
+/** 429: too many requests or failed passwords. */
 export class RateLimited extends Unavailable {}
 
-/** No answer came. */
+/** The request got no response. */
 export class ConnectionFailed extends Error {
   override readonly name: string = "ConnectionFailed";
 }
 
-/** No answer came in time. */
+/** The request got no response in time. */
 export class TimedOut extends ConnectionFailed {
   override readonly name = "TimedOut";
 }
 
-/** The error of an answer by its status. */
+/** The error of a problem document, of a class by its status. */
 export function errorOf(problem: Problem, retryAfterMs?: number): ApiError {
   const Kind = kinds.get(problem.status) ?? ApiError;
   return new Kind(problem, retryAfterMs);

@@ -1,34 +1,34 @@
-/** What events tell. Times are RFC 3339 texts in UTC. */
+// Data of events by type. Times are RFC 3339 strings in UTC.
 
-/** What an event of a service tells of it. */
+/** Data of service events. */
 export type ServiceEventData = {
   readonly service_id: string;
-  /** Its name then. */
+  /** Name of the service at the time of the event. */
   readonly service_name: string;
   readonly database_type: string;
-  /** Its status then. */
+  /** Status at the time of the event. */
   readonly status: string;
-  /** While the service has an error. */
+  /** Present while the service has an error. */
   readonly error_message?: string;
 };
 
-/** Data of a maintenance event besides those of its service: the updates and their operation. */
+/** Data of maintenance events: service data, the updates and their operation. */
 export type MaintenanceEventData = ServiceEventData & {
   readonly operation_id: string;
   readonly update_ids: readonly string[];
-  /** It began by itself, in the window or at the end of a notice. */
+  /** True when the platform started it, in the maintenance window or at the end of a notice. */
   readonly automatic: boolean;
 };
 
-/** What an event of an app's sign-in tells of it. */
+/** Data of events of an app's sign-in. */
 export type AuthEventData = {
   readonly app_id: string;
   readonly auth_id: string;
-  /** Its status then. */
+  /** Status at the time of the event. */
   readonly status: string;
 };
 
-/** What an event of a backup tells of it. */
+/** Data of backup events. */
 export type BackupEventData = {
   readonly service_id: string;
   readonly backup_id: string;
@@ -36,9 +36,9 @@ export type BackupEventData = {
   readonly duration_seconds: number;
 };
 
-/** Data of an alert's event; a channel receives the same, without the channel's own id. */
+/** Data of alert events. Channels receive the same without the channel's id. */
 export type AlertEventData = {
-  /** Of the alert: the same when it is resolved. */
+  /** Id of the alert, the same in alert.fired and alert.resolved. */
   readonly id: string;
   readonly rule_id: string;
   readonly alert_name: string;
@@ -49,7 +49,7 @@ export type AlertEventData = {
   /** "gt" or "lt". */
   readonly condition: string;
   readonly threshold: number;
-  /** null without data. */
+  /** Null without data. */
   readonly current_value: number | null;
   readonly severity: string;
   /** "firing", "no_data" or "resolved". */
@@ -59,22 +59,22 @@ export type AlertEventData = {
   readonly notification_channel_id: string | null;
 };
 
-/** What an event of a project tells of it. */
+/** Data of project events. */
 export type ProjectEventData = CompositionEventData & { readonly project_id: string };
 
-/** What an event of a stack tells of it. */
+/** Data of stack events. */
 export type StackEventData = CompositionEventData & { readonly stack_id: string };
 
-/** What an event of a pipeline tells of it. */
+/** Data of pipeline events. */
 export type PipelineEventData = CompositionEventData & { readonly pipeline_id: string };
 
 type CompositionEventData = {
   readonly name: string;
-  /** What is wrong with it. */
+  /** Description of the failure. */
   readonly detail?: string;
 };
 
-/** What an event of a node tells of it. */
+/** Data of node events. */
 export type NodeEventData = ServiceEventData & {
   readonly node_id: string;
   readonly role: string;
@@ -82,17 +82,17 @@ export type NodeEventData = ServiceEventData & {
   readonly zone: string;
 };
 
-/** What an event of a queue tells of it. */
+/** Data of queue events. */
 export type QueueEventData = {
   readonly service_id: string;
   readonly queue_id: string;
   readonly queue_name: string;
   readonly database_name: string;
-  /** Its status then. */
+  /** Status at the time of the event. */
   readonly status: string;
 };
 
-/** What an event of an export tells of its integration. */
+/** Data of events of an export integration. */
 export type ExportEventData = {
   readonly integration_id: string;
   readonly integration_name: string;
@@ -106,7 +106,7 @@ type ExportFailureData = ExportEventData & {
   readonly last_export_error: string;
 };
 
-/** What an event of an organization's inference tells of the month. */
+/** Data of events of an organization's inference budget in a month. */
 export type InferenceEventData = {
   /** Month in UTC, such as 2026-11. */
   readonly period: string;
@@ -117,7 +117,7 @@ export type InferenceEventData = {
 type StorageEventData = {
   readonly used_pct: number;
   readonly storage_size_gb: number;
-  /** Whose disk it is. */
+  /** Id of the node with the disk. */
   readonly node_id: string;
 };
 
@@ -134,10 +134,10 @@ export interface EventData {
     readonly kind: string;
     readonly source_service_id: string;
     readonly backup_id: string;
-    /** The moment that was asked for, where one was. */
+    /** Requested recovery point; absent for a restore from a backup. */
     readonly restore_point?: string;
   };
-  /** `seconds`: from its beginning until the new primary took a write. */
+  /** `seconds` in service.failed_over is the time from the start until the new primary accepted a write. */
   readonly "service.failover_started": ServiceEventData & { readonly from_node_id: string; readonly reason: string };
   readonly "service.failed_over": ServiceEventData & {
     readonly from_node_id: string;
@@ -155,13 +155,16 @@ export interface EventData {
     readonly from_node_id: string;
     readonly to_node_id: string;
   };
-  /** `kept_bytes` of the `discarded_bytes` of log behind the position `discarded_from` are kept on its machine. */
+  /**
+   * `discarded_bytes` of log after the position `discarded_from` were discarded; `kept_bytes` of them are saved on the
+   * node.
+   */
   readonly "node.rewound": NodeEventData & {
     readonly discarded_from: string;
     readonly discarded_bytes: number;
     readonly kept_bytes: number;
   };
-  /** `missing`: host names of the replicas that are not connected. */
+  /** `missing` lists the host names of disconnected replicas. */
   readonly "service.replication_degraded": ServiceEventData & { readonly missing: readonly string[] };
   readonly "service.storage_low": ServiceEventData & StorageEventData;
   readonly "service.writes_blocked": ServiceEventData & StorageEventData;
@@ -177,7 +180,7 @@ export interface EventData {
     readonly from_plan_name: string;
     readonly from_storage_size_gb: number;
   };
-  /** Only endpoints whose filter names the type get it. */
+  /** Sent only to webhooks whose filter names this type. */
   readonly "service.health_changed": ServiceEventData & {
     readonly from: string;
     readonly to: string;
@@ -195,8 +198,8 @@ export interface EventData {
   readonly "service.maintenance_started": MaintenanceEventData;
   readonly "service.maintenance_completed": MaintenanceEventData;
   /**
-   * `rolled_back`: the service runs as before; else it is in Error. `data_restored`: the data went back to the snapshot
-   * from before the update; else they stayed as they were.
+   * `rolled_back`: the service runs as before the update; otherwise its status is Error. `data_restored`: the data were
+   * restored from the snapshot before the update; otherwise they are unchanged.
    */
   readonly "service.maintenance_failed": MaintenanceEventData & {
     readonly error_message: string;
@@ -231,14 +234,14 @@ export interface EventData {
   readonly "pipeline.running": PipelineEventData;
   readonly "pipeline.degraded": PipelineEventData;
   readonly "alert.fired": AlertEventData & { readonly resolved_at: string | null };
-  /** `reason`: "condition_false", or the change of the rule or its service that ended the alert. */
+  /** `reason` is "condition_false", or the change of the rule or service that ended the alert. */
   readonly "alert.resolved": AlertEventData & { readonly resolved_at: string; readonly reason: string };
   readonly "auth.enabled": AuthEventData;
   readonly "auth.disabled": AuthEventData;
   readonly "auth.failed": AuthEventData & { readonly failure_reason: string };
   readonly "auth.key_rotated": AuthEventData & { readonly emergency: boolean };
   readonly "auth.mail_failing": AuthEventData & { readonly reason: string };
-  /** One of them: the user's id, or a keyed digest of the address that the request named. */
+  /** Either the user's id, or a keyed digest of the e-mail address in the request. */
   readonly "auth.user.deleted": { readonly user_id?: string; readonly email_digest?: string };
   readonly "webhook.test": { readonly webhook_id: string; readonly message: string };
   readonly "channel.confirmation_requested": { readonly channel_id: string };
@@ -249,8 +252,8 @@ export interface EventData {
 export type EventType = keyof EventData;
 
 /**
- * A change of an object of the organization; also the body of a webhook's delivery. `event_type` determines the type of
- * `data`. A newer installation may send types that are not listed here: ignore unknown ones.
+ * An event of the organization, and the body of a webhook delivery. `event_type` determines the type of `data`. A newer
+ * installation may send types that are not listed here: ignore unknown ones.
  */
 export type PlatformEvent<T extends EventType = EventType> = {
   [K in T]: { readonly id: string; readonly event_type: K; readonly timestamp: string; readonly data: EventData[K] };
@@ -258,11 +261,11 @@ export type PlatformEvent<T extends EventType = EventType> = {
 
 export interface EventFilter<T extends EventType = EventType> {
   readonly type?: T | undefined;
-  /** The list begins here, inclusive. */
+  /** Time from which on events are listed, inclusive; RFC 3339. */
   readonly since?: string | undefined;
 }
 
-/** Of one service when `service` is its id. */
+/** A filter of events; `service` is the id of a service. */
 export interface OrganizationEventFilter<T extends EventType = EventType> extends EventFilter<T> {
   readonly service?: string | undefined;
 }

@@ -11,12 +11,12 @@ export class Events {
     this.#transport = transport;
   }
 
-  /** The events so far. */
+  /** Recorded events. */
   list<T extends EventType>(filter?: OrganizationEventFilter<T>, options?: ListOptions): List<PlatformEvent<T>> {
     return listOf(this.#transport, "/events", "events", options, { ...filter });
   }
 
-  /** The events so far of one service, also after its deletion. */
+  /** Recorded events of one service, also after its deletion. */
   listOfService<T extends EventType>(
     serviceId: string,
     filter?: EventFilter<T>,
@@ -26,7 +26,7 @@ export class Events {
     return listOf(this.#transport, path, "events", options, { ...filter });
   }
 
-  /** The events so far, then each new one, until the signal aborts: the iteration then throws its reason. */
+  /** Recorded events, then each new one, until the signal aborts; the iteration then throws the signal's reason. */
   follow<T extends EventType>(
     filter?: OrganizationEventFilter<T>,
     options?: Pick<CallOptions, "signal">,

@@ -1,27 +1,27 @@
-import type { DestinationType, MetricsExport, MetricsExportPage } from "./answers.ts";
+import type { DestinationType, MetricsExport, MetricsExportPage } from "./responses.ts";
 import { ExportMethods } from "./methods.ts";
 import type { CallOptions } from "./transport.ts";
 
-/** Which integrations a list has, and which part of it. */
+/** A filter of integrations, and the page of the list. */
 export interface ExportFilter {
   readonly service_id?: string;
   readonly destination_type?: DestinationType;
   readonly is_enabled?: boolean;
-  /** 1 to 200; 50 unless given. */
+  /** Page size, 1 to 200; 50 by default. */
   readonly limit?: number;
   readonly offset?: number;
 }
 
 const pageSize = 200;
 
-/** Metrics and logs of services, pushed to where a team already looks. */
+/** Exports of metrics and logs to monitoring systems. */
 export class Exports extends ExportMethods {
-  /** One page, with how many there are in all. */
+  /** One page of integrations, with their total number. */
   page(filter: ExportFilter = {}, options?: CallOptions): Promise<MetricsExportPage> {
     return this.transport.request("GET", "/api/v1/metrics-exports", { ...options, query: { ...filter } });
   }
 
-  /** All of them, oldest first. */
+  /** All integrations, oldest first. */
   async *list(
     filter: Omit<ExportFilter, "limit" | "offset"> = {},
     options?: CallOptions,

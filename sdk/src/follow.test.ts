@@ -12,24 +12,24 @@ afterEach(() => {
   server?.close();
 });
 
-/** Each connection is answered by the next of these. */
-async function streaming(connections: ((response: ServerResponse) => void)[]) {
-  const asked: IncomingMessage[] = [];
+/** A server that handles each connection with the next of these functions. */
+async function serveStreams(connections: ((response: ServerResponse) => void)[]) {
+  const requests: IncomingMessage[] = [];
   server = createServer((request, response) => {
-    asked.push(request);
+    requests.push(request);
     connections.shift()?.(response);
   });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const transport: Transport = createTransport({ baseUrl: `http://127.0.0.1:${port}` });
-  return { transport, asked };
+  return { transport, requests };
 }
 
 const stream = (response: ServerResponse) => response.writeHead(200, { "content-type": "text/event-stream" });
 
 describe("follow", () => {
-  test("goes on where a connection broke, and gives each entry once", async () => {
-    const { transport, asked } = await streaming([
+  test("resumes after a broken connection, and yields each entry once", async () => {
+    const { transport, requests } = await serveStreams([
       (response) =>
         stream(response).end(`: following\n\ndata: 1\n\nid: a\ndata: 2\n\n: still here\n\ndata: 3\n\ndata: 4\n\n`),
       (response) => response.destroy(),
@@ -47,11 +47,11 @@ describe("follow", () => {
       if (entry === 6) break;
     }
     expect(seen).toEqual([1, 2, 3, 4, "ü", 6]);
-    expect(asked.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "a", "a", "a", "b"]);
-    expect(asked[0]?.url).toBe("/x?type=t&follow=true");
+    expect(requests.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "a", "a", "a", "b"]);
+    expect(requests[0]?.url).toBe("/x?type=t&follow=true");
   });
 
-  test("does not wait for a server that was never there", async () => {
+  test("fails at once when the server was never reachable", async () => {
     const transport = createTransport({ baseUrl: "http://127.0.0.1:1" });
     await expect(follow(transport, "/x", {}).next()).rejects.toBeInstanceOf(ConnectionFailed);
   });
@@ -60,7 +60,7 @@ describe("follow", () => {
     const controller = new AbortController();
     let closed = () => {};
     const gone = new Promise<void>((resolve) => (closed = resolve));
-    const { transport } = await streaming([
+    const { transport } = await serveStreams([
       (response) => {
         response.once("close", closed);
         stream(response).write(`data: 1\n\n`);
@@ -75,9 +75,9 @@ describe("follow", () => {
     await gone;
   });
 
-  test("is refused as any call is, at its beginning or later", async () => {
+  test("throws an ApiError at the start or later", async () => {
     const problem = { type: "", title: "", status: 401, detail: "ended", instance: "", code: "c", errors: [] };
-    const { transport } = await streaming([
+    const { transport } = await serveStreams([
       (response) => response.writeHead(404, { "content-type": "application/problem+json" }).end("{}"),
       (response) => stream(response).end(`data: 1\n\nevent: error\ndata: ${JSON.stringify(problem)}\n\n`),
     ]);

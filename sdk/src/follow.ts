@@ -1,17 +1,17 @@
 import { ConnectionFailed, errorOf, type Problem } from "./errors.ts";
-import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
+import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
 import { readServerEvents } from "./server-events.ts";
 import { anyOf, type CallOptions, type RequestOptions, type Transport } from "./transport.ts";
 
-/** Once it has begun, a stream survives every outage: its reader waits for later entries. */
-const lastingRetries = { ...usualRetries, retries: Number.POSITIVE_INFINITY };
+/** The policy of a stream that was open once: it reconnects without a limit of attempts. */
+const openStreamRetries = { ...defaultRetries, retries: Number.POSITIVE_INFINITY };
 
-/** A sign of life comes every 15 s; without one for this long the connection is dead. */
+/** The server writes at least every 15 s. A connection without data for this time is considered dead. */
 const silenceMs = 50_000;
 
 /**
- * Entries of a list as they come, until the signal aborts, which ends the iteration by the signal's reason. A
- * connection that breaks is opened again where it was: each entry comes once.
+ * Yields entries of a list as they are added, until the signal aborts; the iteration then throws the signal's reason. A
+ * broken connection is reopened at its last cursor, and each entry is yielded once.
  */
 export async function* follow<T>(
   transport: Transport,
@@ -21,20 +21,23 @@ export async function* follow<T>(
 ): AsyncGenerator<T, void, undefined> {
   const signal = anyOf(options.signal, transport.signal);
   let cursor: string | undefined;
-  // Only the last entry of a page has a cursor; after a break the server repeats those since then, in the same order.
+  // Only the last entry of a page has a cursor. After a reconnect the server repeats later entries in the same order.
   let sinceCursor = 0;
-  let policy = usualRetries;
+  let policy = defaultRetries;
   for (let failures = 0; ; ) {
     const connection = new AbortController();
-    const unanswered = setTimeout(() => connection.abort(new ConnectionFailed("the stream does not open")), silenceMs);
+    const openTimer = setTimeout(
+      () => connection.abort(new ConnectionFailed("the stream did not open in time")),
+      silenceMs,
+    );
     try {
       const response = await transport.open("GET", path, {
         query: { ...query, follow: true },
         ...(cursor !== undefined && { headers: { "last-event-id": cursor } }),
         signal: anyOf(signal, connection.signal),
       });
-      clearTimeout(unanswered);
-      policy = lastingRetries;
+      clearTimeout(openTimer);
+      policy = openStreamRetries;
       let repeated = sinceCursor;
       for await (const { id, type, data } of readServerEvents(response, silenceMs)) {
         failures = 0;
@@ -55,7 +58,7 @@ export async function* follow<T>(
       if (pauseMs === undefined) throw error;
       await pause(pauseMs, signal);
     } finally {
-      clearTimeout(unanswered);
+      clearTimeout(openTimer);
       connection.abort();
     }
   }

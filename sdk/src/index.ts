@@ -1,14 +1,13 @@
-export type * from "./answers.ts";
-export type * from "./inputs.ts";
+export type * from "./responses.ts";
+export type * from "./requests.ts";
+export type { Alerts, Channels } from "./alerts.ts";
 export type { Backups } from "./backups.ts";
 export { type Client, createClient } from "./client.ts";
-export type { DatabaseUsers } from "./database-users.ts";
-export type { Databases } from "./databases.ts";
+export type { Databases, DatabaseUsers } from "./databases.ts";
 export * from "./errors.ts";
 export type * from "./event-types.ts";
 export type { Events } from "./events.ts";
 export type { ExportFilter, Exports } from "./exports.ts";
-export type * from "./log-types.ts";
 export type {
   ApiKeys,
   Apps,
@@ -20,7 +19,6 @@ export type {
   Tasks,
   Tokens,
 } from "./methods.ts";
-export type * from "./metric-types.ts";
 export type { ServiceMetrics } from "./metrics.ts";
 export type { Nodes } from "./nodes.ts";
 export type { List, ListOptions, Page } from "./pages.ts";
@@ -29,7 +27,7 @@ export { DeploymentFailed, type DeploymentWaitOptions, type ProjectDescriptor, t
 export type { Queries } from "./queries.ts";
 export type { ServiceHealth } from "./service-health.ts";
 export type { Queues } from "./queues.ts";
-export type { Services, Verb } from "./services.ts";
+export type { LogPage, Services, Verb } from "./services.ts";
 export { MigrationFailed, StackFailed, type Stacks } from "./stacks.ts";
 export type { CallOptions, Credentials, TransportOptions } from "./transport.ts";
 export type { Users } from "./users.ts";
@@ -40,7 +38,4 @@ export {
   WebhookVerificationFailed,
 } from "./verify-webhook.ts";
 export { OperationFailed, type OperationWaitOptions, ServiceFailed, type WaitOptions, WaitTimedOut } from "./wait.ts";
-export type * from "./webhook-types.ts";
-export type { Webhooks } from "./webhooks.ts";
-export type { Alerts } from "./alerts.ts";
-export type { Channels } from "./channels.ts";
+export type { Accepted, Webhooks } from "./webhooks.ts";

@@ -75,7 +75,7 @@ import type {
   Upgrade,
   UpgradePreview,
   Webhook,
-} from "./answers.ts";
+} from "./responses.ts";
 import type {
   AlertRuleChange,
   AppChange,
@@ -117,13 +117,12 @@ import type {
   ServiceChange,
   ServiceFilter,
   WebhookChange,
-} from "./inputs.ts";
+} from "./requests.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
-import { Requests } from "./requests.ts";
-import { type CallOptions, pathOf } from "./transport.ts";
+import { ApiMethods, type CallOptions, pathOf } from "./transport.ts";
 
 /** Rules that watch a service's metrics, and the alerts that they bring. */
-export class AlertMethods extends Requests {
+export class AlertMethods extends ApiMethods {
   /** The rules of a service with their states. */
   rules(serviceId: string, options?: ListOptions): List<AlertRule> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "alerts", "rules"), "rules", options);
@@ -149,7 +148,7 @@ export class AlertMethods extends Requests {
   /** A rule that fires is resolved. */
   deleteRule(serviceId: string, ruleId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("managed-services", serviceId, "alerts", "rules", ruleId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** All alerts of the organization that fire now. */
@@ -169,7 +168,7 @@ export class AlertMethods extends Requests {
 }
 
 /** Ids with secrets that programs of the organization sign in with. */
-export class ApiKeys extends Requests {
+export class ApiKeys extends ApiMethods {
   /** The keys of the organization, without their secrets. */
   list(options?: ListOptions): List<ApiKey> {
     return listOf(this.transport, "/api-keys", "api_keys", options);
@@ -188,12 +187,12 @@ export class ApiKeys extends Requests {
 
   /** Ends the key at once, and the tokens that it made. */
   delete(id: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("api-keys", id), { ...options, absentIsSuccess: true });
   }
 }
 
 /** Apps of the organization, and the databases that are attached to them. */
-export class Apps extends Requests {
+export class Apps extends ApiMethods {
   list(options?: ListOptions): List<App> {
     return listOf(this.transport, "/app-services", "apps", options);
   }
@@ -213,7 +212,7 @@ export class Apps extends Requests {
 
   /** Its sign-in ends with it; the end users stay in the owner's database. */
   delete(appId: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("app-services", appId), { ...options, absentIsSuccess: true });
   }
 
   /** Attaches a database of a PostgreSQL service. 422 attachment_not_postgresql for another engine. */
@@ -224,7 +223,7 @@ export class Apps extends Requests {
   /** 409 attachment_in_use while the app's end users are in it. */
   detach(appId: string, attachmentId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "attachments", attachmentId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** Names a domain of the owner's; it counts once it is verified. 409 name_taken when the app has it already. */
@@ -243,12 +242,12 @@ export class Apps extends Requests {
   /** 409 wrong_state while the app's issuer is under it. */
   deleteDomain(appId: string, domainId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "domains", domainId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 
 /** Sign-in for an app: its issuer, clients, keys and end users. */
-export class Auth extends Requests {
+export class Auth extends ApiMethods {
   /**
    * Begins to make the issuer; GET says when it is Active. After Failed or Disabled it keeps its id and chooses its
    * domain anew. 409 auth_already_enabled, 422 attachment_not_postgresql, attachment_unhealthy,
@@ -339,7 +338,7 @@ export class Auth extends Requests {
 
   deleteClient(appId: string, clientId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "auth", "clients", clientId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** Only this answer shows the new secret; the one before is of no use from then on. */
@@ -371,12 +370,12 @@ export class Auth extends Requests {
   /** Users who came by it sign in by mail from then on. */
   deleteProvider(appId: string, provider: string, options?: CallOptions): Promise<void> {
     const path = pathOf("app-services", appId, "auth", "idp-providers", provider);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 
 /** Backups of a service, also of one that is deleted. */
-export class BackupMethods extends Requests {
+export class BackupMethods extends ApiMethods {
   /** Backups of the service, newest first. Manual backups of a deleted service are still listed under its id. */
   list(serviceId: string, filter?: BackupFilter, options?: ListOptions): List<Backup> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "backups"), "backups", options, { ...filter });
@@ -390,7 +389,7 @@ export class BackupMethods extends Requests {
   /** Deletes a manual backup that has ended. Automated backups are deleted by their retention. */
   delete(serviceId: string, backupId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("managed-services", serviceId, "backups", backupId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** Reads and opens every byte of a completed backup. The operation named in operation_id has the result. */
@@ -443,7 +442,7 @@ export class BackupMethods extends Requests {
 }
 
 /** Where alerts are sent: HTTP endpoints and e-mail addresses. */
-export class ChannelMethods extends Requests {
+export class ChannelMethods extends ApiMethods {
   /** The channels of the organization, without their secrets. */
   list(options?: ListOptions): List<Channel> {
     return listOf(this.transport, "/alerts/channels", "channels", options);
@@ -469,12 +468,12 @@ export class ChannelMethods extends Requests {
 
   /** Refused while a rule names the channel, or it is the default one. */
   delete(id: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("alerts", "channels", id), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("alerts", "channels", id), { ...options, absentIsSuccess: true });
   }
 }
 
 /** Tuning parameters of the engine of a service. */
-export class Configurations extends Requests {
+export class Configurations extends ApiMethods {
   /** Each parameter with its value, its default and whether the engine has taken it. */
   get(serviceId: string, options?: CallOptions): Promise<Configuration> {
     return this.transport.request("GET", pathOf("managed-services", serviceId, "configuration"), options);
@@ -492,7 +491,7 @@ export class Configurations extends Requests {
 }
 
 /** Databases inside the engine of a service. */
-export class DatabaseMethods extends Requests {
+export class DatabaseMethods extends ApiMethods {
   /** Databases as the engine has them now, and those in creation, by name. 409 while the service does not run. */
   list(serviceId: string, options?: ListOptions): List<Database> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "databases"), "databases", options);
@@ -509,7 +508,7 @@ export class DatabaseMethods extends Requests {
 }
 
 /** Users inside the engine of a service, those made in SQL too. */
-export class DatabaseUserMethods extends Requests {
+export class DatabaseUserMethods extends ApiMethods {
   /** Users as the engine has them now, and those in creation, by name. 409 while the service does not run. */
   list(serviceId: string, options?: ListOptions): List<DatabaseUser> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "database-users"), "users", options);
@@ -547,7 +546,7 @@ export class DatabaseUserMethods extends Requests {
 }
 
 /** Metrics and logs of services, pushed to where a team already looks. */
-export class ExportMethods extends Requests {
+export class ExportMethods extends ApiMethods {
   /**
    * Pushes what is measured and logged from now on to the destination. A service has one integration of each
    * destination type, and an organization one global of each; it has at most 100. Logs need the scope services:data, a
@@ -573,7 +572,7 @@ export class ExportMethods extends Requests {
   /** Ends it. What was not sent by then is not sent any more. */
   delete(id: string, options?: CallOptions): Promise<void> {
     const path = pathOf("api", "v1", "metrics-exports", id);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** Pauses it; what it has not sent is kept for 24 hours. */
@@ -593,7 +592,7 @@ export class ExportMethods extends Requests {
 }
 
 /** Models of other providers behind one endpoint: who provides them, what they may cost, keys and usage. */
-export class InferenceMethods extends Requests {
+export class InferenceMethods extends ApiMethods {
   /**
    * Configures a provider of models, or changes it: what is omitted stays. The key is stored sealed and never returned.
    */
@@ -605,7 +604,7 @@ export class InferenceMethods extends Requests {
   /** Forgets a provider and its key. Its usage stays. */
   deleteProvider(orgId: string, provider: string, options?: CallOptions): Promise<void> {
     const path = pathOf("organizations", orgId, "inference", "providers", provider);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** Limits, rules, and how the month stands. 404 until they are set. */
@@ -642,7 +641,7 @@ export class InferenceMethods extends Requests {
   /** Revokes the key at once. Its usage stays. */
   deleteKey(orgId: string, id: string, options?: CallOptions): Promise<void> {
     const path = pathOf("organizations", orgId, "inference", "keys", id);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 
   /** A new secret under the same id and limits. The old one is refused at once. */
@@ -658,7 +657,7 @@ export class InferenceMethods extends Requests {
 }
 
 /** People of an organization. */
-export class Members extends Requests {
+export class Members extends ApiMethods {
   /** People and their roles. */
   list(orgId: string, options?: ListOptions): List<Member> {
     return listOf(this.transport, pathOf("organizations", orgId, "members"), "members", options);
@@ -682,12 +681,12 @@ export class Members extends Requests {
   /** Everybody may leave; removing others needs org:write. The last owner cannot leave: 409. */
   remove(orgId: string, userId: string, options?: CallOptions): Promise<void> {
     const path = pathOf("organizations", orgId, "members", userId);
-    return this.transport.request("DELETE", path, { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", path, { ...options, absentIsSuccess: true });
   }
 }
 
 /** What services' machines and engines did over time, sampled every 15 s. The catalog has the names of all metrics. */
-export class MetricMethods extends Requests {
+export class MetricMethods extends ApiMethods {
   /**
    * Metrics of a service's nodes, sampled every 15 s. Times without samples have no points: a gap is never told as
    * zero.
@@ -724,7 +723,7 @@ export class MetricMethods extends Requests {
 }
 
 /** Nodes of a service; `services.nodes` lists them. */
-export class NodeMethods extends Requests {
+export class NodeMethods extends ApiMethods {
   /**
    * Adds a replica: its data are copied from the primary, and it streams from then on. A service has at most 5 nodes.
    */
@@ -761,7 +760,7 @@ export class NodeMethods extends Requests {
 }
 
 /** What takes time. */
-export class Operations extends Requests {
+export class Operations extends ApiMethods {
   /** Operations of one service, newest first. */
   list(serviceId: string, options?: ListOptions): List<Operation> {
     return listOf(this.transport, pathOf("managed-services", serviceId, "operations"), "operations", options);
@@ -774,7 +773,7 @@ export class Operations extends Requests {
 }
 
 /** Organizations that the caller belongs to. */
-export class Organizations extends Requests {
+export class Organizations extends ApiMethods {
   /** The organizations of the caller. */
   list(options?: ListOptions): List<Organization> {
     return listOf(this.transport, "/organizations", "organizations", options);
@@ -797,12 +796,12 @@ export class Organizations extends Requests {
 
   /** Its keys, tokens, webhooks and memberships end with it. 409 while it has services. */
   delete(orgId: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("organizations", orgId), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("organizations", orgId), { ...options, absentIsSuccess: true });
   }
 }
 
 /** Several database services that work together, made from a template. */
-export class PipelineMethods extends Requests {
+export class PipelineMethods extends ApiMethods {
   /** Templates, each in its newest version. */
   templates(options?: ListOptions): List<PipelineTemplate> {
     return listOf(this.transport, "/pipelines/templates", "templates", options);
@@ -838,7 +837,7 @@ export class PipelineMethods extends Requests {
 }
 
 /** Resources and what they depend on, described in one document. */
-export class ProjectMethods extends Requests {
+export class ProjectMethods extends ApiMethods {
   /** Projects of the organization, deleted ones for 30 days too. */
   list(options?: ListOptions): List<Project> {
     return listOf(this.transport, "/projects", "projects", options);
@@ -888,7 +887,7 @@ export class ProjectMethods extends Requests {
 }
 
 /** Templates of resources, launched at a cost that was accepted. */
-export class StackMethods extends Requests {
+export class StackMethods extends ApiMethods {
   /** Templates, each in its newest version. */
   templates(options?: ListOptions): List<StackTemplate> {
     return listOf(this.transport, "/stacks/templates", "templates", options);
@@ -936,7 +935,7 @@ export class StackMethods extends Requests {
 }
 
 /** Queries of a service: what they cost, which run now, and the console that runs one. */
-export class QueryMethods extends Requests {
+export class QueryMethods extends ApiMethods {
   /**
    * The result of a request for statistics: 202 while it runs, then 200 with the members of the statistics, or with the
    * error.
@@ -965,7 +964,7 @@ export class QueryMethods extends Requests {
 }
 
 /** Queues inside a PostgreSQL service, and their messages over HTTP. */
-export class QueueMethods extends Requests {
+export class QueueMethods extends ApiMethods {
   /**
    * Writes the queue down and answers with it in Pending; it takes messages once it is Active. 409 for a name in use,
    * for the 201st queue of a service, and while the service does not run. 422 for an engine without queues and a
@@ -1034,7 +1033,7 @@ export class QueueMethods extends Requests {
 }
 
 /** Managed database services. */
-export class ServiceMethods extends Requests {
+export class ServiceMethods extends ApiMethods {
   /** The services of the organization, oldest first. */
   list(filter?: ServiceFilter, options?: ListOptions): List<ManagedService> {
     return listOf(this.transport, "/managed-services", "services", options, { ...filter });
@@ -1127,7 +1126,7 @@ export class ServiceMethods extends Requests {
 }
 
 /** Health of services: the worst of their checks, and how it changed. */
-export class HealthMethods extends Requests {
+export class HealthMethods extends ApiMethods {
   /** Health of a service now: the worst of its checks. */
   get(serviceId: string, options?: CallOptions): Promise<Health> {
     return this.transport.request("GET", pathOf("managed-services", serviceId, "health"), options);
@@ -1135,7 +1134,7 @@ export class HealthMethods extends Requests {
 }
 
 /** Results that are answered later. */
-export class Tasks extends Requests {
+export class Tasks extends ApiMethods {
   /**
    * One task by the id that a 202 handed out, for 24 hours. It needs the scope of the method that handed it out. 404
    * for every other id.
@@ -1146,7 +1145,7 @@ export class Tasks extends Requests {
 }
 
 /** Bearer tokens, never more than their maker. */
-export class Tokens extends Requests {
+export class Tokens extends ApiMethods {
   /** The tokens of the organization, without their text. */
   list(options?: ListOptions): List<Token> {
     return listOf(this.transport, "/tokens", "tokens", options);
@@ -1165,12 +1164,12 @@ export class Tokens extends Requests {
    * ending others needs keys:write.
    */
   delete(id: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("tokens", id), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("tokens", id), { ...options, absentIsSuccess: true });
   }
 }
 
 /** People, and their passwords. */
-export class UserMethods extends Requests {
+export class UserMethods extends ApiMethods {
   /** A person without a password yet: hand them the setup token, which works once. Then add them as a member. */
   create(username: string, options?: CallOptions): Promise<CreatedUser> {
     return this.transport.request("POST", "/users", { ...options, body: { username } });
@@ -1194,12 +1193,12 @@ export class UserMethods extends Requests {
    * Removes a person that this organization made, and frees the name. 422 while they are a member of any organization.
    */
   delete(userId: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("users", userId), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("users", userId), { ...options, absentIsSuccess: true });
   }
 }
 
 /** Endpoints that get the organization's events as signed requests. */
-export class WebhookMethods extends Requests {
+export class WebhookMethods extends ApiMethods {
   /** The endpoints of the organization, without their secrets. */
   list(options?: ListOptions): List<Webhook> {
     return listOf(this.transport, "/webhooks", "webhooks", options);
@@ -1222,7 +1221,7 @@ export class WebhookMethods extends Requests {
 
   /** No further attempt begins; an attempt under way may still end. */
   delete(id: string, options?: CallOptions): Promise<void> {
-    return this.transport.request("DELETE", pathOf("webhooks", id), { ...options, goneIsDone: true });
+    return this.transport.request("DELETE", pathOf("webhooks", id), { ...options, absentIsSuccess: true });
   }
 
   /**

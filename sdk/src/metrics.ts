@@ -1,12 +1,12 @@
-import type { MetricSample } from "./answers.ts";
+import type { MetricSample } from "./responses.ts";
 import { follow } from "./follow.ts";
-import type { SampleFilter } from "./inputs.ts";
+import type { SampleFilter } from "./requests.ts";
 import { MetricMethods } from "./methods.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** Metrics of services' machines and engines, sampled every 15 s. The catalog has the names of all metrics. */
+/** Metrics of services' machines and engines, sampled every 15 s. The catalog lists all metrics. */
 export class ServiceMetrics extends MetricMethods {
-  /** The samples so far, then each new one, until the signal aborts: the iteration then throws its reason. */
+  /** Stored samples, then each new one, until the signal aborts; the iteration then throws the signal's reason. */
   followSamples(
     serviceId: string,
     filter: SampleFilter,

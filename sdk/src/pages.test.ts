@@ -2,16 +2,16 @@ import { expect, test } from "vitest";
 import { listOf } from "./pages.ts";
 import type { Transport } from "./transport.ts";
 
-/** Answers these pages, one a request. */
-function transportOf(pages: readonly object[]): { transport: Transport; asked: unknown[] } {
-  const asked: unknown[] = [];
+/** A transport that responds with these pages in order. */
+function transportOf(pages: readonly object[]): { transport: Transport; requests: unknown[] } {
+  const requests: unknown[] = [];
   const request = async (_verb: string, _path: string, options: { readonly query?: { readonly cursor?: unknown } }) => {
-    const page = pages[asked.length];
-    if (page === undefined) throw new Error("asked on behind the end");
-    asked.push(options.query?.cursor);
+    const page = pages[requests.length];
+    if (page === undefined) throw new Error("requested a page after the last");
+    requests.push(options.query?.cursor);
     return page;
   };
-  return { transport: { request } as unknown as Transport, asked };
+  return { transport: { request } as unknown as Transport, requests };
 }
 
 test.each([
@@ -20,10 +20,10 @@ test.each([
   ["not there", {}],
   ["there, with nothing behind it", { next_cursor: "c2", has_more: false }],
 ])("a list ends where the cursor is %s", async (_, end) => {
-  const { transport, asked } = transportOf([
+  const { transport, requests } = transportOf([
     { things: [1, 2], next_cursor: "c1", has_more: true },
     { things: [3], ...end },
   ]);
   expect(await listOf<number>(transport, "/things", "things").toArray()).toEqual([1, 2, 3]);
-  expect(asked).toEqual([undefined, "c1"]);
+  expect(requests).toEqual([undefined, "c1"]);
 });

@@ -1,21 +1,24 @@
 import { type CallOptions, type RequestOptions, type Transport } from "./transport.ts";
 
-/** A part of a list as the API answered it. */
+/** One page of a list. */
 export interface Page<T> {
   readonly entries: readonly T[];
-  /** Where the next page begins; null after the last. */
+  /** Cursor of the next page; null after the last. */
   readonly nextCursor: string | null;
 }
 
-/** How much of a list to ask for at once. */
+/** Page size and start of a list. */
 export interface ListOptions extends CallOptions {
-  /** Entries a page, 1 to 200. */
+  /** Number of entries per page, 1 to 200. */
   readonly limit?: number | undefined;
-  /** Of a page read before: the list goes on after it. */
+  /** `nextCursor` of an earlier page; the list starts after it. */
   readonly cursor?: string | undefined;
 }
 
-/** A list that is read as it is walked: `for await` over its entries, or over its pages. Each walk asks anew. */
+/**
+ * A list that is read during iteration: `for await` over its entries, or over `pages()`. Each iteration requests it
+ * again.
+ */
 export class List<T> implements AsyncIterable<T> {
   readonly #pages: () => AsyncGenerator<Page<T>, void, undefined>;
 
@@ -31,7 +34,7 @@ export class List<T> implements AsyncIterable<T> {
     return this.#pages();
   }
 
-  /** Every entry, in memory. */
+  /** All entries, in memory. */
   async toArray(): Promise<T[]> {
     const all: T[] = [];
     for await (const { entries } of this.#pages()) all.push(...entries);
@@ -39,7 +42,10 @@ export class List<T> implements AsyncIterable<T> {
   }
 }
 
-/** The list of the API that answers its entries as `plural`; a page may be short, only the lack of a cursor ends it. */
+/**
+ * A list of the API with its entries in the member `plural`. A page may be short; the list ends where there is no
+ * cursor.
+ */
 export function listOf<T>(
   transport: Transport,
   path: string,
@@ -52,8 +58,7 @@ export function listOf<T>(
     do {
       const query: RequestOptions["query"] = { ...filter, limit, cursor: next ?? undefined };
       const page: Record<string, unknown> = await transport.request("GET", path, { ...call, query });
-      // Lists that can be followed always have a cursor, and say whether anything is behind it.
-      // What is always a text is empty at the end.
+      // Lists that can be followed always have a cursor and the member has_more. Other lists end with null or "".
       next = page.has_more === false ? null : (page.next_cursor as string | null | undefined) || null;
       yield { entries: (Object.hasOwn(page, plural) ? page[plural] : []) as T[], nextCursor: next };
     } while (next !== null);

@@ -1,28 +1,37 @@
-import type { PipelineDetail } from "./answers.ts";
+import type { PipelineDetail } from "./responses.ts";
 import { NotFound } from "./errors.ts";
 import { PipelineMethods } from "./methods.ts";
-import { type Limits, untilOver } from "./wait.ts";
+import { type WaitLimits, pollUntil } from "./wait.ts";
 
-/** Several database services that work together, made from a template. */
+/** Pipelines: several database services that are created from a template and used together. */
 export class Pipelines extends PipelineMethods {
-  /** Waits until all its services are healthy. */
-  async waitUntilRunning(id: string, { timeoutMs = 1_800_000, signal }: Limits = {}): Promise<PipelineDetail> {
-    const look = async () => {
+  /** Waits until all services of the pipeline are healthy. Throws WaitTimedOut, or the signal's reason. */
+  async waitUntilRunning(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<PipelineDetail> {
+    const poll = async () => {
       const now = await this.get(id, { signal });
       return now.status === "running" ? { found: now } : undefined;
     };
-    const found = await untilOver(look, "the pipeline was not running", { timeoutMs, signal, mayBeAway: () => true });
+    const found = await pollUntil(poll, "the pipeline was not running", {
+      timeoutMs,
+      signal,
+      toleratesOutage: () => true,
+    });
     if (found === undefined) throw new Error("a wait for a pipeline ends with it");
     return found;
   }
 
-  /** Waits until nothing is left of the pipeline. */
-  async waitUntilGone(id: string, { timeoutMs = 1_800_000, signal }: Limits = {}): Promise<void> {
-    const look = async () => {
+  /** Waits until the pipeline is deleted. Throws WaitTimedOut, or the signal's reason. */
+  async waitUntilGone(id: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
+    const poll = async () => {
       await this.get(id, { signal });
       return undefined;
     };
-    const isOver = (error: unknown) => error instanceof NotFound;
-    await untilOver(look, "the pipeline was not gone", { timeoutMs, signal, mayBeAway: () => true, isOver });
+    const isExpectedError = (error: unknown) => error instanceof NotFound;
+    await pollUntil(poll, "the pipeline was not deleted", {
+      timeoutMs,
+      signal,
+      toleratesOutage: () => true,
+      isExpectedError,
+    });
   }
 }

@@ -1,6 +1,6 @@
 import type { Problem } from "./errors.ts";
 
-/** The problem document of an error answer; a substitute when a proxy in between answered without one. */
+/** The problem document of an error response; a substitute when a proxy answered without one. */
 export async function problemOf(response: Response): Promise<Problem> {
   const unreadable = {
     type: "about:blank",
@@ -12,13 +12,13 @@ export async function problemOf(response: Response): Promise<Problem> {
     errors: [],
   };
   const body = await bodyOf(response);
-  // Connect has an error format of its own, code and message, and answers 400 where this API answers 409.
+  // Connect has its own error format with code and message, and status 400 for failed preconditions.
   const detail = body.detail ?? body.message ?? unreadable.detail;
   const status = body.code === "failed_precondition" ? 409 : response.status;
   return { ...unreadable, ...body, detail, status };
 }
 
-/** Milliseconds of a Retry-After header in seconds or as a date (RFC 9110 10.2.3); undefined when it is neither. */
+/** Milliseconds of a Retry-After header in seconds or as a date (RFC 9110, 10.2.3); undefined when invalid. */
 export function retryAfterMsOf(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
   if (/^\d+$/.test(header)) return Number(header) * 1_000;

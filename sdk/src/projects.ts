@@ -1,9 +1,9 @@
-import type { DeployedProject, Deployment, ProjectPlan } from "./answers.ts";
+import type { DeployedProject, Deployment, ProjectPlan } from "./responses.ts";
 import { ProjectMethods } from "./methods.ts";
 import type { CallOptions } from "./transport.ts";
-import { untilOver, type Limits } from "./wait.ts";
+import { pollUntil, type WaitLimits } from "./wait.ts";
 
-/** A descriptor of a project; GET /schemas/project.json says what it may have. */
+/** A descriptor of a project; GET /schemas/project.json is its JSON Schema. */
 export type ProjectDescriptor = Readonly<Record<string, unknown>>;
 
 /** The deployment failed or was aborted. */
@@ -17,20 +17,22 @@ export class DeploymentFailed extends Error {
   }
 }
 
-/** How long to wait, and whom to tell meanwhile. */
-export interface DeploymentWaitOptions extends Limits {
-  /** Told of each change of the progress. */
+/** Options of a wait for a deployment. */
+export interface DeploymentWaitOptions extends WaitLimits {
+  /** Called at each change of progress. */
   readonly onProgress?: ((deployment: Deployment) => void) | undefined;
 }
 
-/** Resources and what they depend on, described in one document. */
+/** Projects: resources and their dependencies, described in one document. */
 export class Projects extends ProjectMethods {
-  /** What a deployment of the descriptor would change, and what it would cost. Changes nothing. */
+  /** The changes and the cost of a deployment of the descriptor; changes nothing. */
   plan(descriptor: ProjectDescriptor, options?: CallOptions): Promise<ProjectPlan> {
     return this.transport.request("POST", "/projects/plan", { ...options, body: { descriptor } });
   }
 
-  /** Brings a project to its descriptor. With the digest of a plan it is refused when the plan is another one by then. */
+  /**
+   * Deploys the descriptor. With `planDigest` it is refused when the plan has changed since the digest was computed.
+   */
   deploy(
     descriptor: ProjectDescriptor,
     { planDigest, ...options }: CallOptions & { readonly planDigest?: string | undefined } = {},
@@ -39,7 +41,7 @@ export class Projects extends ProjectMethods {
     return this.transport.request("POST", "/projects/deploy", { ...options, body });
   }
 
-  /** Waits until the deployment is over. Throws DeploymentFailed, WaitTimedOut, or the signal's reason. */
+  /** Waits until the deployment is completed. Throws DeploymentFailed, WaitTimedOut, or the signal's reason. */
   async waitForDeployment(
     name: string,
     deploymentId: string,
@@ -47,7 +49,7 @@ export class Projects extends ProjectMethods {
   ): Promise<Deployment> {
     let last = "";
     let wasSeen = false;
-    const look = async () => {
+    const poll = async () => {
       const now = await this.deployment(name, deploymentId, { signal });
       wasSeen = true;
       if (now.status === "Failed" || now.status === "Aborted") throw new DeploymentFailed(now);
@@ -57,18 +59,18 @@ export class Projects extends ProjectMethods {
       last = text;
       return undefined;
     };
-    const options = { timeoutMs, signal, mayBeAway: () => wasSeen };
-    const found = await untilOver(look, "the deployment was not over", options);
+    const options = { timeoutMs, signal, toleratesOutage: () => wasSeen };
+    const found = await pollUntil(poll, "the deployment was not completed", options);
     if (found === undefined) throw new Error("a wait for a deployment ends with it");
     return found;
   }
 
-  /** Waits until nothing is left of the project's resources. */
-  async waitUntilDeleted(name: string, { timeoutMs = 1_800_000, signal }: Limits = {}): Promise<void> {
-    const look = async () => {
+  /** Waits until the project is Deleted. Throws WaitTimedOut, or the signal's reason. */
+  async waitUntilDeleted(name: string, { timeoutMs = 1_800_000, signal }: WaitLimits = {}): Promise<void> {
+    const poll = async () => {
       const now = await this.get(name, { signal });
       return now.status === "Deleted" ? { found: now } : undefined;
     };
-    await untilOver(look, "the project was not Deleted", { timeoutMs, signal, mayBeAway: () => true });
+    await pollUntil(poll, "the project was not Deleted", { timeoutMs, signal, toleratesOutage: () => true });
   }
 }

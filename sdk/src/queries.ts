@@ -1,11 +1,11 @@
-import type { QueryResult, QueryStatistics, Translation } from "./answers.ts";
-import type { QueryOrder } from "./inputs.ts";
+import type { QueryResult, QueryStatistics, Translation } from "./responses.ts";
+import type { QueryOrder } from "./requests.ts";
 import { QueryMethods } from "./methods.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
 /** Queries of a service: their statistics, running sessions, and the query console. */
 export class Queries extends QueryMethods {
-  /** The queries that take most of the service's time, since its statistics began. */
+  /** The most expensive queries since the start of the service's statistics. */
   top(
     serviceId: string,
     query: { readonly limit?: number; readonly order?: QueryOrder } = {},
@@ -17,7 +17,7 @@ export class Queries extends QueryMethods {
     });
   }
 
-  /** The same, answered later: `statistics` and `tasks.get` have the result. */
+  /** Starts the same as a task; `statistics` and `tasks.get` return its result. */
   start(
     serviceId: string,
     body: { readonly limit?: number; readonly sort_by?: QueryOrder } = {},
@@ -26,17 +26,17 @@ export class Queries extends QueryMethods {
     return this.transport.request("POST", pathOf("managed-services", serviceId, "query-stats"), { ...options, body });
   }
 
-  /** Asks the installation's model for a statement; nothing is run. */
+  /** Translates a question to SQL by the installation's language model; nothing is run. */
   translate(
     serviceId: string,
-    asked: { readonly question: string; readonly database_name?: string },
+    body: { readonly question: string; readonly database_name?: string },
     options?: CallOptions,
   ): Promise<Translation> {
     const path = pathOf("managed-services", serviceId, "ai-query", "translate");
-    return this.transport.request("POST", path, { timeoutMs: 130_000, ...options, body: asked });
+    return this.transport.request("POST", path, { timeoutMs: 130_000, ...options, body });
   }
 
-  /** Runs one statement that only reads; defaultdb when no database is named. */
+  /** Runs one read-only statement, in defaultdb by default. */
   execute(
     serviceId: string,
     query: { readonly sql: string; readonly database_name?: string },

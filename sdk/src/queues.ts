@@ -1,31 +1,38 @@
-import type { ClaimedMessages, QueueMessage, QueueMessages, QueueTask, Receipts } from "./answers.ts";
+import type { ClaimedMessages, QueueMessage, QueueMessages, QueueTask, Receipts } from "./responses.ts";
 import { type List, type ListOptions, listOf } from "./pages.ts";
-import type { AckedMessage, ClaimOptions, ExtendedMessage, MessageQuery, NackedMessage, NewMessage } from "./inputs.ts";
+import type {
+  AckedMessage,
+  ClaimOptions,
+  ExtendedMessage,
+  MessageQuery,
+  NackedMessage,
+  NewMessage,
+} from "./requests.ts";
 import { QueueMethods } from "./methods.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** Queues inside a PostgreSQL service, and their messages over HTTP. */
+/** Queues in a PostgreSQL service, and their messages over HTTP. */
 export class Queues extends QueueMethods {
   /**
-   * Answers once up to 100 messages are stored; their ids are the task's result. Over 1 MiB they may wait for others
-   * like them.
+   * Stores up to 100 messages and resolves to a task, whose result has their ids. Requests over 1 MiB are processed one
+   * after the other.
    */
   enqueue(
     serviceId: string,
     name: string,
-    asked: { readonly messages: readonly NewMessage[] },
+    body: { readonly messages: readonly NewMessage[] },
     options?: CallOptions,
   ): Promise<QueueTask> {
-    return this.#post(serviceId, name, ["messages"], asked, { timeoutMs: 120_000, ...options });
+    return this.#post(serviceId, name, ["messages"], body, { timeoutMs: 120_000, ...options });
   }
 
-  /** With `task_id` the result of a request, else a page of messages, of which none is claimed by it. */
+  /** With `task_id`, the result of a task; otherwise a page of messages, without claiming them. */
   messages(serviceId: string, name: string, query: MessageQuery = {}, options?: CallOptions): Promise<QueueMessages> {
-    const asked = { ...options, query: { ...query } };
-    return this.transport.request("GET", queuePath(serviceId, name, "messages"), asked);
+    const request = { ...options, query: { ...query } };
+    return this.transport.request("GET", queuePath(serviceId, name, "messages"), request);
   }
 
-  /** Messages by id; none is claimed by it. */
+  /** Messages in the order of their ids, without claiming them. */
   peek(serviceId: string, name: string, options?: ListOptions): List<QueueMessage> {
     return listOf(this.transport, queuePath(serviceId, name, "messages"), "messages", options);
   }
@@ -36,34 +43,34 @@ export class Queues extends QueueMethods {
     return this.#post(serviceId, name, ["messages", "claim"], claim, { timeoutMs, ...options });
   }
 
-  /** Removes messages that are done. */
+  /** Removes handled messages. */
   ack(
     serviceId: string,
     name: string,
-    asked: { readonly messages: readonly AckedMessage[] },
+    body: { readonly messages: readonly AckedMessage[] },
     options?: CallOptions,
   ): Promise<Receipts> {
-    return this.#post(serviceId, name, ["messages", "ack"], asked, options);
+    return this.#post(serviceId, name, ["messages", "ack"], body, options);
   }
 
-  /** Gives messages back. */
+  /** Returns messages to the queue for another attempt. */
   nack(
     serviceId: string,
     name: string,
-    asked: { readonly messages: readonly NackedMessage[] },
+    body: { readonly messages: readonly NackedMessage[] },
     options?: CallOptions,
   ): Promise<Receipts> {
-    return this.#post(serviceId, name, ["messages", "nack"], asked, options);
+    return this.#post(serviceId, name, ["messages", "nack"], body, options);
   }
 
-  /** Keeps messages hidden for longer. */
+  /** Extends the visibility timeout of claimed messages. */
   extend(
     serviceId: string,
     name: string,
-    asked: { readonly messages: readonly ExtendedMessage[] },
+    body: { readonly messages: readonly ExtendedMessage[] },
     options?: CallOptions,
   ): Promise<Receipts> {
-    return this.#post(serviceId, name, ["messages", "extend"], asked, options);
+    return this.#post(serviceId, name, ["messages", "extend"], body, options);
   }
 
   #post<T>(

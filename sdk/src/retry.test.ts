@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionFailed, errorOf, type Problem } from "./errors.ts";
 import { retryAfterMsOf } from "./problem.ts";
-import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
+import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
 
 const failed = (status: number, retryAfterMs?: number) =>
   errorOf(
@@ -10,7 +10,7 @@ const failed = (status: number, retryAfterMs?: number) =>
   );
 
 describe("retries", () => {
-  // The error, the attempt that failed, a random number, and the pause.
+  // Error, number of the failed attempt, random number, pause.
   const cases: [unknown, number, number, number | undefined][] = [
     [new ConnectionFailed("x"), 1, 0, 100],
     [new ConnectionFailed("x"), 1, 0.5, 200],
@@ -27,7 +27,7 @@ describe("retries", () => {
     [new Error("of the caller"), 1, 0.5, undefined],
   ];
   test.each(cases)("%s after attempt %i, random %d: %s", (error, attempt, random, pauseMs) => {
-    expect(pauseBeforeRetry(error, attempt, usualRetries, random)).toBe(pauseMs);
+    expect(pauseBeforeRetry(error, attempt, defaultRetries, random)).toBe(pauseMs);
   });
 
   test("Retry-After is seconds or a date", () => {

@@ -1,24 +1,22 @@
 import { ApiError, ConnectionFailed } from "./errors.ts";
 
-/** How often a request is sent again, and when. */
+/** Number of retries and the pauses before them. */
 export interface RetryPolicy {
-  /** Attempts after the first. */
+  /** Number of attempts after the first. */
   readonly retries: number;
-  /** Pause before the second attempt, give or take half; it doubles with each further one. */
+  /** Pause before the second attempt, with a jitter of half; it doubles with each further attempt. */
   readonly firstPauseMs: number;
-  /** A Retry-After beyond this is the caller's to wait for. */
+  /** Longest pause. A longer Retry-After is reported to the caller instead of a retry. */
   readonly longestPauseMs: number;
 }
 
-/** The default of a client: about 1.4 s of pauses in all. */
-export const usualRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, longestPauseMs: 30_000 };
+/** The default policy, with about 1.4 s of pauses in total. */
+export const defaultRetries: RetryPolicy = { retries: 3, firstPauseMs: 200, longestPauseMs: 30_000 };
 
-/** Statuses that say "not now": of the API, and of proxies before it. */
-const passing = new Set([429, 502, 503, 504]);
+/** Statuses of temporary errors, of the API and of proxies in front of it. */
+const retryableStatuses = new Set([429, 502, 503, 504]);
 
-/**
- * Pause before the next attempt, or undefined when the error stands. `attempt` counts from 1, `random` is in [0, 1).
- */
+/** Pause before the next attempt; undefined when the error is final. `attempt` counts from 1, `random` is in [0, 1). */
 export function pauseBeforeRetry(
   error: unknown,
   attempt: number,
@@ -26,14 +24,14 @@ export function pauseBeforeRetry(
   random: number,
 ): number | undefined {
   if (attempt > retries) return undefined;
-  const wanted = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + random);
-  if (error instanceof ConnectionFailed) return wanted;
-  if (!(error instanceof ApiError) || !passing.has(error.status)) return undefined;
+  const jittered = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs) * (0.5 + random);
+  if (error instanceof ConnectionFailed) return jittered;
+  if (!(error instanceof ApiError) || !retryableStatuses.has(error.status)) return undefined;
   const { retryAfterMs = 0 } = error;
-  return retryAfterMs > longestPauseMs ? undefined : Math.max(wanted, retryAfterMs);
+  return retryAfterMs > longestPauseMs ? undefined : Math.max(jittered, retryAfterMs);
 }
 
-/** Waits; rejects with the signal's reason. */
+/** Resolves after the time; rejects with the signal's reason when it aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

@@ -11,7 +11,7 @@ const events = [
   { id: undefined, type: "message", data: "5" },
 ];
 
-/** The events of an answer that comes in these pieces, until it ends. */
+/** The events of a response in these pieces. */
 async function read(pieces: readonly Uint8Array[]): Promise<ServerEvent[]> {
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     start(controller) {
@@ -28,14 +28,14 @@ async function read(pieces: readonly Uint8Array[]): Promise<ServerEvent[]> {
 }
 
 describe("server-sent events", () => {
-  test("are the same wherever the answer is cut", async () => {
+  test("are the same wherever the response is split", async () => {
     const bytes = new TextEncoder().encode(text);
     for (let cut = 0; cut <= bytes.length; cut += 1)
       expect(await read([bytes.subarray(0, cut), bytes.subarray(cut)]), `cut at ${cut}`).toEqual(events);
   });
 
-  test("a silent stream is a broken one", async () => {
+  test("a stream without data fails", async () => {
     const silent = new Response(new ReadableStream());
-    await expect(readServerEvents(silent, 1).next()).rejects.toThrow("nothing came for 1 ms");
+    await expect(readServerEvents(silent, 1).next()).rejects.toThrow("the stream had no data for 1 ms");
   });
 });

@@ -1,6 +1,6 @@
 import { ConnectionFailed } from "./errors.ts";
 
-/** One server-sent event; comments have the type "comment". */
+/** A server-sent event. The type is "message" by default, and "comment" for comments. */
 export interface ServerEvent {
   readonly id: string | undefined;
   readonly type: string;
@@ -8,7 +8,8 @@ export interface ServerEvent {
 }
 
 /**
- * Reads an answer of text/event-stream. Throws ConnectionFailed when it breaks off, ends, or is silent for `silenceMs`.
+ * Reads a response of type text/event-stream. Throws ConnectionFailed when it ends, breaks, or has no data for
+ * `silenceMs`.
  */
 export async function* readServerEvents(
   response: Response,
@@ -48,12 +49,12 @@ function parse(block: string): ServerEvent {
 async function within<T>(limitMs: number, read: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silent = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ConnectionFailed(`nothing came for ${limitMs} ms`)), limitMs);
+    timer = setTimeout(() => reject(new ConnectionFailed(`the stream had no data for ${limitMs} ms`)), limitMs);
   });
   try {
     return await Promise.race([read, silent]);
   } catch (cause) {
-    throw cause instanceof ConnectionFailed ? cause : new ConnectionFailed("the stream broke off", { cause });
+    throw cause instanceof ConnectionFailed ? cause : new ConnectionFailed("the stream broke", { cause });
   } finally {
     clearTimeout(timer);
   }

@@ -6,15 +6,15 @@ import { type CallOptions, pathOf } from "./transport.ts";
 
 type HealthChange = PlatformEvent<"service.health_changed">;
 
-/** Health of services: the worst of their checks, and how it changed. */
+/** Health of services: the worst result of their checks, and its history. */
 export class ServiceHealth extends HealthMethods {
-  /** Statuses that held for 10 s, oldest first, of the last 90 days. */
+  /** Changes to statuses that lasted for 10 s, oldest first, of the last 90 days. */
   history(serviceId: string, filter?: Omit<EventFilter, "type">, options?: ListOptions): List<HealthChange> {
     const path = pathOf("managed-services", serviceId, "health", "history");
     return listOf(this.transport, path, "events", options, { ...filter });
   }
 
-  /** The entries so far, then each new one, until the signal aborts: the iteration then throws its reason. */
+  /** Recorded changes, then each new one, until the signal aborts; the iteration then throws the signal's reason. */
   followHistory(
     serviceId: string,
     filter?: Omit<EventFilter, "type">,

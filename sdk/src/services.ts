@@ -1,12 +1,19 @@
-import type { LogLine, ManagedService, Operation } from "./answers.ts";
+import type { LogLine, ManagedService, Operation } from "./responses.ts";
 import { follow } from "./follow.ts";
-import type { LogFilter } from "./inputs.ts";
-import type { LogPage } from "./log-types.ts";
+import type { LogFilter } from "./requests.ts";
 import { ServiceMethods } from "./methods.ts";
 import type { ListOptions } from "./pages.ts";
 import { type CallOptions, pathOf } from "./transport.ts";
 
-/** What changes whether a service runs. */
+/** A page of log lines, oldest first. */
+export interface LogPage {
+  readonly lines: readonly LogLine[];
+  /** Cursor of the next page, also when it has no lines yet. */
+  readonly next_cursor: string;
+  readonly has_more: boolean;
+}
+
+/** Commands that start and stop the engine of a service. */
 export type Verb = "start" | "stop" | "restart";
 
 /** Managed database services. */
@@ -16,8 +23,8 @@ export class Services extends ServiceMethods {
   }
 
   /**
-   * Applies these pending updates now, all when none is named; the operation tells the progress. An update that changes
-   * the sort order of text is applied only when the caller accepts that.
+   * Applies pending updates now: those named, or all. The operation has the progress. An update that changes the sort
+   * order of text is applied only with `acceptTextOrderChange`.
    */
   applyMaintenance(
     id: string,
@@ -35,8 +42,8 @@ export class Services extends ServiceMethods {
   }
 
   /**
-   * Deletes the service with its data; get throws NotFound when nothing of it is left. It can be undeleted for 7 days,
-   * unless the final backup is skipped.
+   * Deletes the service with its data; `get` throws NotFound once it is deleted. It can be undeleted for 7 days, unless
+   * the final backup is skipped.
    */
   delete(
     id: string,
@@ -46,7 +53,7 @@ export class Services extends ServiceMethods {
     return this.transport.request("DELETE", pathOf("managed-services", id), { ...options, query });
   }
 
-  /** Makes a new service like this one, out of its newest completed backup unless one is named. */
+  /** Creates a service like this one with the data of a completed backup, the newest by default. */
   fork(
     id: string,
     name: string,
@@ -56,7 +63,7 @@ export class Services extends ServiceMethods {
     return this.transport.request("POST", pathOf("managed-services", id, "fork"), { ...options, body });
   }
 
-  /** Brings a deleted service back, under another name when one is given. */
+  /** Creates a deleted service again from its retained backups, with its name or another one. */
   undelete(
     id: string,
     { name, ...options }: CallOptions & { name?: string | undefined } = {},
@@ -72,7 +79,7 @@ export class Services extends ServiceMethods {
     return this.transport.request("GET", pathOf("managed-services", id, "logs"), { ...call, query });
   }
 
-  /** Lines so far, then each as it comes, until the signal aborts: the iteration then throws its reason. */
+  /** Stored lines, then each new one, until the signal aborts; the iteration then throws the signal's reason. */
   followLogs(
     id: string,
     filter?: LogFilter,

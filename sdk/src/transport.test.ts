@@ -12,16 +12,16 @@ afterEach(() => {
   server?.close();
 });
 
-type Answer = { status: number; headers?: Record<string, string>; body?: object | string };
+type FakeResponse = { status: number; headers?: Record<string, string>; body?: object | string };
 
-/** A server that gives these answers in turn and then 500, and what it was asked; a function answers by itself. */
-async function answering(
-  answers: (Answer | ((response: ServerResponse) => void))[],
+/** A server with these responses in order, then 500, and its requests. A function writes the response itself. */
+async function serve(
+  answers: (FakeResponse | ((response: ServerResponse) => void))[],
   options: Partial<TransportOptions> = {},
-): Promise<{ transport: Transport; asked: IncomingMessage[] }> {
-  const asked: IncomingMessage[] = [];
+): Promise<{ transport: Transport; requests: IncomingMessage[] }> {
+  const requests: IncomingMessage[] = [];
   server = createServer((request, response) => {
-    asked.push(request);
+    requests.push(request);
     const answer = answers.shift() ?? { status: 500 };
     if (typeof answer === "function") return answer(response);
     const { status, headers, body = { code: `code_${status}`, detail: "why", status, errors: [] } } = answer;
@@ -32,51 +32,51 @@ async function answering(
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const credentials = { kind: "basic", name: "n", secret: "ä" } as const;
-  return { transport: createTransport({ baseUrl: `http://127.0.0.1:${port}/`, credentials, ...options }), asked };
+  return { transport: createTransport({ baseUrl: `http://127.0.0.1:${port}/`, credentials, ...options }), requests };
 }
 
 const failure = (promise: Promise<unknown>): Promise<unknown> => promise.then(() => undefined).catch((error) => error);
 
 describe("transport", () => {
-  test("credentials are UTF-8 and queries leave out what is undefined", async () => {
-    const { transport, asked } = await answering([{ status: 200, body: { a: 1 } }], { organization: "o" });
+  test("credentials are UTF-8, and queries skip undefined values", async () => {
+    const { transport, requests } = await serve([{ status: 200, body: { a: 1 } }], { organization: "o" });
     expect(await transport.request("GET", "/x", { query: { a: "b c", b: undefined } })).toEqual({ a: 1 });
-    expect(asked[0]?.url).toBe("/x?a=b+c");
-    expect(asked[0]?.headers).toMatchObject({
+    expect(requests[0]?.url).toBe("/x?a=b+c");
+    expect(requests[0]?.headers).toMatchObject({
       authorization: `Basic ${Buffer.from("n:ä").toString("base64")}`,
       "holdfast-organization": "o",
     });
   });
 
-  test("a POST is sent again with the same key, and a change's revision goes with reads", async () => {
-    const { transport, asked } = await answering([
+  test("a POST is retried with the same key, and reads send the revision of the last change", async () => {
+    const { transport, requests } = await serve([
       { status: 503 },
       { status: 202, headers: { "holdfast-revision": "7" }, body: {} },
       { status: 200, body: {} },
     ]);
     await transport.request("POST", "/x", { body: {} });
     await transport.request("GET", "/x");
-    const [first, second, read] = asked.map((request) => request.headers);
+    const [first, second, read] = requests.map((request) => request.headers);
     expect(first?.["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
     expect(second?.["idempotency-key"]).toBe(first?.["idempotency-key"]);
     expect([first?.["holdfast-revision"], read?.["holdfast-revision"]]).toEqual([undefined, "7"]);
     expect(read).not.toHaveProperty("idempotency-key");
   });
 
-  test("what no key protects, and what the caller forbids, is sent once", async () => {
+  test("a single request, and a client without retries, sends once", async () => {
     for (const [options, single] of [
       [{}, true],
       [{ retries: 0 }, false],
     ] as const) {
-      const { transport, asked } = await answering([{ status: 503 }], options);
+      const { transport, requests } = await serve([{ status: 503 }], options);
       await expect(transport.request("POST", "/x", { single, idempotencyKey: "mine" })).rejects.toBeInstanceOf(
         ApiError,
       );
-      expect(asked.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine"]);
+      expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual(["mine"]);
     }
   });
 
-  test("errors are of a class by their status, whatever answered", async () => {
+  test("errors have a class by their status, also from proxies", async () => {
     const cases = [
       [400, ValidationFailed],
       [404, NotFound],
@@ -85,28 +85,28 @@ describe("transport", () => {
       [500, ApiError],
     ] as const;
     for (const [status, kind] of cases) {
-      const { transport } = await answering([{ status }]);
+      const { transport } = await serve([{ status }]);
       await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(kind);
     }
-    const { transport } = await answering([{ status: 429, headers: { "retry-after": "60" }, body: "<html>" }]);
+    const { transport } = await serve([{ status: 429, headers: { "retry-after": "60" }, body: "<html>" }]);
     const error = await failure(transport.request("GET", "/x"));
     expect(error).toBeInstanceOf(RateLimited);
     expect(error).toMatchObject({ status: 429, code: "unknown", retryAfterMs: 60_000, message: "HTTP 429" });
     const fields = [{ field: "name", pointer: "/name", code: "too_long", detail: "is too long" }];
-    const invalid = await answering([{ status: 400, body: { code: "invalid_request", errors: fields } }]);
+    const invalid = await serve([{ status: 400, body: { code: "invalid_request", errors: fields } }]);
     expect(await failure(invalid.transport.request("POST", "/x"))).toMatchObject({ fields });
   });
 
-  test("a DELETE that worked without an answer has worked, one that never did has not", async () => {
+  test("a retried DELETE with 404 is successful, a first one with 404 is an error", async () => {
     const cut = (response: ServerResponse) => void response.destroy();
-    const worked = await answering([cut, { status: 404 }]);
-    await worked.transport.request("DELETE", "/x", { goneIsDone: true });
-    expect(worked.asked).toHaveLength(2);
-    const never = await answering([{ status: 404 }]);
-    await expect(never.transport.request("DELETE", "/x", { goneIsDone: true })).rejects.toBeInstanceOf(NotFound);
+    const worked = await serve([cut, { status: 404 }]);
+    await worked.transport.request("DELETE", "/x", { absentIsSuccess: true });
+    expect(worked.requests).toHaveLength(2);
+    const never = await serve([{ status: 404 }]);
+    await expect(never.transport.request("DELETE", "/x", { absentIsSuccess: true })).rejects.toBeInstanceOf(NotFound);
   });
 
-  test("no server is a ConnectionFailed that names it, and so is half an answer", async () => {
+  test("an unreachable server and an incomplete response are ConnectionFailed", async () => {
     const none = createTransport({ baseUrl: "http://127.0.0.1:1", retries: 0 });
     const error = await failure(none.request("GET", "/x"));
     expect(error).toBeInstanceOf(ConnectionFailed);
@@ -115,12 +115,12 @@ describe("transport", () => {
       response.writeHead(200, { "content-length": 100 });
       response.write("{", () => response.destroy());
     };
-    const { transport } = await answering([half], { retries: 0 });
+    const { transport } = await serve([half], { retries: 0 });
     await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(ConnectionFailed);
   });
 
-  test("an attempt ends in time, a call with its signal's reason", async () => {
-    const silent = await answering([() => {}, () => {}], { retries: 0 });
+  test("an attempt has a timeout, and a call rejects with its signal's reason", async () => {
+    const silent = await serve([() => {}, () => {}], { retries: 0 });
     await expect(silent.transport.request("GET", "/x", { timeoutMs: 50 })).rejects.toBeInstanceOf(TimedOut);
     const controller = new AbortController();
     const reason = new Error("enough");
@@ -131,25 +131,25 @@ describe("transport", () => {
     await expect(ended.request("GET", "/x")).rejects.toBe(reason);
   });
 
-  test("redirects are not followed: credentials are for one host", async () => {
-    const { transport, asked } = await answering([{ status: 307, headers: { location: "/y" } }], { retries: 0 });
+  test("redirects are not followed, because credentials are for one host", async () => {
+    const { transport, requests } = await serve([{ status: 307, headers: { location: "/y" } }], { retries: 0 });
     await expect(transport.request("GET", "/x")).rejects.toBeInstanceOf(ConnectionFailed);
-    expect(asked).toHaveLength(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test("names lead nowhere else", () => {
+  test("names cannot change the path", () => {
     expect(pathOf("a", "b/c", "ü")).toBe("/a/b%2Fc/%C3%BC");
     for (const part of ["", ".", ".."]) expect(() => pathOf("a", part)).toThrow(TypeError);
   });
 });
 
 describe("a list", () => {
-  test("is read page by page, as far as it is walked", async () => {
+  test("is read page by page, as far as it is iterated", async () => {
     const page = (entries: number[], next_cursor: string | null) => ({ status: 200, body: { entries, next_cursor } });
-    const { transport, asked } = await answering([page([1], "a"), page([], "b"), page([2, 3], null), page([4], "c")]);
+    const { transport, requests } = await serve([page([1], "a"), page([], "b"), page([2, 3], null), page([4], "c")]);
     const list = listOf<number>(transport, "/x", "entries", { limit: 2 }, { f: "g" });
     expect(await list.toArray()).toEqual([1, 2, 3]);
-    expect(asked.map(({ url }) => url)).toEqual([
+    expect(requests.map(({ url }) => url)).toEqual([
       "/x?f=g&limit=2",
       "/x?f=g&limit=2&cursor=a",
       "/x?f=g&limit=2&cursor=b",
@@ -158,11 +158,11 @@ describe("a list", () => {
       expect(entry).toBe(4);
       break;
     }
-    expect(asked).toHaveLength(4);
+    expect(requests).toHaveLength(4);
   });
 
-  test("that can be followed ends where nothing more is there", async () => {
-    const { transport } = await answering([
+  test("that can be followed ends at has_more false", async () => {
+    const { transport } = await serve([
       { status: 200, body: { events: [1], next_cursor: "a", has_more: true } },
       { status: 200, body: { events: [2], next_cursor: "b", has_more: false } },
     ]);

@@ -1,77 +1,77 @@
 import { ConnectionFailed, errorOf, NotFound, TimedOut } from "./errors.ts";
 import { problemOf, retryAfterMsOf } from "./problem.ts";
-import { pause, pauseBeforeRetry, usualRetries } from "./retry.ts";
+import { pause, pauseBeforeRetry, defaultRetries } from "./retry.ts";
 
-/** How a caller shows who it is: a user name or key id with its secret, or a token. */
+/** The credentials of a caller: a user name or API key id with its secret, or a token. */
 export type Credentials =
   | { readonly kind: "basic"; readonly name: string; readonly secret: string }
   | { readonly kind: "bearer"; readonly token: string };
 
-/** An installation and the credentials for it. */
+/** An installation, credentials and defaults of its client. */
 export interface TransportOptions {
-  /** Such as "https://data.example.com:8443". */
+  /** Base URL of the API, such as "https://data.example.com:8443". */
   readonly baseUrl: string;
-  /** Left out for the few methods that need none. */
+  /** May be absent for the few public methods. */
   readonly credentials?: Credentials | undefined;
-  /** Id of the organization to act in; a person of several must name one. */
+  /** Id of the organization to act in; required for a person of several organizations. */
   readonly organization?: string | undefined;
-  /** Stands in for the global fetch, for one with an authority of its own. */
+  /** Replaces the global fetch, for example to trust another certificate authority. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Of one attempt, 30 s when left out. */
+  /** Timeout of one attempt; 30 s by default. */
   readonly timeoutMs?: number | undefined;
-  /** Attempts after the first, 3 when left out; 0 sends everything once. */
+  /** Number of retries; 3 by default, 0 for none. */
   readonly retries?: number | undefined;
-  /** Ends every request of this client. */
+  /** Aborts all requests of the client. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a caller may say about one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Ends the call, with the signal's reason. */
+  /** Aborts the call; it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Of one attempt. */
+  /** Timeout of one attempt. */
   readonly timeoutMs?: number | undefined;
-  /** For a POST that goes on after this process: the same key with the same body gives the same answer for 24 hours. */
+  /** Idempotency-Key of a POST that outlives this process; the same key and body get the same response for 24 hours. */
   readonly idempotencyKey?: string | undefined;
 }
 
 type QueryValue = string | number | boolean;
 
-/** What one request is made of beside its path. */
+/** Query, body and headers of a request. */
 export interface RequestOptions extends CallOptions {
-  /** A parameter with several values is there several times. */
+  /** A parameter with several values is repeated. */
   readonly query?: Readonly<Record<string, QueryValue | readonly QueryValue[] | undefined>> | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True for a change that no key protects: it is sent once. */
+  /** True for a change that must not be repeated: it is sent once. */
   readonly single?: boolean;
-  /** True for a DELETE that answers nothing: sent again, it has worked when there is nothing left to find. */
-  readonly goneIsDone?: boolean;
+  /** True for a DELETE without a response body: when a retry gets 404, the first attempt was successful. */
+  readonly absentIsSuccess?: boolean;
 }
 
-/** The methods of HTTP that the API uses. */
+/** HTTP methods of the API. */
 export type HttpVerb = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Sends requests, again where that is safe, and turns error answers into errors. */
+/** Sends requests, retries where that is safe, and throws an ApiError for an error response. */
 export interface Transport {
-  /** Ends every request. */
+  /** Aborts all requests. */
   readonly signal: AbortSignal | undefined;
   request<T>(verb: HttpVerb, path: string, options?: RequestOptions): Promise<T>;
-  /** The answer as it comes, for streams. Not tried again, and with no time-out of its own. */
+  /** Sends a request and returns its response as a stream, without retries or timeout. */
   open(verb: HttpVerb, path: string, options?: RequestOptions): Promise<Response>;
 }
 
 /**
- * Requests are safe to repeat unless they say otherwise: reads, PATCH and DELETE by nature, POST by an Idempotency-Key
- * made here. Each read carries the newest revision that a change answered, so that a client reads its own writes from
- * any controller.
+ * Requests are retried unless `single` is set: reads, PATCH and DELETE are idempotent, and each POST gets an
+ * Idempotency-Key. Each read has the newest Holdfast-Revision of this client's changes, so that a client reads its own
+ * writes from any controller.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { credentials, organization, signal: ending } = options;
   const baseUrl = new URL(options.baseUrl).href.replace(/\/+$/, "");
-  // Called as a function of its own: browsers refuse their fetch as anybody's method.
+  // A wrapper, because browsers refuse to call fetch as a method of another object.
   const send = options.fetch ?? ((input: URL, init: RequestInit) => globalThis.fetch(input, init));
-  const policy = { ...usualRetries, retries: options.retries ?? usualRetries.retries };
+  const policy = { ...defaultRetries, retries: options.retries ?? defaultRetries.retries };
   let revision = 0n;
 
   async function open(
@@ -118,33 +118,33 @@ export function createTransport(options: TransportOptions): Transport {
       const response = await open(verb, path, { ...all, signal });
       if (response.status === 204) return undefined as T;
       const type = response.headers.get("content-type") ?? "";
-      // An answer in plain text is given to callers as a message with that text.
+      // A text response becomes an object with the member `text`.
       const isText = type.startsWith("text/plain") || type.startsWith("application/schema+json");
       const answer = isText ? response.text().then((text) => ({ text })) : response.json();
       return (await answer.catch((cause: unknown) => {
-        throw new ConnectionFailed(`${baseUrl} gave no whole answer: ${reasonOf(cause)}`, { cause });
+        throw new ConnectionFailed(`${baseUrl} sent an incomplete response: ${reasonOf(cause)}`, { cause });
       })) as T;
     } catch (error) {
       if (all.signal?.aborted === true) throw all.signal.reason;
       if (ending?.aborted === true) throw ending.reason;
-      if (timeout.aborted) throw new TimedOut(`${baseUrl} gave no answer within ${timeoutMs} ms`, { cause: error });
+      if (timeout.aborted) throw new TimedOut(`${baseUrl} did not answer within ${timeoutMs} ms`, { cause: error });
       throw error;
     }
   }
 
-  async function request<T>(verb: HttpVerb, path: string, asked: RequestOptions = {}): Promise<T> {
-    const key = verb === "POST" ? { "idempotency-key": asked.idempotencyKey ?? globalThis.crypto.randomUUID() } : {};
-    const all = { ...asked, headers: { ...key, ...asked.headers } };
-    const signal = anyOf(asked.signal, ending);
-    let unheard = false;
+  async function request<T>(verb: HttpVerb, path: string, call: RequestOptions = {}): Promise<T> {
+    const key = verb === "POST" ? { "idempotency-key": call.idempotencyKey ?? globalThis.crypto.randomUUID() } : {};
+    const all = { ...call, headers: { ...key, ...call.headers } };
+    const signal = anyOf(call.signal, ending);
+    let wasUnanswered = false;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await once<T>(verb, path, all);
       } catch (error) {
-        if (unheard && asked.goneIsDone === true && error instanceof NotFound) return undefined as T;
+        if (wasUnanswered && call.absentIsSuccess === true && error instanceof NotFound) return undefined as T;
         const pauseMs = pauseBeforeRetry(error, attempt, policy, Math.random());
-        if (pauseMs === undefined || asked.single === true || signal?.aborted === true) throw error;
-        unheard ||= error instanceof ConnectionFailed;
+        if (pauseMs === undefined || call.single === true || signal?.aborted === true) throw error;
+        wasUnanswered ||= error instanceof ConnectionFailed;
         await pause(pauseMs, signal);
       }
     }
@@ -154,20 +154,20 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /**
- * The path of these parts below the root, each escaped. Throws a TypeError for a part that would lead to another path.
+ * Builds a path from parts and escapes each. Throws a TypeError for "", "." and "..", which would lead to another path.
  */
 export function pathOf(...parts: readonly string[]): string {
   return parts
     .map((part) => {
-      if (["", ".", ".."].includes(part)) throw new TypeError(`"${part}" is no name or id`);
+      if (["", ".", ".."].includes(part)) throw new TypeError(`"${part}" is not a name or id`);
       return `/${encodeURIComponent(part)}`;
     })
     .join("");
 }
 
-/** A signal that aborts as soon as one of them does. */
-export function anyOf(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : AbortSignal.any([one, other]);
+/** A signal that aborts when one of the two does. */
+export function anyOf(first: AbortSignal | undefined, second: AbortSignal | undefined): AbortSignal | undefined {
+  return first === undefined || second === undefined ? (first ?? second) : AbortSignal.any([first, second]);
 }
 
 function authorizationOf(credentials: Credentials): string {
@@ -179,4 +179,13 @@ function authorizationOf(credentials: Credentials): string {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+/** The base of classes whose methods send requests through a transport. */
+export abstract class ApiMethods {
+  protected readonly transport: Transport;
+
+  constructor(transport: Transport) {
+    this.transport = transport;
+  }
 }

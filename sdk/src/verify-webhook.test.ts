@@ -22,7 +22,7 @@ const verify = (headers: WebhookHeaders, secrets: string | string[] = secret, te
   verifyWebhook(text, headers, secrets, { now });
 
 describe("verifyWebhook", () => {
-  test("takes what the platform sends, in whatever form a server has it", async () => {
+  test("accepts deliveries with every kind of header object", async () => {
     const headers = timed(secret);
     const all: WebhookHeaders[] = [
       headers,
@@ -35,7 +35,7 @@ describe("verifyWebhook", () => {
     expect(await verify(headers, `whsec_${btoa(secret)}`)).toEqual(event);
   });
 
-  test("takes either secret while one is rotated", async () => {
+  test("accepts either secret during a rotation", async () => {
     const sentAt = now / 1_000;
     const rotating: Record<string, string> = {
       ...timed(other),
@@ -49,7 +49,7 @@ describe("verifyWebhook", () => {
     }
   });
 
-  // What is wrong, the headers, and the body.
+  // Fault, headers and body.
   const refused: [string, Record<string, string>, string?][] = [
     ["another secret", timed(other)],
     ["a changed body", timed(secret), body.replace("running", "stopped")],
@@ -69,14 +69,14 @@ describe("verifyWebhook", () => {
     await expect(verify(headers, secret, text)).rejects.toBeInstanceOf(WebhookVerificationFailed);
   });
 
-  test("an old request is not taken without the time that it was sent with", async () => {
+  test("an old event without a sending time is refused", async () => {
     const old = JSON.stringify({ ...event, timestamp: "2026-02-27T12:00:00Z" });
     const headers = { "x-platform-signature": hex(secret, old) };
     await expect(verify(headers, secret, old)).rejects.toThrow("the event is old");
     expect(await verifyWebhook(body, timed(secret, 0), secret, { now: 0, toleranceS: 0 })).toEqual(event);
   });
 
-  test("wants a secret", async () => {
+  test("requires a secret", async () => {
     for (const none of ["", []]) await expect(verify(timed(""), none)).rejects.toBeInstanceOf(TypeError);
   });
 });

@@ -1,31 +1,31 @@
 import type { PlatformEvent } from "./event-types.ts";
 
-/** The request does not prove that the platform sent it, now. */
+/** The request is not a recent delivery that was signed by one of the secrets. */
 export class WebhookVerificationFailed extends Error {
   override readonly name = "WebhookVerificationFailed";
 }
 
-/** What verifyWebhook judges the time of sending by. */
+/** Options of the check of the sending time. */
 export interface VerifyWebhookOptions {
-  /** How far the time of sending may be from now, 300 s when left out. */
+  /** Accepted difference between the sending time and now; 300 s by default. */
   readonly toleranceS?: number | undefined;
-  /** Milliseconds since 1970, the clock's when left out. */
+  /** Current time in milliseconds since 1970; the clock's by default. */
   readonly now?: number | undefined;
 }
 
-/** Of a Request, or of Node's http: names in lower case there. */
+/** Headers of a Request, or of Node's http with names in lower case. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * A delivery without the time of sending is as old as the longest retries make it, at most. A copy of a request whose
- * signed time was removed can be replayed for as long, so keep the ids that you have seen.
+ * Maximum age of an event in a delivery without a signed sending time: the duration of the longest retries. Such a
+ * request can be replayed for this time, so store the ids of handled events.
  */
 const oldestUntimedMs = 24 * 3_600_000;
 
 /**
- * The event of a delivery, when one of the secrets signed exactly these bytes; throws WebhookVerificationFailed when
- * not. While a secret is rotated, give the old and the new one. Checked are the headers of Standard Webhooks, which
- * sign the time too, or `X-Platform-Signature` alone where something on the way took those out.
+ * Verifies a delivery and returns its event. Throws WebhookVerificationFailed unless one of the secrets signed exactly
+ * these bytes; while a secret is rotated, pass the old and the new one. It checks the headers of Standard Webhooks,
+ * which include the signed sending time, or `X-Platform-Signature` when a proxy removed these.
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -35,7 +35,7 @@ export async function verifyWebhook(
 ): Promise<PlatformEvent> {
   const header = (name: string) => headerOf(headers, name);
   const secrets = typeof secret === "string" ? [secret] : secret;
-  if (secrets.length === 0 || secrets.includes("")) throw new TypeError("a secret is needed to verify with");
+  if (secrets.length === 0 || secrets.includes("")) throw new TypeError("a secret is required");
   const body = bytesOf(rawBody);
   const [id, sentAt, standard] = [header("webhook-id"), header("webhook-timestamp"), header("webhook-signature")];
   const isTimed = id !== undefined && sentAt !== undefined && standard !== undefined;
@@ -43,12 +43,14 @@ export async function verifyWebhook(
   if (signatures.length === 0) throw new WebhookVerificationFailed("the request has no signature");
   const content = isTimed ? joined(bytesOf(`${id}.${sentAt}.`), body) : body;
   if (!(await isSigned(content, signatures, secrets)))
-    throw new WebhookVerificationFailed("no signature is of the body and the secret");
+    throw new WebhookVerificationFailed("no signature matches the body and a secret");
   if (isTimed && !(/^\d{1,12}$/.test(sentAt) && Math.abs(now / 1_000 - Number(sentAt)) <= toleranceS))
-    throw new WebhookVerificationFailed("the request was not sent now: it may be an old one, or a clock is wrong");
+    throw new WebhookVerificationFailed(
+      "the request is too old or from the future: it may be a replay, or a clock is wrong",
+    );
   const event = parse(body);
   if (!isTimed && Math.abs(now - Date.parse(event.timestamp)) > oldestUntimedMs)
-    throw new WebhookVerificationFailed("the event is old, and nothing tells when the request was sent");
+    throw new WebhookVerificationFailed("the event is old and the request has no sending time");
   return event;
 }
 
@@ -66,12 +68,12 @@ async function isSigned(
   return false;
 }
 
-/** The secret as it stands, or in the form that other libraries of Standard Webhooks want it. */
+/** The key of a secret: its bytes, or the base64 content after `whsec_`, the format of Standard Webhooks libraries. */
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {
   return secret.startsWith("whsec_") ? (fromBase64(secret.slice(6)) ?? bytesOf(secret)) : bytesOf(secret);
 }
 
-/** "v1,<base64> v1,<base64>". */
+/** Parses "v1,<base64> v1,<base64>". */
 function standardSignatures(header: string): Uint8Array<ArrayBuffer>[] {
   return header
     .split(" ")
@@ -79,7 +81,7 @@ function standardSignatures(header: string): Uint8Array<ArrayBuffer>[] {
     .flatMap((part) => fromBase64(part.slice(3)) ?? []);
 }
 
-/** "sha256=<hex>", and that of the next secret while one is rotated. */
+/** Parses "sha256=<hex>" of the secret, and of the next secret while one is rotated. */
 function platformSignatures(header: (name: string) => string | undefined): Uint8Array<ArrayBuffer>[] {
   return ["x-platform-signature", "x-platform-signature-next"].flatMap((name) => {
     const [, hex] = /^sha256=([0-9a-f]{64})$/i.exec(header(name) ?? "") ?? [];
@@ -105,10 +107,10 @@ function bytesOf(value: string | Uint8Array | ArrayBuffer): Uint8Array<ArrayBuff
   return typeof value === "string" ? new TextEncoder().encode(value) : new Uint8Array(value);
 }
 
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(one.length + other.length);
-  all.set(one);
-  all.set(other, one.length);
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
   return all;
 }
 

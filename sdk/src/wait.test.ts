@@ -8,7 +8,7 @@ type Answer = { readonly status: string; readonly operation?: object | null; rea
 const stop = { id: "o1", type: "stop", status: "running" };
 const summary = { status: "Pending", current_task: "SetupServer", progress_pct: 20, operation_id: "o1" };
 
-/** A client for which a service answers in turn, and the last answer again and again. */
+/** A client of a service with these responses in order; the last one is repeated. */
 function clientOf(answers: readonly Answer[], operation: object = { ...stop, status: "completed" }) {
   const left = [...answers];
   return createClient({
@@ -27,20 +27,20 @@ function clientOf(answers: readonly Answer[], operation: object = { ...stop, sta
 }
 
 describe("waitFor", () => {
-  test("answers the service once it is there and nothing is going on", async () => {
-    const told: unknown[] = [];
-    const onProgress = (now: unknown) => told.push(now);
+  test("resolves to the service once it has the status and no operation", async () => {
+    const reports: unknown[] = [];
+    const onProgress = (now: unknown) => reports.push(now);
     const client = clientOf([
       { status: "Pending", operation: stop },
       { status: "Running", operation: stop },
       { status: "Running" },
     ]);
     expect(await client.waitFor("s1", "Running", { onProgress })).toMatchObject({ id: "s1", status: "Running" });
-    expect(told).toEqual([summary]);
+    expect(reports).toEqual([summary]);
     expect(await clientOf([{ status: "Stopped" }, 404]).waitFor("s1", "gone")).toBeUndefined();
   });
 
-  test("an API that is away for a while changes nothing", async () => {
+  test("an outage of the API does not end the wait", async () => {
     const client = clientOf([{ status: "Pending" }, new TypeError("cut"), 503, 429, { status: "Running" }]);
     expect(await client.waitFor("s1", "Running")).toMatchObject({ status: "Running" });
     await expect(clientOf([503]).waitFor("s1", "Running")).rejects.toMatchObject({ status: 503 });
@@ -49,7 +49,7 @@ describe("waitFor", () => {
     expect(await away.waitFor(known, "Running")).toMatchObject({ status: "Running" });
   });
 
-  test("ends when the target cannot be reached any more", async () => {
+  test("rejects when the target is not possible any more", async () => {
     const failed = { status: "Error", error: { code: "c", message: "no disk" } };
     await expect(clientOf([failed]).waitFor("s1", "Running")).rejects.toThrow(ServiceFailed);
     await expect(clientOf([failed]).waitFor("s1", "Running")).rejects.toThrow("no disk");
@@ -68,7 +68,7 @@ describe("waitFor", () => {
     );
   });
 
-  test("ends in time, and with its signal's reason", async () => {
+  test("rejects after its timeout, and with its signal's reason", async () => {
     const client = clientOf([{ status: "Pending" }]);
     await expect(client.waitFor("s1", "Running", { timeoutMs: 0 })).rejects.toBeInstanceOf(WaitTimedOut);
     const reason = new Error("enough");
@@ -79,19 +79,19 @@ describe("waitFor", () => {
 describe("waitForOperation", () => {
   const reset = { ...stop, id: "o1", type: "reset_password", step: "WaitForEngine", progress_pct: 0, error: null };
 
-  test("answers the operation once it is completed, and tells each step", async () => {
+  test("resolves to the completed operation, and reports each step", async () => {
     const left = [{ ...reset, status: "pending", step: null }, reset, reset, { ...reset, status: "completed" }];
     const client = createClient({
       baseUrl: "https://holdfast.test",
       fetch: async () => Response.json(left.length > 1 ? left.shift() : left[0]),
     });
-    const told: unknown[] = [];
-    const over = await client.waitForOperation("o1", { onProgress: ({ step }) => told.push(step) });
+    const reports: unknown[] = [];
+    const over = await client.waitForOperation("o1", { onProgress: ({ step }) => reports.push(step) });
     expect(over.status).toBe("completed");
-    expect(told).toEqual([null, "WaitForEngine"]);
+    expect(reports).toEqual([null, "WaitForEngine"]);
   });
 
-  test("ends when it fails, when nobody knows it, and in time", async () => {
+  test("rejects when the operation fails, when it is unknown, and after its timeout", async () => {
     const error = { code: "engine_busy", message: "others hold it" };
     const failed = clientOf([], { ...reset, status: "failed", error }).waitForOperation("o1");
     await expect(failed).rejects.toThrow(OperationFailed);

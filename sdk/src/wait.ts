@@ -1,15 +1,15 @@
-import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./answers.ts";
+import type { ManagedService, Operation, ServiceStatus, TaskSummary } from "./responses.ts";
 import { ConnectionFailed, NotFound, Unavailable } from "./errors.ts";
 import type { Operations } from "./methods.ts";
 import { pause } from "./retry.ts";
 import type { Services } from "./services.ts";
 
-/** The time ran out before it was there. */
+/** The timeout of a wait has passed. */
 export class WaitTimedOut extends Error {
   override readonly name = "WaitTimedOut";
 }
 
-/** The service came to Error instead. */
+/** The service has the status Error instead of the awaited one. */
 export class ServiceFailed extends Error {
   override readonly name = "ServiceFailed";
   readonly service: ManagedService;
@@ -20,7 +20,7 @@ export class ServiceFailed extends Error {
   }
 }
 
-/** The operation failed or was cancelled, and its subject is unchanged. */
+/** The operation failed or was cancelled; its service is unchanged. */
 export class OperationFailed extends Error {
   override readonly name = "OperationFailed";
   readonly operation: Operation;
@@ -31,26 +31,26 @@ export class OperationFailed extends Error {
   }
 }
 
-/** How long to wait. */
-export interface Limits {
-  /** Of the whole wait, 15 minutes when left out. */
+/** Limits of a wait. */
+export interface WaitLimits {
+  /** Timeout of the wait; 15 minutes by default. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How long to wait, and whom to tell meanwhile. */
-export interface OperationWaitOptions extends Limits {
-  /** Told of each change of the step or of the progress. */
+/** Options of a wait for an operation. */
+export interface OperationWaitOptions extends WaitLimits {
+  /** Called at each change of step or progress. */
   readonly onProgress?: ((operation: Operation) => void) | undefined;
 }
 
-/** How long to wait, and whom to tell meanwhile. */
-export interface WaitOptions extends Limits {
-  /** Told of each change of the step or of the progress. */
+/** Options of a wait for a service. */
+export interface WaitOptions extends WaitLimits {
+  /** Called at each change of step or progress. */
   readonly onProgress?: ((summary: TaskSummary) => void) | undefined;
 }
 
-/** As Client.waitFor promises it. */
+/** Implements Client.waitFor. */
 export async function waitFor(
   { services, operations }: { readonly services: Services; readonly operations: Operations },
   service: ManagedService | string,
@@ -58,21 +58,21 @@ export async function waitFor(
   { timeoutMs = defaultTimeoutMs, signal, onProgress }: WaitOptions = {},
 ): Promise<ManagedService | undefined> {
   const { id, operation } = typeof service === "string" ? { id: service, operation: null } : service;
-  let awaited = operation?.id;
+  let awaitedId = operation?.id;
   let last = "";
   let wasSeen = typeof service !== "string";
 
-  /** The result of the wait, if it is over. */
-  async function look(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
+  /** Returns the result when the wait is over. */
+  async function poll(): Promise<{ readonly found: ManagedService | undefined } | undefined> {
     const now = await services.get(id, { signal });
     wasSeen = true;
-    if (now.operation !== null) awaited = now.operation.id;
+    if (now.operation !== null) awaitedId = now.operation.id;
     else if (now.status === target) {
-      // The service may be in its former state because the operation failed.
-      if (awaited !== undefined) await expectSuccess(awaited);
+      // The service may have its former status because the operation failed.
+      if (awaitedId !== undefined) await expectSuccess(awaitedId);
       return { found: now };
     } else if (now.status === "Error" && target !== "gone") throw new ServiceFailed(now);
-    else if (awaited !== undefined && target !== "gone") await expectSuccess(awaited);
+    else if (awaitedId !== undefined && target !== "gone") await expectSuccess(awaitedId);
     if (onProgress === undefined) return undefined;
     const summary = await services.taskSummary(id, { signal });
     const text = JSON.stringify(summary);
@@ -81,22 +81,22 @@ export async function waitFor(
     return undefined;
   }
 
-  /** An operation that worked may have a successor; a failed one has none. */
+  /** Throws when the operation failed. A completed one may be followed by another, which is awaited next. */
   async function expectSuccess(operationId: string): Promise<void> {
     const ended = await operations.get(operationId, { signal });
     if (ended.status === "failed" || ended.status === "cancelled") throw new OperationFailed(ended);
-    if (ended.status === "completed") awaited = undefined;
+    if (ended.status === "completed") awaitedId = undefined;
   }
 
-  return untilOver(look, `the service was not ${target}`, {
+  return pollUntil(poll, `the service was not ${target}`, {
     timeoutMs,
     signal,
-    isOver: (error) => target === "gone" && error instanceof NotFound,
-    mayBeAway: () => wasSeen,
+    isExpectedError: (error) => target === "gone" && error instanceof NotFound,
+    toleratesOutage: () => wasSeen,
   });
 }
 
-/** As Client.waitForOperation promises it. */
+/** Implements Client.waitForOperation. */
 export async function waitForOperation(
   operations: Operations,
   operation: Operation | string,
@@ -106,7 +106,7 @@ export async function waitForOperation(
   let wasSeen = typeof operation !== "string";
   let last = "";
 
-  async function look(): Promise<{ readonly found: Operation } | undefined> {
+  async function poll(): Promise<{ readonly found: Operation } | undefined> {
     const now = await operations.get(id, { signal });
     wasSeen = true;
     if (now.status === "failed" || now.status === "cancelled") throw new OperationFailed(now);
@@ -117,7 +117,11 @@ export async function waitForOperation(
     return undefined;
   }
 
-  const found = await untilOver(look, "the operation was not over", { timeoutMs, signal, mayBeAway: () => wasSeen });
+  const found = await pollUntil(poll, "the operation was not completed", {
+    timeoutMs,
+    signal,
+    toleratesOutage: () => wasSeen,
+  });
   if (found === undefined) throw new Error("a wait for an operation ends with it");
   return found;
 }
@@ -125,18 +129,19 @@ export async function waitForOperation(
 const defaultTimeoutMs = 15 * 60_000;
 
 /**
- * Polls until there is a result, with growing pauses; an API that is away for a while, as in an upgrade, is polled on.
+ * Polls with growing pauses until there is a result. Outages of the API, such as during an upgrade, do not end the
+ * wait.
  */
-export async function untilOver<T>(
-  look: () => Promise<{ readonly found: T } | undefined>,
+export async function pollUntil<T>(
+  poll: () => Promise<{ readonly found: T } | undefined>,
   failure: string,
   wait: {
     readonly timeoutMs: number;
     readonly signal: AbortSignal | undefined;
-    /** Is this error the result that is waited for? */
-    readonly isOver?: (error: unknown) => boolean;
-    /** An API that never answered, or an unknown id, is reported at once. */
-    readonly mayBeAway: () => boolean;
+    /** True for an error that is the awaited result, such as NotFound after a deletion. */
+    readonly isExpectedError?: (error: unknown) => boolean;
+    /** False until the first response: an unreachable API or an unknown id is reported at once. */
+    readonly toleratesOutage: () => boolean;
   },
 ): Promise<T | undefined> {
   const { timeoutMs, signal } = wait;
@@ -144,13 +149,13 @@ export async function untilOver<T>(
   let cause: unknown;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 1.3, 1_000)) {
     try {
-      const over = await look();
+      const over = await poll();
       if (over !== undefined) return over.found;
       cause = undefined;
     } catch (error) {
-      if (wait.isOver?.(error) === true) return undefined;
+      if (wait.isExpectedError?.(error) === true) return undefined;
       const passes = error instanceof ConnectionFailed || error instanceof Unavailable;
-      if (!wait.mayBeAway() || !passes) throw error;
+      if (!wait.toleratesOutage() || !passes) throw error;
       cause = error;
     }
     if (performance.now() + pauseMs > end)

@@ -223,7 +223,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const changing = await asked("password", anna.environment, {
       "Current password:": password,
       "New password:": second,
-      "The same again:": second,
+      "New password again:": second,
     });
     expect(changing.code).toBe(0);
     expect(changing.stdout).not.toContain(password);
@@ -237,7 +237,7 @@ describe("holdfast, the command", { timeout: 120_000 }, () => {
     const choosing = await asked("login", boss, {
       "User name:": operator.username,
       "Password:": operator.password,
-      "its id or name:": "acme",
+      "(id or name):": "acme",
     });
     expect(choosing).toMatchObject({ code: 0, stdout: expect.stringContaining("signed in as admin in ") });
     expect((await holdfast("services list", { environment: boss })).stdout).toMatch(/\ntold /);

@@ -1,22 +1,22 @@
 import type { Client } from "../client.ts";
 import { List } from "../pages.ts";
 import type { Context } from "./context.ts";
-import { given } from "./flag-values.ts";
+import { omitUndefined } from "./flag-values.ts";
 
-/** A method of holdfast.admin.v1 that answers a list by pages. */
+/** A list method of holdfast.admin.v1. */
 export interface AdminMethod {
   readonly service: string;
   readonly method: string;
-  /** Member of the answer that is the list. */
+  /** Member of the response with the entries. */
   readonly plural: string;
 }
 
-/** As people see it. */
+/** A list method with the columns of its table. */
 export interface AdminList extends AdminMethod {
   readonly columns: readonly string[];
 }
 
-/** Read as it is walked, by pages of so many entries. */
+/** The list, which is read during iteration in pages of `limit` entries. */
 export function adminList<T extends object>(
   client: Client,
   { service, method, plural }: AdminMethod,
@@ -26,7 +26,7 @@ export function adminList<T extends object>(
   return new List(async function* () {
     let cursor: string | undefined;
     do {
-      const page = { limit, ...given({ cursor }) };
+      const page = { limit, ...omitUndefined({ cursor }) };
       const answer = await client.admin<Record<string, unknown>>(service, method, { ...request, page });
       cursor = (answer.nextCursor as string | undefined) || undefined;
       yield { entries: (answer[plural] ?? []) as T[], nextCursor: cursor ?? null };
@@ -34,7 +34,7 @@ export function adminList<T extends object>(
   });
 }
 
-/** Page by page up to the limit, past which it says that there is more. */
+/** Shows up to `limit` entries, and a message when there are more. */
 export async function showAdminList(
   { person, output }: Context,
   list: AdminList,
@@ -49,5 +49,5 @@ export async function showAdminList(
     if (found.length >= limit) break;
   }
   output.list(found.slice(0, limit), list.columns);
-  if (more) output.say(`These are the first ${limit}; --limit shows more.`);
+  if (more) output.info(`These are the first ${limit} entries; use --limit for more.`);
 }

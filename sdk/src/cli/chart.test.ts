@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { drawChart, shortFigure } from "./chart.ts";
 
-test("a column is as high as the highest average of its time, and empty where nothing was measured", () => {
+test("a column shows the highest average of its interval, and is empty without samples", () => {
   const area = { fromS: 0, toS: 60, width: 6, height: 2 };
   const points = [
     [0, 100, 0, 100],

@@ -1,11 +1,11 @@
-import type { MetricPoint } from "../metric-types.ts";
+import type { MetricPoint } from "../responses.ts";
 
-/** Where a chart is drawn. */
+/** Time range and size of a chart. */
 export interface ChartArea {
   /** Seconds since 1970. */
   readonly fromS: number;
   readonly toS: number;
-  /** Characters that the chart has across, and lines. */
+  /** Width in characters, height in lines. */
   readonly width: number;
   readonly height: number;
 }
@@ -13,8 +13,8 @@ export interface ChartArea {
 const levels = ["\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"];
 
 /**
- * Pure: lines of a bar chart from 0 to `top`, the highest first. A column shows the highest average of its time, and
- * nothing where there is none.
+ * The lines of a bar chart from 0 to `top`, the highest first. A column shows the highest average of its interval, and
+ * is empty without samples.
  */
 export function drawChart(
   points: readonly MetricPoint[],
@@ -28,7 +28,7 @@ export function drawChart(
   }
   const filled = columns.map((value) => {
     if (value === undefined) return 0;
-    // A value above zero shows, however small.
+    // A value above zero has at least the smallest bar.
     return Math.max(1, Math.round((top <= 0 ? 0 : Math.min(value / top, 1)) * height * levels.length));
   });
   return Array.from({ length: height }, (_, line) => {
@@ -44,7 +44,7 @@ const scales: readonly (readonly [number, string])[] = [
   [1e3, "k"],
 ];
 
-/** Pure: three digits and a unit. */
+/** Formats a value with three significant digits and its unit, such as "1.23 MB/s". */
 export function shortFigure(value: number, unit: string): string {
   const short = {
     percent: "%",

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { UsageError } from "./exit-code.ts";
 
-/** A program to start, with the arguments that go before the caller's. */
+/** A program to start, with the arguments that precede the caller's. */
 export interface ClientProgram {
   readonly command: string;
   readonly args: readonly string[];
@@ -11,7 +11,9 @@ export interface ClientProgram {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** An engine's own client: the host's, else that of a node image. Throws UsageError when neither has it. */
+/**
+ * Finds an engine's client, such as psql, on the host or else in a node image. Throws UsageError when neither has it.
+ */
 export function findClientProgram(names: readonly string[], environment: Environment): ClientProgram {
   for (const name of names) {
     const found = onPath(name, environment.PATH ?? "");
@@ -37,7 +39,10 @@ function imageRoots(environment: Environment): string[] {
   return subdirectories(join(cache, "images"));
 }
 
-/** The image's program with the image's own loader and libraries: it needs no rights and sees the host's files. */
+/**
+ * A program of an image, started by the image's loader with its libraries; it needs no privileges and sees the host's
+ * files.
+ */
 function insideImage(root: string, name: string): ClientProgram | undefined {
   const versions = subdirectories(join(root, "usr/lib/postgresql")).map((directory) => join(directory, "bin", name));
   const program = [...versions, join(root, "usr/bin", name)].find(isExecutable);

@@ -1,11 +1,11 @@
 import { Command } from "commander";
 import type { CliDeps, Context, ContextOptions } from "./context.ts";
-import { givenFlags } from "./flags-of-all.ts";
+import { globalFlagsOf } from "./global-flags.ts";
 
-/** A command of `holdfast`: with examples below its help, and with work that gets the context of its run. */
+/** A command with examples in its help and an action that gets the context of its run. */
 export class CliCommand extends Command {
   readonly deps: CliDeps;
-  /** Lines as they are typed. */
+  /** Example command lines. */
   readonly examples: string[] = [];
 
   constructor(deps: CliDeps, name?: string) {
@@ -20,21 +20,21 @@ export class CliCommand extends Command {
     return new CliCommand(this.deps, name);
   }
 
-  /** A line to learn from, without the word holdfast. */
+  /** Adds an example command line, without the word holdfast. */
   example(line: string): this {
     this.examples.push(`holdfast ${line}`);
     return this;
   }
 
-  /** What the command does with its arguments and, after them, its flags. */
+  /** Sets the action, which gets the context, the arguments and the flags. */
   does<Args extends unknown[]>(
     work: (context: Context, ...args: Args) => Promise<void>,
     options: ContextOptions = {},
   ): this {
     return this.action(async (...all) => {
-      // Help needs no context, and loading that module takes as long as starting Node.
+      // Loaded here, because help needs no context and the module takes long to load.
       const { openContext } = await import("./context.ts");
-      const context = await openContext(givenFlags(this), this.deps, options);
+      const context = await openContext(globalFlagsOf(this), this.deps, options);
       await work(context, ...(all.slice(0, -1) as Args));
     });
   }

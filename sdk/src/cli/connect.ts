@@ -1,4 +1,4 @@
-import type { Connection, ManagedService } from "../answers.ts";
+import type { Connection, ManagedService } from "../responses.ts";
 import { spawn } from "node:child_process";
 import { connect } from "node:tls";
 import { findClientProgram } from "./client-program.ts";
@@ -10,7 +10,7 @@ import { createTemporaryFiles } from "./private-files.ts";
 export interface ConnectOptions {
   readonly user?: string | undefined;
   readonly database?: string | undefined;
-  /** Further arguments of the client. */
+  /** Further arguments of the engine's client. */
   readonly args: readonly string[];
 }
 
@@ -21,8 +21,8 @@ interface Session {
 }
 
 /**
- * Starts psql or valkey-cli, verified in full; ends as the client ends. The password is in no argument and no lasting
- * file.
+ * Starts psql or valkey-cli with full verification of the server certificate, and exits with its code. The password is
+ * passed in a temporary file or an environment variable, never as an argument.
  */
 export async function connectTo(context: Context, service: ManagedService, options: ConnectOptions): Promise<void> {
   const connection = await context.client.services.connection(service.id);
@@ -35,7 +35,7 @@ export async function connectTo(context: Context, service: ManagedService, optio
       service.database_type === "postgresql"
         ? psqlSession(connection, caFile, files.write("passfile", passLine(connection, user, password)), options)
         : valkeySession(connection, caFile, user, password);
-    // valkey-cli checks the certificate's issuer, but not its host name.
+    // valkey-cli verifies the issuer of the certificate but not its host name.
     if (service.database_type === "valkey") await verifyName(connection);
     await run(session, options.args, context);
   } finally {
@@ -70,7 +70,7 @@ function valkeySession(connection: Connection, caFile: string, user: string, pas
   return { names: ["valkey-cli", "redis-cli"], args, environment: { REDISCLI_AUTH: password } };
 }
 
-/** Rejects unless the server proves the service's name. */
+/** Rejects unless the server's certificate has the host name of the service. */
 function verifyName(connection: Connection): Promise<void> {
   const { host, port, ca_certificate: ca } = connection;
   const address = primaryAddress(connection) ?? host;
@@ -81,7 +81,7 @@ function verifyName(connection: Connection): Promise<void> {
     });
     socket.once("error", (error) => {
       const isCut = "code" in error && error.code === "ECONNRESET";
-      reject(isCut ? new Error(`${host} admits nobody from here; services get shows its allowed_cidrs`) : error);
+      reject(isCut ? new Error(`${host} refuses connections from here; services get shows its allowed_cidrs`) : error);
     });
   });
 }
@@ -106,7 +106,7 @@ function run({ names, args, environment }: Session, more: readonly string[], con
   });
 }
 
-/** What the client has no business with. */
+/** The environment without Holdfast credentials. */
 function withoutCredentials(environment: Context["environment"]): Record<string, string | undefined> {
   const { HOLDFAST_TOKEN: _token, HOLDFAST_API_KEY_SECRET: _secret, ...rest } = environment;
   return rest;

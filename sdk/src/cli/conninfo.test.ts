@@ -1,4 +1,4 @@
-import type { Connection } from "../answers.ts";
+import type { Connection } from "../responses.ts";
 import { expect, test } from "vitest";
 import { conninfo, passLine } from "./conninfo.ts";
 

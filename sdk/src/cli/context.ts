@@ -1,28 +1,28 @@
-import type { ManagedService } from "../answers.ts";
+import type { ManagedService } from "../responses.ts";
 import { type Client, createClient } from "../client.ts";
-import { NotFound } from "../errors.ts";
 import { transportOptionsOf } from "../node/node-client.ts";
 import { readProfiles } from "../node/profiles.ts";
 import { findSettings, type FoundSettings } from "../node/settings.ts";
 import type { Credentials } from "../transport.ts";
 import { NotSignedIn, UsageError } from "./exit-code.ts";
+import { isId, notFound } from "./lookup.ts";
 import { createOutput, type Format, type Output, type Screen } from "./output.ts";
 import { createProgress, type Progress } from "./progress.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What commands work with. */
+/** Dependencies of the command line. */
 export interface CliDeps {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Data of the local installation to use when nothing else is named. */
+  /** Data directory of the local installation that is used by default. */
   readonly defaultDirectory: string;
-  /** Aborts on Ctrl-C and on signals, with an Interrupted. */
+  /** Aborts at Ctrl-C and signals; the reason is an Interrupted. */
   readonly signal: AbortSignal;
   readonly stdout: Screen;
   readonly stderr: Screen;
   readonly terminal: Terminal;
 }
 
-/** Flags that every command has. */
+/** Global flags. */
 export interface GlobalFlags {
   readonly output: Format;
   readonly profile?: string;
@@ -32,50 +32,52 @@ export interface GlobalFlags {
   readonly data?: string;
 }
 
-/** One run of a command. */
+/** The context of one run of a command. Settings and clients are created at their first use. */
 export interface Context {
   readonly flags: GlobalFlags;
   readonly environment: CliDeps["environment"];
   readonly signal: AbortSignal;
   readonly terminal: Terminal;
   readonly output: Output;
-  /** For people, beside the result. */
+  /** Writes a message to standard error. */
   note(text: string): void;
-  /** The installation and the credentials; read at the first use. Throws UsageError without credentials. */
+  /** Settings of the installation. Throws SettingsError when none is named. */
   readonly settings: FoundSettings;
-  /** Of the local installation that is meant, whether there is one or not. */
+  /** Data directory of the local installation, which may not exist. */
   readonly dataDirectory: string;
   readonly client: Client;
-  /** As a person, whom a key or a token cannot stand for; asks for their password when it is kept nowhere. */
+  /**
+   * A client with the credentials of a person, for calls that refuse keys and tokens. Asks for the password if
+   * necessary.
+   */
   person(): Promise<Client>;
-  /** As the person of the local installation, who sees more than its key; elsewhere the same as `client`. */
+  /**
+   * A client with the credentials of the local installation's person, who sees more than its key; otherwise `client`.
+   */
   readonly widest: Client;
-  /** The API of this installation with these credentials. */
+  /** A client of this installation with other credentials. */
   clientOf(credentials: Credentials | undefined, organization?: string): Client;
-  /** By name, or by id. Throws NotFound. */
+  /** A service by name or id. Throws NotFound. */
   service(nameOrId: string): Promise<ManagedService>;
-  /** An id as it is: it may be of a service that is gone. */
+  /** The id of a service by name. An id is returned unchanged, because the service may be deleted. */
   serviceId(nameOrId: string): Promise<string>;
   progress(name: string): Progress;
-  /** The name that this program was called by, for lines to paste. */
+  /** The command that started this program, for examples in messages. */
   readonly program: string;
-  /** Throws UsageError unless `yes` was given or a person agrees. */
+  /** Throws UsageError unless `yes` is true or a person agrees. */
   confirm(question: string, yes: boolean | undefined): Promise<void>;
 }
 
-/** Ids begin with a digit, names with a letter. */
-const isId = (nameOrId: string) => /^\d/.test(nameOrId);
-
 export interface ContextOptions {
-  /** The profile that is named need not be there yet. */
-  readonly makesProfile?: boolean;
+  /** True when the named profile may be absent, because the command creates it. */
+  readonly createsProfile?: boolean;
 }
 
-/** Nothing is read and nothing asked of the network before it is needed. */
+/** Opens a context; files and network are used only when needed. */
 export async function openContext(
   flags: GlobalFlags,
   deps: CliDeps,
-  { makesProfile = false }: ContextOptions = {},
+  { createsProfile = false }: ContextOptions = {},
 ): Promise<Context> {
   const { environment, signal, stdout, stderr, terminal } = deps;
   const output = await createOutput(flags.output, stdout, environment);
@@ -93,7 +95,7 @@ export async function openContext(
       stderr.write(`${text}\n`);
     },
     get settings() {
-      settings ??= openSettings(flags, deps, makesProfile);
+      settings ??= openSettings(flags, deps, createsProfile);
       return settings;
     },
     dataDirectory: flags.data ?? (environment.HOLDFAST_DATA || deps.defaultDirectory),
@@ -119,36 +121,25 @@ export async function openContext(
     async service(nameOrId) {
       if (isId(nameOrId)) return context.client.services.get(nameOrId, { signal });
       for await (const service of context.client.services.list({ name: nameOrId }, { signal })) return service;
-      throw noService(nameOrId);
+      throw notFound("service", nameOrId);
     },
     serviceId: async (nameOrId) => (isId(nameOrId) ? nameOrId : (await context.service(nameOrId)).id),
     async confirm(question, yes) {
       if (yes === true || (await terminal.confirm(question))) return;
       throw new UsageError(
-        terminal.isInteractive ? "nothing was changed" : `${question} There is no terminal to ask on; --yes agrees`,
+        terminal.isInteractive ? "nothing was changed" : `${question} There is no terminal to ask on; use --yes`,
       );
     },
   };
   return context;
 }
 
-function noService(name: string): NotFound {
-  return noneNamed("service", name);
-}
-
-/** As the API would say it: names are looked for in lists. */
-export function noneNamed(what: "service" | "stack" | "pipeline", name: string): NotFound {
-  const detail = `there is no ${what} ${name}`;
-  const problem = { type: "about:blank", title: detail, status: 404, detail, instance: "", code: `${what}_not_found` };
-  return new NotFound({ ...problem, errors: [] });
-}
-
 function openSettings(
   { baseUrl, caFile, organization, data: dataDirectory, profile }: GlobalFlags,
   { environment, defaultDirectory }: CliDeps,
-  makesProfile: boolean,
+  createsProfile: boolean,
 ): FoundSettings {
-  const { profiles } = makesProfile ? readProfiles(environment) : { profiles: undefined };
+  const { profiles } = createsProfile ? readProfiles(environment) : { profiles: undefined };
   const named = (name: string | undefined) =>
     name === undefined || profiles === undefined || Object.hasOwn(profiles, name) ? name : undefined;
   const variables = { ...environment, HOLDFAST_PROFILE: named(environment.HOLDFAST_PROFILE) };
@@ -158,7 +149,5 @@ function openSettings(
 
 function signedIn(credentials: Credentials | undefined): Credentials {
   if (credentials !== undefined) return credentials;
-  throw new NotSignedIn(
-    "nothing says who asks: holdfast login, or set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET",
-  );
+  throw new NotSignedIn("not signed in: run holdfast login, or set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET");
 }

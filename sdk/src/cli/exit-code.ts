@@ -5,17 +5,17 @@ import { DeploymentFailed } from "../projects.ts";
 import { MigrationFailed, StackFailed } from "../stacks.ts";
 import { ServiceFailed, WaitTimedOut } from "../wait.ts";
 
-/** The command was used in a way that it does not have. */
+/** The command line is wrong. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** No credentials were found. */
+/** There are no credentials. */
 export class NotSignedIn extends Error {
   override readonly name = "NotSignedIn";
 }
 
-/** A program that the command started ended with this code. */
+/** A program that the command started, such as psql, exited with this code. */
 export class ChildEnded extends Error {
   override readonly name = "ChildEnded";
   readonly code: number;
@@ -26,10 +26,10 @@ export class ChildEnded extends Error {
   }
 }
 
-/** Somebody ended the command by Ctrl-C or a signal. */
+/** Ctrl-C or a signal ended the command. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
-  /** True for a signal that a started program does not get from the terminal. */
+  /** True for a signal that the terminal does not send to started programs. */
   readonly endsChildren: boolean;
 
   constructor(message = "interrupted", { endsChildren = false } = {}) {
@@ -38,23 +38,23 @@ export class Interrupted extends Error {
   }
 }
 
-/** What each exit code means. */
+/** Meanings of exit codes. */
 export const exitCodes: Readonly<Record<number, string>> = {
   0: "done",
-  1: "failed: no answer, or an error of the platform",
+  1: "failed: no response, or an error of the platform",
   2: "the command line or a value in it is wrong, or there was no terminal to ask on",
-  3: "not signed in, or the credential lacks a right",
-  4: "there is no such thing",
-  5: "not in this state: taken, busy with another operation, a quota used up",
-  6: "it was not there when the time to wait was over",
-  7: "the service came to Error; the deployment, the stack or its migration failed",
+  3: "not signed in, or the credential lacks a scope",
+  4: "not found",
+  5: "not possible now: name taken, another operation in progress, or quota exceeded",
+  6: "the wait timed out",
+  7: "the service has the status Error; the deployment, the stack or its migration failed",
   130: "interrupted",
 };
 
-/** What was waited for came to a bad end. */
+/** Failures of what was awaited. */
 const failures = [ServiceFailed, DeploymentFailed, StackFailed, MigrationFailed];
 
-/** By exitCodes; a program that was started gives its own. */
+/** The exit code of an error; that of a started program is passed on. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof ChildEnded) return error.code;
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
@@ -69,7 +69,7 @@ export function exitCodeOf(error: unknown): number {
 
 /** The message for standard error; undefined when commander or the started program has printed its own. */
 export function messageOf(error: unknown): string | undefined {
-  // Commander has not printed errors that a command's own parsers throw.
+  // Commander does not print errors that our parsers of flags throw.
   if (error instanceof InvalidArgumentError) return error.message;
   if (error instanceof CommanderError || error instanceof ChildEnded) return undefined;
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
@@ -77,6 +77,8 @@ export function messageOf(error: unknown): string | undefined {
   const request = error.status >= 500 && error.requestId !== "" ? [`  request ${error.requestId}`] : [];
   const head = faults.length > 0 ? error.problem.title : error.message;
   const signIn =
-    error instanceof Unauthenticated ? ["  holdfast login signs in anew; holdfast profile show tells who asks"] : [];
+    error instanceof Unauthenticated
+      ? ["  sign in again with holdfast login; holdfast profile show has the current user"]
+      : [];
   return [`${head} (${error.code})`, ...faults, ...request, ...signIn].join("\n");
 }

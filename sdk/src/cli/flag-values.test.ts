@@ -9,7 +9,7 @@ test.each([
   expect(factor(text)).toBe(value);
 });
 
-test.each(["", "two", "1,5", "-1", "NaN", "Infinity", "1e3", ".5", "1.", " 1"])("%j is no factor", (text) => {
+test.each(["", "two", "1,5", "-1", "NaN", "Infinity", "1e3", ".5", "1.", " 1"])("%j is not a factor", (text) => {
   expect(() => factor(text)).toThrow("not a number");
 });
 
@@ -21,6 +21,6 @@ test.each([
   expect(minutes(text)).toBe(value);
 });
 
-test.each(["", "m", "5s", "-5m", "1.5h", "5 m", "1e3"])("%j is no time", (text) => {
+test.each(["", "m", "5s", "-5m", "1.5h", "5 m", "1e3"])("%j is not a time", (text) => {
   expect(() => minutes(text)).toThrow("such as 5m");
 });

@@ -6,12 +6,12 @@ import { runCli } from "./run.ts";
 import { createTerminal } from "./terminal.ts";
 
 const ending = new AbortController();
-// The terminal and the launcher may both send it, and a started client keeps it for itself.
+// The terminal and the launcher may both send SIGINT. A started client such as psql handles it itself.
 process.on("SIGINT", () => ending.abort(new Interrupted()));
-// The launcher holds the other end of the channel: without the launcher, nothing waits for this process.
+// `disconnect` means that the launcher, at the other end of the channel, has ended.
 for (const event of ["SIGTERM", "SIGHUP", "SIGQUIT", "disconnect"])
   process.on(event, () => ending.abort(new Interrupted("ended from outside", { endsChildren: true })));
-// A reader that has enough, such as head, is no failure.
+// EPIPE is no failure: a reader such as head has read enough.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
 
 process.exitCode = await runCli(process.argv.slice(2), {
@@ -22,7 +22,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stderr: process.stderr,
   terminal: createTerminal(process.stdin, process.stderr),
 });
-// The channel to the launcher, and a standard input that stays open, would keep this process alive.
+// The channel to the launcher and an open standard input would keep this process alive.
 if (process.connected) process.disconnect();
 process.stdin.unref?.();
 

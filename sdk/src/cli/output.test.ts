@@ -13,7 +13,7 @@ describe("output", () => {
     );
   });
 
-  test("the health of a service is how it is and why, and a drain in a table is how far it is", () => {
+  test("health shows status and reason, and a drain in a table shows its progress", () => {
     const health = { status: "unknown", since: "2026-01-01T00:00:00Z", reason: "Its host is drained.", checks: [{}] };
     expect(renderObject({ health }, ["health"])).toBe("health  unknown: Its host is drained.\n");
     expect(renderObject({ health: { ...health, status: "healthy", reason: null } }, ["health"])).toBe(
@@ -24,37 +24,37 @@ describe("output", () => {
     expect(renderTable(rows, ["drain"])).toBe("DRAIN\n-\n-\ndraining, 2 of 3 left\ndrained\n");
   });
 
-  test("a value cannot speak to the terminal", () => {
+  test("control characters in values are removed", () => {
     expect(renderTable([{ name: "a\u001b[2Jb\nc" }], ["name"])).toBe("NAME\na [2Jb c\n");
   });
 
-  test("on a terminal the widest columns are cut until all fit, and words have colours", () => {
+  test("on a terminal the widest columns are cut until all fit, and states have colors", () => {
     const rows = [{ name: "a-very-long-name-of-a-service", status: "Running", hostname: "orders.local" }];
-    const style = { columns: 36, colour: false };
+    const style = { columns: 36, color: false };
     const lines = renderTable(rows, ["name", "status", "hostname"], style).split("\n");
     expect(lines[1]).toBe("a-very-long-…  Running  orders.local");
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(36);
-    expect(renderTable(rows, ["status"], { ...style, colour: true })).toContain("\u001b[32mRunning\u001b[39m");
-    expect(renderObject({ status: "Error" }, ["status"], { ...style, colour: true })).toContain("\u001b[31mError");
+    expect(renderTable(rows, ["status"], { ...style, color: true })).toContain("\u001b[32mRunning\u001b[39m");
+    expect(renderObject({ status: "Error" }, ["status"], { ...style, color: true })).toContain("\u001b[31mError");
   });
 
   const writeAs = async (format: Format, screen: { isTTY?: boolean; columns?: number }, environment = {}) => {
     let text = "";
     const output = await createOutput(format, { ...screen, write: (part) => (text += part) }, environment);
     output.list([{ a: 1, status: "Running" }], ["status"]);
-    output.say("hello");
+    output.info("hello");
     output.entry({ b: 2 }, "b is 2");
     return text;
   };
 
-  test("json and yaml have everything and no text for people", async () => {
+  test("json and yaml have all fields and no messages", async () => {
     expect(await writeAs("json", { isTTY: true })).toBe(
       `${JSON.stringify([{ a: 1, status: "Running" }], null, 2)}\n{"b":2}\n`,
     );
     expect(await writeAs("yaml", { isTTY: true })).toBe("- a: 1\n  status: Running\n---\nb: 2\n");
   });
 
-  test("what is piped, or is not to have colour, has none", async () => {
+  test("piped output, and output with NO_COLOR, has no colors", async () => {
     expect(await writeAs("table", { isTTY: true, columns: 80 })).toContain("\u001b[");
     expect(await writeAs("table", {})).toBe("STATUS\nRunning\nhello\nb is 2\n");
     expect(await writeAs("table", { isTTY: true }, { NO_COLOR: "1" })).not.toContain("\u001b[");

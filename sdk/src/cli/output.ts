@@ -1,21 +1,21 @@
 import { renderObject, renderTable, type TableStyle } from "./table.ts";
 
-/** Where a command's result goes. */
+/** Writes the result of a command in the chosen format. */
 export interface Output {
   readonly format: Format;
-  /** One object: its fields one a line; all of it in other formats. */
+  /** Writes an object: the chosen fields one per line; all of it in json and yaml. */
   show(value: object, fields?: readonly string[]): void;
-  /** Several objects: a table of these columns; all of them in other formats. */
+  /** Writes a list: a table of the chosen columns; all fields in json and yaml. */
   list(values: readonly object[], columns: readonly string[]): void;
-  /** One of many that come over time: a line of text; a line of JSON or a document of YAML. */
+  /** Writes one entry of a stream: a line of text, a line of JSON or a YAML document. */
   entry(value: object, text: string): void;
-  /** Text for people; goes nowhere in other formats. */
-  say(text: string): void;
-  /** A result that is a text of its own, in every format. */
+  /** Writes a message for people; nothing in json and yaml. */
+  info(text: string): void;
+  /** Writes a text unchanged in every format. */
   print(text: string): void;
-  /** On a terminal, clears the screen for the next frame. */
+  /** Clears the screen of a terminal. */
   clear(): void;
-  /** Width of the terminal; undefined where there is none. */
+  /** Width of the terminal in characters; undefined without one. */
   readonly columns: number | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Output {
 export const formats = ["table", "json", "yaml"] as const;
 export type Format = (typeof formats)[number];
 
-/** A stream to write to, with what a terminal tells about itself. */
+/** An output stream, with the properties of a terminal if it is one. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -32,12 +32,12 @@ export interface Screen {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Colour, and lines cut to the width, only on a terminal; NO_COLOR is heard. */
+/** Colors and cut lines only on a terminal. NO_COLOR turns colors off (no-color.org). */
 export async function createOutput(format: Format, screen: Screen, environment: Environment): Promise<Output> {
   const isTerminal = screen.isTTY === true;
   const style: TableStyle = {
     columns: isTerminal ? screen.columns : undefined,
-    colour: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
+    color: isTerminal && (environment.NO_COLOR ?? "") === "" && environment.TERM !== "dumb",
   };
   const write = (text: string) => {
     screen.write(text);
@@ -50,7 +50,7 @@ export async function createOutput(format: Format, screen: Screen, environment: 
       show: (value, fields) => write(renderObject(value, fields, style)),
       list: (values, columns) => write(renderTable(values, columns, style)),
       entry: (_value, text) => write(`${text}\n`),
-      say: (text) => write(`${text}\n`),
+      info: (text) => write(`${text}\n`),
     };
   }
   const encode = format === "json" ? (value: unknown) => `${JSON.stringify(value, null, 2)}\n` : await yamlEncoder();
@@ -59,7 +59,7 @@ export async function createOutput(format: Format, screen: Screen, environment: 
     show: (value) => write(encode(value)),
     list: (values) => write(encode(values)),
     entry: (value) => write(format === "json" ? `${JSON.stringify(value)}\n` : `---\n${encode(value)}`),
-    say: () => undefined,
+    info: () => undefined,
   };
 }
 

@@ -2,14 +2,14 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Files that only this user can read. */
+/** Files with mode 0600 in one directory. */
 export interface PrivateFiles {
-  /** Writes one, mode 0600; resolves to its path. */
+  /** Writes a file and returns its path. */
   write(name: string, text: string): string;
   remove(): void;
 }
 
-/** A new directory of mode 0700; it is removed with the process at the latest. */
+/** A new temporary directory of mode 0700, which is removed at process exit at the latest. */
 export function createTemporaryFiles(): PrivateFiles {
   const files = filesIn(mkdtempSync(join(tmpdir(), "holdfast-connect-")));
   process.once("exit", files.remove);
@@ -22,7 +22,7 @@ export function createTemporaryFiles(): PrivateFiles {
   };
 }
 
-/** A directory that stays, for files that a printed command names. */
+/** A permanent directory, for files that a printed connection string names. */
 export function createLastingFiles(parent: string, name: string): PrivateFiles {
   const directory = join(parent, name);
   mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -3,31 +3,31 @@ import { Option } from "commander";
 import { CliCommand } from "./command.ts";
 import type { CliDeps } from "./context.ts";
 import { exitCodes } from "./exit-code.ts";
-import { offerFlags } from "./flags-of-all.ts";
+import { addGlobalFlags } from "./global-flags.ts";
 import { nounGroups } from "./nouns.ts";
 import { formats } from "./output.ts";
 
-const notes = `Who asks: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else the
-installation of this directory. Flags go over the environment, the environment over the profile.
-
-A platform of your own: holdfast up, holdfast host, holdfast images, holdfast clean, each with --help.
+const notes = `
+Credentials: HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN; else the profile (holdfast login); else
+the installation in this directory. Flags take precedence over the environment, and the environment over the profile.
+To run a platform: holdfast up, holdfast host, holdfast images, holdfast clean, each with --help.
 
 Exit codes:
 ${Object.entries(exitCodes)
   .map(([code, meaning]) => `  ${code.padEnd(5)}${meaning}`)
   .join("\n")}`;
 
-/** The `holdfast` command without its nouns' verbs. Its parser throws instead of ending the process. */
+/** The `holdfast` command with its nouns but without their verbs. Its parser throws instead of exiting the process. */
 export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
   const root = new CliCommand(deps, "holdfast")
     .description("Managed data services on your own machines.")
     .version(versionOf(new URL("../../package.json", import.meta.url)))
-    .addOption(new Option("--output <format>", "how results are written").choices(formats).default("table"))
-    .option("--profile <profile>", "the profile to use, over HOLDFAST_PROFILE")
-    .option("--base-url <url>", "the API, over HOLDFAST_BASE_URL")
-    .option("--ca-file <path>", "authority to trust, over HOLDFAST_CA_FILE")
-    .option("--organization <organization>", "the organization to act in, over HOLDFAST_ORGANIZATION")
-    .option("--data <directory>", "data of a local installation, over HOLDFAST_DATA")
+    .addOption(new Option("--output <format>", "format of results").choices(formats).default("table"))
+    .option("--profile <profile>", "profile to use; overrides HOLDFAST_PROFILE")
+    .option("--base-url <url>", "base URL of the API; overrides HOLDFAST_BASE_URL")
+    .option("--ca-file <path>", "PEM file of the authority to trust; overrides HOLDFAST_CA_FILE")
+    .option("--organization <organization>", "organization to act in; overrides HOLDFAST_ORGANIZATION")
+    .option("--data <directory>", "data directory of a local installation; overrides HOLDFAST_DATA")
     .helpCommand("help [command]", "help for a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => deps.stdout.write(text), writeErr: (text) => deps.stderr.write(text) })
@@ -44,20 +44,20 @@ export function createRoot(deps: CliDeps, groups = nounGroups): CliCommand {
 }
 
 /**
- * The command with the verbs of the noun that these arguments begin with, and no others: each file costs time to read.
+ * The command with the verbs of the noun that the arguments name. Other nouns are not loaded, because that takes time.
  */
 export async function createProgram(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<CliCommand> {
   const root = createRoot(deps, groups);
-  // Looked at by another one: what it finds stays with it.
+  // A second root parses the arguments, so that the real one keeps no parsed state.
   const [first, second] = createRoot(deps, groups)
     .enablePositionalOptions()
     .parseOptions([...args]).operands;
   await addVerbs(root, first === "help" ? second : first, groups);
-  offerFlags(root);
+  addGlobalFlags(root);
   return root;
 }
 
-/** Loads the file of a noun; does nothing for an unknown noun. */
+/** Loads a noun and adds its verbs; undefined for an unknown noun. */
 export async function addVerbs(
   root: CliCommand,
   name: string | undefined,

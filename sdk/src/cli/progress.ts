@@ -1,22 +1,22 @@
 import type { Screen } from "./output.ts";
 
-/** Where something is that takes time. */
+/** The current step of a wait. */
 export interface Step {
   readonly status: string;
   readonly current_task: string | null;
   readonly progress_pct: number;
 }
 
-/** Shows how far a wait is. */
+/** Shows the progress of a wait. */
 export interface Progress {
   update(step: Step): void;
-  /** Removes the line of a terminal. */
+  /** Erases the progress line. */
   end(): void;
 }
 
 const width = 20;
 
-/** A bar with the step's name on a terminal; a line for each step elsewhere. */
+/** Shows a bar with the step on a terminal; otherwise one line per step. */
 export function createProgress(screen: Screen, name: string): Progress {
   let step = "";
   return {
@@ -26,7 +26,7 @@ export function createProgress(screen: Screen, name: string): Progress {
         const done = Math.round((progress_pct / 100) * width);
         const bar = `${"#".repeat(done)}${".".repeat(width - done)}`;
         const line = `${name} [${bar}] ${String(progress_pct).padStart(3)}% ${now}`;
-        // A line that wraps could not be erased.
+        // Cut, because a wrapped line cannot be erased.
         screen.write(`\r\u001b[K${line.slice(0, (screen.columns ?? 80) - 1)}`);
       } else if (now !== step) {
         screen.write(`${name}: ${now} ${progress_pct}%\n`);

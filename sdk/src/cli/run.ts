@@ -3,12 +3,12 @@ import { exitCodeOf, messageOf } from "./exit-code.ts";
 import { nounGroups } from "./nouns.ts";
 import { createProgram } from "./program.ts";
 
-/** Runs one command line, without node and script; resolves to the exit code. */
+/** Runs one command line (without node and script) and returns the exit code. */
 export async function runCli(args: readonly string[], deps: CliDeps, groups = nounGroups): Promise<number> {
-  // Called by the shells' completion scripts; not a command for people.
+  // Called by the completion scripts of shells; not a public command.
   if (args[0] === "complete" && args[1] === "--") {
-    const { answerShell } = await import("./completion/answer-shell.ts");
-    return answerShell(args.slice(2), deps);
+    const { printCompletions } = await import("./completion/complete.ts");
+    return printCompletions(args.slice(2), deps);
   }
   try {
     const program = await createProgram(args, deps, groups);

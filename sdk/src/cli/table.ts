@@ -1,23 +1,23 @@
 import { styleText } from "node:util";
 
-/** What the screen of a table can show. */
+/** The width and colors of a table. */
 export interface TableStyle {
-  /** Width of the terminal; lines are as long as they are where there is none. */
+  /** Width of the terminal; undefined to leave lines uncut. */
   readonly columns: number | undefined;
-  readonly colour: boolean;
+  readonly color: boolean;
 }
 
-const plain: TableStyle = { columns: undefined, colour: false };
+const plain: TableStyle = { columns: undefined, color: false };
 const gap = 2;
-/** A column is not cut below this. */
+/** Minimum width of a cut column. */
 const narrowest = 8;
 
-type Colour = "green" | "yellow" | "red" | "dim" | "bold";
+type Color = "green" | "yellow" | "red" | "dim" | "bold";
 
-/** Words that say at a glance how something is. */
+/** Colors of states. */
 // biome-ignore format: a table, aligned so that it reads as one
-const colours: ReadonlyMap<string, Colour> = new Map(
-  Object.entries<Colour>({
+const colors: ReadonlyMap<string, Color> = new Map(
+  Object.entries<Color>({
   Running: "green",  completed: "green",  healthy: "green",  ok: "green",
   Pending: "yellow", Provisioning: "yellow", Upgrading: "yellow", pending: "yellow", running: "yellow", degraded: "yellow",
   Error: "red",      failed: "red",       unhealthy: "red",  refused: "red", Unreachable: "red",
@@ -25,14 +25,16 @@ const colours: ReadonlyMap<string, Colour> = new Map(
 }),
 );
 
-/** Columns padded to their widest cell; where they are too many for the screen, the widest are cut. */
+/**
+ * Renders a table with columns padded to their widest cell; the widest columns are cut until the line fits the screen.
+ */
 export function renderTable(
   values: readonly object[],
   columns: readonly string[],
-  { columns: screen, colour }: TableStyle = plain,
+  { columns: screen, color }: TableStyle = plain,
 ): string {
   const head = columns.map(titleOf);
-  const body = values.map((value) => columns.map((column) => brief(value, column)));
+  const body = values.map((value) => columns.map((column) => tableCell(value, column)));
   const widest = columns.map((_, index) => Math.max(...[head, ...body].map((row) => row[index]?.length ?? 0)));
   const widths = screen === undefined ? widest : fit(widest, screen - gap * (columns.length - 1));
   const line = (row: readonly string[], paint: (text: string, padded: string) => string) => {
@@ -43,16 +45,16 @@ export function renderTable(
     });
     return `${cells.join(" ".repeat(gap)).trimEnd()}\n`;
   };
-  const paintHead = (_: string, padded: string) => (colour ? painted("bold", padded) : padded);
-  const paintCell = (text: string, padded: string) => (colour ? painted(colours.get(text), padded) : padded);
+  const paintHead = (_: string, padded: string) => (color ? painted("bold", padded) : padded);
+  const paintCell = (text: string, padded: string) => (color ? painted(colors.get(text), padded) : padded);
   return [line(head, paintHead), ...body.map((row) => line(row, paintCell))].join("");
 }
 
-/** A field a line, whatever its length. */
+/** Renders one field per line, uncut. */
 export function renderObject(
   value: object,
   fields: readonly string[] = Object.keys(value),
-  { colour }: TableStyle = plain,
+  { color }: TableStyle = plain,
 ): string {
   const names = fields.map(nameOf);
   const width = Math.max(...names.map(({ length }) => length));
@@ -60,16 +62,16 @@ export function renderObject(
     .map((field, index) => {
       const text = cell(value, field);
       const name = (names[index] ?? "").padEnd(width);
-      return `${colour ? painted("bold", name) : name}  ${colour ? painted(colours.get(text), text) : text}\n`;
+      return `${color ? painted("bold", name) : name}  ${color ? painted(colors.get(text), text) : text}\n`;
     })
     .join("");
 }
 
-/** Narrows the widest column until all fit, or none can shrink further. */
-function fit(widths: readonly number[], room: number): number[] {
+/** Narrows the widest column until all fit, or all have the minimum width. */
+function fit(widths: readonly number[], width: number): number[] {
   const fitted = [...widths];
   const total = () => fitted.reduce((sum, width) => sum + width, 0);
-  for (let over = total() - room; over > 0; over -= 1) {
+  for (let excess = total() - width; excess > 0; excess -= 1) {
     const widest = Math.max(...fitted);
     if (widest <= narrowest) break;
     fitted[fitted.lastIndexOf(widest)] = widest - 1;
@@ -77,11 +79,11 @@ function fit(widths: readonly number[], room: number): number[] {
   return fitted;
 }
 
-function painted(colour: Colour | undefined, text: string): string {
-  return colour === undefined ? text : styleText(colour, text, { validateStream: false });
+function painted(color: Color | undefined, text: string): string {
+  return color === undefined ? text : styleText(color, text, { validateStream: false });
 }
 
-/** Fields are spelled as by REST or as by Connect; people read one of them. */
+/** Fields of Connect responses are in camelCase; they are shown in snake_case as those of REST. */
 function nameOf(field: string): string {
   return field.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
@@ -90,15 +92,15 @@ function titleOf(column: string): string {
   return nameOf(column).replaceAll("_", " ").toUpperCase();
 }
 
-/** In a table only how it stands. */
-function brief(value: object, column: string): string {
+/** The text of a table cell; a drain is shown as its state and progress. */
+function tableCell(value: object, column: string): string {
   const { drain } = value as {
     readonly drain?: { readonly state?: string; readonly machines?: number; left?: number };
   };
   if (column !== "drain" || drain === undefined) return cell(value, column);
-  const { state = "none", machines = 0, left = 0 } = drain;
+  const { state = "none", machines = 0, left: remaining = 0 } = drain;
   if (state === "none") return "-";
-  return printable(left === 0 ? state : `${state}, ${left} of ${machines} left`);
+  return printable(remaining === 0 ? state : `${state}, ${remaining} of ${machines} left`);
 }
 
 function cell(value: object, column: string): string {
@@ -106,19 +108,19 @@ function cell(value: object, column: string): string {
   return printable(column === "health" ? healthText(content) : asText(content));
 }
 
-/** Not each check, which --output json has, but how it is and why. */
+/** Status and reason of health; the checks are in --output json. */
 function healthText(content: unknown): string {
   const { status, reason } = (content ?? {}) as { readonly status?: string; readonly reason?: string | null };
   return status === undefined ? asText(content) : reason ? `${status}: ${reason}` : status;
 }
 
-/** One line of text that cannot speak to the terminal. */
+/** Replaces control characters, so that a value cannot control the terminal. */
 export function printable(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- these are what a terminal obeys
+  // oxlint-disable-next-line no-control-regex -- control characters of terminals
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
 }
 
-/** A value in a few words. */
+/** A value as a short text. */
 export function asText(content: unknown): string {
   if (content === null || content === undefined || content === "") return "-";
   if (Array.isArray(content)) return content.length === 0 ? "-" : content.map(asText).join(", ");

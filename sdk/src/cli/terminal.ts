@@ -1,14 +1,14 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { Interrupted, UsageError } from "./exit-code.ts";
 
-/** Asks a person at the terminal; without a terminal, reads lines of standard input. */
+/** Asks a person at the terminal; without a terminal, reads answers from lines of standard input. */
 export interface Terminal {
   readonly isInteractive: boolean;
   /** The person's answer, or the next line. Throws UsageError at the end of input. */
   ask(question: string): Promise<string>;
-  /** The same, without showing it. */
+  /** Asks without echo. */
   askSecret(question: string): Promise<string>;
-  /** Asks a person; false where there is none. */
+  /** Asks a person to agree; false without a terminal. */
   confirm(question: string): Promise<boolean>;
 }
 
@@ -21,7 +21,7 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
       lines = createInterface({ input, terminal: false })[Symbol.asyncIterator]();
     }
     const { done, value } = await lines.next();
-    if (done === true) throw new UsageError(`${question}: standard input has no line for it`);
+    if (done === true) throw new UsageError(`${question}: standard input has no more lines`);
     return value;
   }
 
@@ -32,7 +32,7 @@ export function createTerminal(input: ReadStream, screen: WriteStream): Terminal
     } catch (error) {
       throw error instanceof Error && error.message === "canceled" ? new Interrupted() : error;
     } finally {
-      // The Enter of a secret is not shown either.
+      // Without echo the Enter key does not end the line.
       if (silent) screen.write("\n");
     }
   }

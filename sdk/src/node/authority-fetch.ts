@@ -3,46 +3,46 @@ import { Agent, request } from "node:https";
 import { Readable } from "node:stream";
 import { SettingsError } from "./profiles.ts";
 
-/** Statuses whose answers have no body, which a Response insists on. */
+/** Statuses without a body; the Response constructor refuses a body for them. */
 const bodiless = new Set([204, 205, 304]);
 
 /**
- * A fetch that believes only the authorities in this file (PEM, one or several), for this client and not for the whole
- * process. When a request fails the file is read anew: an installation may have changed to another authority, which the
- * next request then believes. It follows no redirects. Throws SettingsError when the file cannot be read.
+ * A fetch that trusts only the certificate authorities in this PEM file, without changing the trust of the process.
+ * When a request fails, the file is read again for the next request, because the installation may have rotated its
+ * authority. It follows no redirects. Throws SettingsError when the file cannot be read.
  */
 export function createAuthorityFetch(caFile: string): typeof globalThis.fetch {
   let authorities = readAuthorities(caFile);
   let agent = agentFor(authorities);
 
   function renew(): void {
-    const current = readIfThere(caFile);
+    const current = readIfPresent(caFile);
     if (current === undefined || current === authorities) return;
     authorities = current;
     agent = agentFor(current);
   }
 
   return async (input, init) => {
-    const asked = new Request(input, init);
-    const url = new URL(asked.url);
+    const outgoing = new Request(input, init);
+    const url = new URL(outgoing.url);
     if (url.protocol !== "https:") return globalThis.fetch(input, init);
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
-    const headers = Object.fromEntries(asked.headers);
-    const body = asked.body === null ? undefined : Buffer.from(await asked.arrayBuffer());
+    const headers = Object.fromEntries(outgoing.headers);
+    const body = outgoing.body === null ? undefined : Buffer.from(await outgoing.arrayBuffer());
     return new Promise((resolve, reject) => {
-      const sent = request(url, { agent, method: asked.method, headers, ...(signal && { signal }) });
+      const sent = request(url, { agent, method: outgoing.method, headers, ...(signal && { signal }) });
       sent.once("error", (cause) => {
         if (signal?.aborted) return reject(signal.reason);
         reject(new TypeError("fetch failed", { cause }));
         renew();
       });
-      sent.once("response", (answer) => {
-        const { statusCode: status = 0, statusMessage: statusText = "" } = answer;
+      sent.once("response", (incoming) => {
+        const { statusCode: status = 0, statusMessage: statusText = "" } = incoming;
         const received = new Headers();
-        for (const [name, values] of Object.entries(answer.headersDistinct))
+        for (const [name, values] of Object.entries(incoming.headersDistinct))
           for (const value of values ?? []) received.append(name, value);
-        if (bodiless.has(status)) answer.resume();
-        const stream = bodiless.has(status) ? null : (Readable.toWeb(answer) as ReadableStream<Uint8Array>);
+        if (bodiless.has(status)) incoming.resume();
+        const stream = bodiless.has(status) ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
         resolve(new Response(stream, { status, statusText, headers: received }));
       });
       sent.end(body);
@@ -55,12 +55,12 @@ function agentFor(authorities: string): Agent {
 }
 
 function readAuthorities(caFile: string): string {
-  const authorities = readIfThere(caFile);
+  const authorities = readIfPresent(caFile);
   if (authorities === undefined) throw new SettingsError(`the authority to trust cannot be read from ${caFile}`);
   return authorities;
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {

@@ -2,15 +2,15 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, write
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** Variables by name, as in `process.env`. */
+/** Environment variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One installation and its credentials: a token, an API key, or a person's. */
+/** An installation with credentials: a token, an API key, or user name and password. */
 export interface Profile {
   readonly base_url: string;
   /** Base URL of the inference proxy. */
   readonly inference_url?: string | undefined;
-  /** PEM file of the authorities to trust instead of the usual ones. */
+  /** PEM file of the certificate authorities to trust instead of the default ones. */
   readonly ca_file?: string | undefined;
   readonly organization?: string | undefined;
   readonly token?: string | undefined;
@@ -20,32 +20,32 @@ export interface Profile {
   readonly password?: string | undefined;
 }
 
-/** What the file of profiles holds. */
+/** The content of profiles.json. */
 export interface Profiles {
-  /** Name of the one to use when none is named. */
+  /** Name of the profile in use; null for none. */
   readonly current: string | null;
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
-/** Settings cannot be read, or something in them is missing. */
+/** Settings cannot be read, or a required setting is missing. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
 
-const nobody: Profiles = { current: null, profiles: {} };
+const noProfiles: Profiles = { current: null, profiles: {} };
 const validName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** `$XDG_CONFIG_HOME/holdfast/profiles.json`, below `~/.config` when that is not set. */
+/** Path of profiles.json: `$XDG_CONFIG_HOME/holdfast/profiles.json`, with `~/.config` as the default directory. */
 export function profilesFile(environment: Environment): string {
   const base = environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), ".config");
   return join(base, "holdfast", "profiles.json");
 }
 
-/** Those of this user; none when there is no file. Throws SettingsError when others can read it: it has secrets. */
+/** Reads the profiles of this user. Throws SettingsError when other users can read the file, because it has secrets. */
 export function readProfiles(environment: Environment): Profiles {
   const path = profilesFile(environment);
   const status = statSync(path, { throwIfNoEntry: false });
-  if (status === undefined) return nobody;
+  if (status === undefined) return noProfiles;
   if (process.platform !== "win32" && (status.mode & 0o077) !== 0)
     throw new SettingsError(`others can read ${path}: chmod 600 it, and change the secrets in it`);
   try {
@@ -56,20 +56,21 @@ export function readProfiles(environment: Environment): Profiles {
   }
 }
 
-/** Adds or replaces one; the first becomes the current one. */
+/** Adds or replaces a profile; the first one becomes current. */
 export function saveProfile(environment: Environment, name: string, profile: Profile): void {
-  if (!validName.test(name)) throw new SettingsError(`"${name}" is no name of a profile: letters, digits, . _ -`);
+  if (!validName.test(name))
+    throw new SettingsError(`"${name}" is not a valid profile name: use letters, digits and . _ -`);
   const { current, profiles } = readProfiles(environment);
   write(environment, { current: current ?? name, profiles: { ...profiles, [name]: profile } });
 }
 
-/** Makes it the current one. Throws SettingsError when there is none of this name. */
+/** Makes a profile current. Throws SettingsError when it does not exist. */
 export function selectProfile(environment: Environment, name: string): void {
   const { profiles } = readProfiles(environment);
   write(environment, { current: existing(profiles, name), profiles });
 }
 
-/** Throws SettingsError when there is none of this name. */
+/** Removes a profile. Throws SettingsError when it does not exist. */
 export function removeProfile(environment: Environment, name: string): void {
   const { current, profiles } = readProfiles(environment);
   const { [existing(profiles, name)]: _, ...rest } = profiles;
@@ -81,7 +82,7 @@ function existing(profiles: Profiles["profiles"], name: string): string {
   return name;
 }
 
-/** Atomic and private: a reader sees the old file or the new one, and other users can read neither. */
+/** Replaces the file atomically, with mode 0600. */
 function write(environment: Environment, profiles: Profiles): void {
   const path = profilesFile(environment);
   const directory = dirname(path);

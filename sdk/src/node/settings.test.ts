@@ -34,7 +34,7 @@ const admin = {
   token: "short-lived",
 };
 
-/** Settings of an environment in which nothing but the given is set. */
+/** Reads settings of an environment with only these variables. */
 function settings(environment: Record<string, string> = {}, given: GivenSettings = {}, defaultDirectory?: string) {
   return readSettings(given, { XDG_CONFIG_HOME: directory, ...environment }, defaultDirectory);
 }
@@ -45,7 +45,7 @@ function installation(): string {
 }
 
 describe("profiles", () => {
-  test("are kept where only their user can read them, and the first is the current one", () => {
+  test("are stored so that only their user can read them, and the first is current", () => {
     const environment = { XDG_CONFIG_HOME: directory };
     expect(readProfiles(environment)).toEqual({ current: null, profiles: {} });
     saveProfile(environment, "one", key);
@@ -74,7 +74,7 @@ describe("settings", () => {
     HOLDFAST_API_KEY_SECRET: "es",
   };
 
-  test("what is given goes over the environment, that over a profile, that over the local installation", () => {
+  test("arguments precede the environment, profiles and the local installation", () => {
     const given = { baseUrl: "https://g:1", credentials: bearer("g"), organization: "go" };
     const local = installation();
     expect(settings({}, {}, local)).toMatchObject({
@@ -100,7 +100,7 @@ describe("settings", () => {
     });
   });
 
-  test("a profile or a data directory ranks where it is named", () => {
+  test("a profile or data directory has the precedence of the place that names it", () => {
     const local = installation();
     saveProfile({ XDG_CONFIG_HOME: directory }, "other", { base_url: "https://o:1", token: "o" });
     saveProfile({ XDG_CONFIG_HOME: directory }, "p", key);
@@ -117,7 +117,7 @@ describe("settings", () => {
     expect(() => settings({}, { dataDirectory: directory })).toThrow(stopped);
   });
 
-  test("a secret kept for one installation is not sent to another", () => {
+  test("credentials of one installation are not used for another", () => {
     saveProfile({ XDG_CONFIG_HOME: directory }, "p", key);
     expect(() => settings({ HOLDFAST_BASE_URL: "https://e:1" }, {}, installation())).toThrow("no credential");
     expect(() => settings(environment, { baseUrl: "https://g:1" })).toThrow("no credential");
@@ -129,7 +129,7 @@ describe("settings", () => {
     });
   });
 
-  test("who names another organization is the person, and empty variables are not set", () => {
+  test("another organization uses the person's credentials, and empty variables are unset", () => {
     const local = installation();
     const empty = { HOLDFAST_BASE_URL: "", HOLDFAST_TOKEN: "", HOLDFAST_ORGANIZATION: "" };
     expect(settings(empty, {}, local)).toMatchObject({ credentials: basic("hfk_1", "s"), organization: undefined });
@@ -141,7 +141,7 @@ describe("settings", () => {
     expect(() => settings()).toThrow("set HOLDFAST_BASE_URL");
   });
 
-  test("nobody signed in is no fault for who is about to sign in, and nobody is not the host's owner", () => {
+  test("a signed-out profile has settings without credentials, not those of the local owner", () => {
     const local = installation();
     saveProfile({ XDG_CONFIG_HOME: directory }, "p", { base_url: "https://a:1", organization: "o", username: "anna" });
     const variables = { XDG_CONFIG_HOME: directory };

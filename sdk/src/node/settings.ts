@@ -3,40 +3,40 @@ import { join } from "node:path";
 import type { Credentials } from "../transport.ts";
 import { type Environment, type Profile, readProfiles, SettingsError } from "./profiles.ts";
 
-const another = "set HOLDFAST_BASE_URL or use a profile";
+const advice = "set HOLDFAST_BASE_URL or use a profile";
 
-/** Settings that a caller gives itself. */
+/** Settings passed by the caller. */
 export interface GivenSettings {
   readonly baseUrl?: string | undefined;
   readonly credentials?: Credentials | undefined;
   readonly caFile?: string | undefined;
   readonly organization?: string | undefined;
-  /** Name of a profile. */
+  /** Name of the profile to use. */
   readonly profile?: string | undefined;
   /** Data directory of a local installation. */
   readonly dataDirectory?: string | undefined;
 }
 
-/** An installation and the credentials for it. */
+/** Settings with credentials. */
 export interface Settings extends FoundSettings {
   readonly credentials: Credentials;
   readonly person: Credentials;
 }
 
-/** The same, perhaps without credentials. */
+/** Settings of an installation, with credentials if there are any. */
 export interface FoundSettings {
   readonly baseUrl: string;
   readonly credentials?: Credentials | undefined;
-  /** The person, where a local installation or a profile knows one beside a key; else the same credentials. */
+  /** User name and password, where a source has them beside an API key; otherwise the same as `credentials`. */
   readonly person?: Credentials | undefined;
-  /** Name of the person of these credentials, or of the person who last signed in. */
+  /** User name of these credentials, or of the last sign-in. */
   readonly username: string | undefined;
-  /** PEM file of the authorities to trust instead of the usual ones. */
+  /** PEM file of the certificate authorities to trust instead of the default ones. */
   readonly caFile: string | undefined;
   readonly organization: string | undefined;
-  /** Base URL of the inference proxy, where a local installation or a profile knows it. */
+  /** Base URL of the inference proxy, where a local installation or a profile has it. */
   readonly inferenceUrl?: string | undefined;
-  /** Where the local installation keeps its data, if it is one. */
+  /** Data directory of a local installation. */
   readonly dataDirectory: string | undefined;
 }
 
@@ -44,14 +44,14 @@ export interface FoundSettings {
 interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
   readonly baseUrl?: string | undefined;
   readonly isProfile?: boolean;
-  /** Why it has nothing, though it was named. */
+  /** Error text of a source that was named and has no settings. */
   readonly missing?: string;
 }
 
 /**
- * Settings given take precedence over the environment, it over the current profile, and that over the local
- * installation in `defaultDirectory`. A profile or data directory ranks where it is named. Throws SettingsError when
- * something is missing.
+ * Reads settings. Precedence: `given`, the environment, the current profile, the local installation in
+ * `defaultDirectory`. A profile or data directory that is named in `given` or the environment ranks directly after it.
+ * Throws SettingsError when a required setting is missing.
  */
 export function readSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): Settings {
   const { credentials, person, ...found } = findSettings(given, environment, defaultDirectory);
@@ -64,7 +64,7 @@ export function readSettings(given: GivenSettings, environment: Environment, def
 }
 
 /**
- * The same, but without a credential when there is none: for signing in. Throws SettingsError when no installation is
+ * Reads settings of which credentials may be absent, as before signing in. Throws SettingsError when no installation is
  * named.
  */
 export function findSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): FoundSettings {
@@ -80,7 +80,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
   ];
   const baseUrl = baseUrlOf(sources);
   const usable = sources.filter((source) => source.baseUrl === undefined || trimmed(source.baseUrl) === baseUrl);
-  // A profile that was signed out has no credentials; the owner's of the local installation do not stand in for them.
+  // A signed-out profile has no credentials; those of the local installation's owner must not replace them.
   const profileAt = usable.findIndex(({ isProfile }) => isProfile);
   const index = usable.findIndex(
     ({ credentials, person, dataDirectory }, at) =>
@@ -88,11 +88,11 @@ export function findSettings(given: GivenSettings, environment: Environment, def
       (dataDirectory === undefined || profileAt === -1 || at < profileAt),
   );
   const signedIn = usable[index];
-  // The organization beside a credential that is not used is not meant.
+  // The organization of a source whose credentials are not used is ignored.
   const counted = signedIn === undefined ? usable : usable.slice(0, index + 1);
   const organization = counted.find((source) => source.organization)?.organization;
   const person = signedIn?.person ?? signedIn?.credentials;
-  // A key is of one organization; for another one the person's own credentials are used.
+  // An API key belongs to one organization; for another one the person's credentials are used.
   const isOther = organization !== undefined && organization !== signedIn?.organization;
   const credentials = (isOther ? person : undefined) ?? signedIn?.credentials ?? person;
   return {
@@ -110,7 +110,7 @@ export function findSettings(given: GivenSettings, environment: Environment, def
 function baseUrlOf(sources: readonly Source[]): string {
   const source = sources.find(({ baseUrl, missing }) => baseUrl || missing !== undefined);
   if (source?.baseUrl) return trimmed(source.baseUrl);
-  throw new SettingsError(source?.missing ?? `no installation is named: ${another}`);
+  throw new SettingsError(source?.missing ?? `no installation is named: ${advice}`);
 }
 
 function environmentSource(environment: Environment): Source {
@@ -133,22 +133,22 @@ function profileNamed(name: string | undefined, environment: Environment): Sourc
   return [{ ...sourceOf(profile), isProfile: true }];
 }
 
-/** The installation that wrote its admin.json into this directory. */
+/** The installation with its admin.json in this directory. */
 function installationIn(directory: string | undefined): Source[] {
   if (!directory) return [];
-  const text = readIfThere(join(directory, "admin.json"));
+  const text = readIfPresent(join(directory, "admin.json"));
   if (text === undefined) return [{ missing: whyMissing(directory) }];
-  // The token of admin.json is short-lived, its key is not.
+  // The token of admin.json expires soon; its API key does not.
   const { token: _, ...admin } = JSON.parse(text) as Profile;
   return [{ ...sourceOf(admin), dataDirectory: directory }];
 }
 
-/** admin.json is there for as long as the installation runs. */
+/** admin.json exists while the installation runs. */
 function whyMissing(directory: string): string {
-  const isStopped = readIfThere(join(directory, "installation.json")) !== undefined;
+  const isStopped = readIfPresent(join(directory, "installation.json")) !== undefined;
   return isStopped
     ? `the installation in ${directory} does not run: \`npm start\` starts it`
-    : `there is no installation in ${directory}: ${another}`;
+    : `there is no installation in ${directory}: ${advice}`;
 }
 
 function sourceOf(profile: Profile): Source {
@@ -171,7 +171,7 @@ function trimmed(baseUrl: string): string {
   return baseUrl.replace(/\/+$/, "");
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {

@@ -1,26 +1,26 @@
-/** A message with the receipt of this claim. */
-export interface Held {
+/** A worker's claim of a message. */
+export interface Claim {
   readonly id: string;
-  /** Worker id of the claim, or receipt. */
+  /** Proof of the claim: the worker id over SQL, the receipt over HTTP. */
   readonly token: string;
 }
 
-export interface Claimed extends Held {
+export interface Claimed extends Claim {
   readonly payload: unknown;
   readonly attemptCount: number;
   readonly enqueuedAt: Date;
 }
 
 export interface ClaimRequest {
-  readonly most: number;
+  readonly max: number;
   readonly visibilitySeconds: number;
-  /** Done since the last claim. */
-  readonly acks: readonly Held[];
+  /** Messages that were handled since the last claim. */
+  readonly acks: readonly Claim[];
 }
 
 export interface ClaimAnswer {
   readonly messages: readonly Claimed[];
-  /** Ids of acks whose claim had ended. */
+  /** Ids of acks whose claim had expired. */
   readonly lost: ReadonlySet<string>;
 }
 
@@ -30,19 +30,21 @@ export interface NackRequest {
   readonly discard: boolean;
 }
 
-/** One way to a queue. Methods that change messages answer the ids of messages whose claim was lost. */
+/**
+ * Access to a queue, over SQL or HTTP. Methods that change messages return the ids of messages whose claim was lost.
+ */
 export interface Backend {
-  /** Largest batch of one claim. */
-  readonly mostClaimed: number;
+  /** Maximum number of messages of one claim. */
+  readonly claimMax: number;
   enqueue(payloads: readonly object[], delaySeconds: number, within: unknown): Promise<string[]>;
-  /** Seconds of the queue itself. */
+  /** The queue's own visibility timeout in seconds. */
   visibilitySeconds(): Promise<number>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
-  ack(held: readonly Held[]): Promise<ReadonlySet<string>>;
-  nack(held: Held, request: NackRequest): Promise<ReadonlySet<string>>;
-  extend(held: readonly Held[], seconds: number): Promise<ReadonlySet<string>>;
-  /** Gives messages back that nothing was done with. */
-  release(held: readonly Held[]): Promise<ReadonlySet<string>>;
-  /** True for an error that stays: the queue is not there, or not allowed. */
-  isFinal(error: unknown): boolean;
+  ack(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  nack(claim: Claim, request: NackRequest): Promise<ReadonlySet<string>>;
+  extend(claims: readonly Claim[], seconds: number): Promise<ReadonlySet<string>>;
+  /** Returns messages that no handler has started. Over SQL their attempt does not count. */
+  release(claims: readonly Claim[]): Promise<ReadonlySet<string>>;
+  /** True for an error that a retry cannot solve: the queue is absent, or access is denied. */
+  isPermanent(error: unknown): boolean;
 }

@@ -3,14 +3,14 @@ import type { Queryable, Queue } from "./queue-types.ts";
 import { createSqlBackend } from "./sql-backend.ts";
 import { startWorker } from "./worker.ts";
 
-/** A queue of the database that the pool leads to. */
+/** A queue in the database of the pool, over SQL. */
 export interface SqlQueueOptions {
-  /** Such as a `pg.Pool`; a worker uses two of its connections. */
+  /** A pool such as `pg.Pool`; a worker uses two of its connections. */
   readonly pool: Queryable;
   readonly queue: string;
 }
 
-/** A queue by the API; the client is one of `@holdfast/sdk`. */
+/** A queue over HTTP, by a client of `@holdfast/sdk`. */
 export interface HttpQueueOptions {
   readonly client: QueueClient;
   /** Id of the service. */
@@ -18,7 +18,7 @@ export interface HttpQueueOptions {
   readonly queue: string;
 }
 
-/** Sends nothing by itself: a queue that is not there shows when it is used. */
+/** Opens a queue. Sends nothing by itself: an absent queue is an error at its first use. */
 export function createQueue<P extends object = Record<string, unknown>>(
   options: SqlQueueOptions | HttpQueueOptions,
 ): Queue<P> {

@@ -1,44 +1,44 @@
-import type { InHand } from "./hand.ts";
+import type { InFlightMessage } from "./in-flight.ts";
 import { ClaimLost, Discard, type Handler, HandlerTimedOut } from "./queue-types.ts";
 
-/** What a handler came to. */
+/** The result of a handler. */
 export type Handled =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly error: unknown; readonly discard: boolean };
 
-/** Runs the handler with one message; the time-out ends the wait for it, and aborts its signal. Never rejects. */
-export async function handle<P>(handler: Handler<P>, message: InHand, timeoutMs: number): Promise<Handled> {
+/** Runs the handler for one message. A timeout ends the wait and aborts the handler's signal. Never rejects. */
+export async function handle<P>(handler: Handler<P>, message: InFlightMessage, timeoutMs: number): Promise<Handled> {
   const { id, attemptCount, enqueuedAt } = message;
   const context = {
-    // Most handlers never ask.
+    // Created on first use: most handlers never read it.
     get signal() {
       message.abort ??= new AbortController();
       if (message.stage === "over" && !message.abort.signal.aborted)
-        message.abort.abort(new ClaimLost(`message ${id} is not this worker's any more`));
+        message.abort.abort(new ClaimLost(`this worker's claim of message ${id} has ended`));
       return message.abort.signal;
     },
   };
   try {
-    const answer = handler({ id, payload: message.payload as P, attemptCount, enqueuedAt }, context);
-    if (answer instanceof Promise) await within(answer, timeoutMs, message);
+    const returned = handler({ id, payload: message.payload as P, attemptCount, enqueuedAt }, context);
+    if (returned instanceof Promise) await within(returned, timeoutMs, message);
     return { kind: "done" };
   } catch (error) {
     return { kind: "failed", error, discard: error instanceof Discard };
   }
 }
 
-function within(answer: Promise<unknown>, timeoutMs: number, message: InHand): Promise<unknown> {
+function within(returned: Promise<unknown>, timeoutMs: number, message: InFlightMessage): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      const reason = new HandlerTimedOut(`no end within ${timeoutMs / 1000} s`);
+      const reason = new HandlerTimedOut(`the handler did not finish within ${timeoutMs / 1000} s`);
       message.abort?.abort(reason);
       reject(reason);
     }, timeoutMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    returned.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
 
-/** At most 4 KiB, as queues keep it. */
+/** The text of an error, at most 4 KiB, which is what queues store. */
 export function textOf(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return text.slice(0, 4096).replaceAll("\0", "");

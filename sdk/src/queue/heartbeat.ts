@@ -1,43 +1,43 @@
 import type { Backend } from "./backend.ts";
-import type { Hand, InHand } from "./hand.ts";
+import type { InFlightMessages, InFlightMessage } from "./in-flight.ts";
 import { ClaimLost } from "./queue-types.ts";
 
 /**
- * Extends the claims of messages in hand, each third of the visibility time; a message whose claim has ended is lost.
- * `onError` gets what the next round may mend, `fail` an error of `onError` itself.
+ * Extends the claims of messages at each third of the visibility timeout. A message whose claim has expired is lost.
+ * `onError` receives errors that the next round may recover from; `fail` receives an error of `onError` itself.
  */
 export function startHeartbeat(
   backend: Backend,
-  hand: Hand,
+  inFlight: InFlightMessages,
   visibilitySeconds: number,
   { onError, fail }: { readonly onError: (error: unknown) => void; readonly fail: (error: unknown) => void },
 ): { end(): void } {
   let isBusy = false;
 
   async function beat(): Promise<void> {
-    const kept = hand.held().filter(({ stage }) => stage === "waiting" || stage === "running");
-    const begun = performance.now();
+    const claimed = inFlight.messages().filter(({ stage }) => stage === "waiting" || stage === "running");
+    const startedAt = performance.now();
     try {
-      const lost = await backend.extend(kept, visibilitySeconds);
-      for (const message of kept) {
-        if (!lost.has(message.id)) message.keptUntil = begun + visibilitySeconds * 1000;
-        // One whose outcome was sent meanwhile is gone for that reason.
+      const lost = await backend.extend(claimed, visibilitySeconds);
+      for (const message of claimed) {
+        if (!lost.has(message.id)) message.claimedUntil = startedAt + visibilitySeconds * 1000;
+        // A message that was settled meanwhile has no claim for that reason.
         else if (message.stage === "waiting" || message.stage === "running") lose(message);
       }
     } catch (error) {
       onError(error);
-      for (const message of kept) if (message.keptUntil < performance.now()) lose(message);
+      for (const message of claimed) if (message.claimedUntil < performance.now()) lose(message);
     }
   }
 
-  function lose(message: InHand): void {
-    hand.end(message, "lost");
-    message.abort?.abort(new ClaimLost(`message ${message.id} is not this worker's any more`));
+  function lose(message: InFlightMessage): void {
+    inFlight.end(message, "lost");
+    message.abort?.abort(new ClaimLost(`this worker's claim of message ${message.id} has ended`));
   }
 
   const timer = setInterval(
     () => {
-      if (isBusy || hand.size === 0) return;
+      if (isBusy || inFlight.size === 0) return;
       isBusy = true;
       beat()
         .catch(fail)

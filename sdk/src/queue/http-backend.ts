@@ -1,14 +1,14 @@
 import { pause } from "../retry.ts";
-import type { Backend, Held } from "./backend.ts";
+import type { Backend, Claim } from "./backend.ts";
 
-/** What a worker needs of the client of `@holdfast/sdk`. */
+/** The methods of the `@holdfast/sdk` client that a worker uses. */
 export interface QueueClient {
   readonly queues: {
     get(serviceId: string, name: string): Promise<{ readonly visibility_timeout_seconds: number }>;
     enqueue(
       serviceId: string,
       name: string,
-      asked: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: number }[] },
+      request: { readonly messages: readonly { readonly payload: object; readonly delay_seconds: number }[] },
     ): Promise<{ readonly task_id: string }>;
     messages(
       serviceId: string,
@@ -24,16 +24,16 @@ export interface QueueClient {
       name: string,
       claim: { readonly max: number; readonly visibility_timeout_seconds: number; readonly wait_seconds: number },
     ): Promise<{ readonly messages: readonly HttpMessage[] }>;
-    ack(serviceId: string, name: string, asked: Asked<Receipt>): Promise<Receipts>;
+    ack(serviceId: string, name: string, request: Batch<Receipt>): Promise<Receipts>;
     nack(
       serviceId: string,
       name: string,
-      asked: Asked<Receipt & { readonly delay_seconds: number; readonly error: string; readonly discard: boolean }>,
+      request: Batch<Receipt & { readonly delay_seconds: number; readonly error: string; readonly discard: boolean }>,
     ): Promise<Receipts>;
     extend(
       serviceId: string,
       name: string,
-      asked: Asked<Receipt & { readonly visibility_timeout_seconds: number }>,
+      request: Batch<Receipt & { readonly visibility_timeout_seconds: number }>,
     ): Promise<Receipts>;
   };
 }
@@ -50,7 +50,7 @@ interface Receipt {
   readonly receipt: string;
 }
 
-interface Asked<M> {
+interface Batch<M> {
   readonly messages: readonly M[];
 }
 
@@ -58,35 +58,35 @@ interface Receipts {
   readonly lost: readonly string[];
 }
 
-const most = 100;
-const firstWaitMs = 10;
-const longestWaitMs = 1000;
+const batchMax = 100;
+const firstPollMs = 10;
+const longestPollMs = 1000;
 
-/** Requests of at most 100 messages each. A claim's messages come with receipts, which are the tokens. */
+/** A queue over HTTP. Tokens of claims are receipts; each request has at most 100 messages. */
 export function createHttpBackend({ queues }: QueueClient, service: string, queue: string): Backend {
-  /** In requests of 100; resolves to the ids whose claims were lost. */
+  /** Sends claims in requests of 100; resolves to the ids of messages whose claims were lost. */
   async function settle(
-    held: readonly Held[],
-    send: (held: readonly Held[]) => Promise<Receipts>,
+    claims: readonly Claim[],
+    send: (claims: readonly Claim[]) => Promise<Receipts>,
   ): Promise<ReadonlySet<string>> {
     const lost = new Set<string>();
-    for (const part of partsOf(held)) {
+    for (const part of partsOf(claims)) {
       const receipts = new Set((await send(part)).lost);
       for (const { id, token } of part) if (receipts.has(token)) lost.add(id);
     }
     return lost;
   }
-  const ack = (held: readonly Held[]) =>
-    settle(held, (part) => queues.ack(service, queue, { messages: part.map(({ token }) => ({ receipt: token })) }));
-  const nack = (held: readonly Held[], { delaySeconds, error, discard }: Parameters<Backend["nack"]>[1]) =>
-    settle(held, (part) =>
+  const ack = (claims: readonly Claim[]) =>
+    settle(claims, (part) => queues.ack(service, queue, { messages: part.map(({ token }) => ({ receipt: token })) }));
+  const nack = (claims: readonly Claim[], { delaySeconds, error, discard }: Parameters<Backend["nack"]>[1]) =>
+    settle(claims, (part) =>
       queues.nack(service, queue, {
         messages: part.map(({ token }) => ({ receipt: token, delay_seconds: delaySeconds, error, discard })),
       }),
     );
 
   async function idsOf(taskId: string): Promise<string[]> {
-    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+    for (let waitMs = firstPollMs; ; waitMs = Math.min(waitMs * 2, longestPollMs)) {
       const task = await queues.messages(service, queue, { task_id: taskId });
       if (task.status === "failed") throw new Error(task.error?.message ?? "the messages were refused");
       if (task.status === "completed")
@@ -96,9 +96,9 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
   }
 
   return {
-    mostClaimed: most,
+    claimMax: batchMax,
     async enqueue(payloads, delaySeconds, within) {
-      if (within !== undefined) throw new TypeError("a queue over HTTP takes no part in a transaction");
+      if (within !== undefined) throw new TypeError("a queue over HTTP cannot take part in a transaction");
       const ids: string[] = [];
       for (const part of partsOf(payloads)) {
         const messages = part.map((payload) => ({ payload, delay_seconds: delaySeconds }));
@@ -107,10 +107,10 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
       return ids;
     },
     visibilitySeconds: async () => (await queues.get(service, queue)).visibility_timeout_seconds,
-    async claim({ most: max, visibilitySeconds, acks }) {
+    async claim({ max, visibilitySeconds, acks }) {
       const lost = await ack(acks);
-      const asked = { max, visibility_timeout_seconds: visibilitySeconds, wait_seconds: 0 };
-      const { messages } = await queues.claim(service, queue, asked);
+      const request = { max, visibility_timeout_seconds: visibilitySeconds, wait_seconds: 0 };
+      const { messages } = await queues.claim(service, queue, request);
       return {
         lost,
         messages: messages.map((message) => ({
@@ -123,21 +123,21 @@ export function createHttpBackend({ queues }: QueueClient, service: string, queu
       };
     },
     ack,
-    nack: (held, request) => nack([held], request),
-    extend: (held, seconds) =>
-      settle(held, (part) =>
+    nack: (claim, request) => nack([claim], request),
+    extend: (claims, seconds) =>
+      settle(claims, (part) =>
         queues.extend(service, queue, {
           messages: part.map(({ token }) => ({ receipt: token, visibility_timeout_seconds: seconds })),
         }),
       ),
-    release: (held) => nack(held, { delaySeconds: 0, error: "not begun", discard: false }),
-    isFinal: (error) =>
+    release: (claims) => nack(claims, { delaySeconds: 0, error: "not started", discard: false }),
+    isPermanent: (error) =>
       error instanceof Error && "status" in error && [400, 401, 403, 404, 409, 413, 422].includes(Number(error.status)),
   };
 }
 
 function partsOf<T>(all: readonly T[]): (readonly T[])[] {
-  return Array.from({ length: Math.ceil(all.length / most) }, (_, index) =>
-    all.slice(index * most, (index + 1) * most),
+  return Array.from({ length: Math.ceil(all.length / batchMax) }, (_, index) =>
+    all.slice(index * batchMax, (index + 1) * batchMax),
   );
 }

@@ -1,100 +1,101 @@
-/** Runs statements with values: a `pg.Pool`, a `pg.Client`, a transaction's client. */
+/** Runs SQL statements with values: a `pg.Pool`, a `pg.Client` or the client of a transaction. */
 export interface Queryable {
   query(text: string, values: unknown[]): Promise<{ readonly rows: Record<string, unknown>[] }>;
 }
 
-/** A message in the hands of a handler. */
+/** A message that a handler gets. */
 export interface Message<P = unknown> {
   readonly id: string;
   readonly payload: P;
-  /** 1 for the first claim. */
+  /** Number of claims so far, 1 for the first. */
   readonly attemptCount: number;
   readonly enqueuedAt: Date;
 }
 
 export interface EnqueueOptions {
-  /** 0 to 43200; 0 when left out. */
+  /** Delay before the messages can be claimed, 0 (the default) to 43200. */
   readonly delaySeconds?: number;
   /**
-   * The client of a transaction of the caller: the messages are there when it commits, and never were when it does not.
-   * Only for a queue that is reached over SQL.
+   * The client of a transaction of the caller: the messages exist if it commits and do not if it rolls back. Only for
+   * queues over SQL.
    */
   readonly within?: Queryable;
 }
 
-/** Keep the message for no further attempt: it is dead at once. */
+/** Thrown by a handler to make the message dead at once, without further attempts. */
 export class Discard extends Error {
   override readonly name = "Discard";
 }
 
-/** Reason of a handler's signal: another worker may have the message by now. */
+/** Reason of a handler's signal when the claim has ended: another worker may have the message. */
 export class ClaimLost extends Error {
   override readonly name = "ClaimLost";
 }
 
-/** Reason of a handler's signal: it had `timeoutSeconds` and went on. Its message is nacked. */
+/** Reason of a handler's signal after `timeoutSeconds`. The message is nacked. */
 export class HandlerTimedOut extends Error {
   override readonly name = "HandlerTimedOut";
 }
 
-/** What a worker did; each message that it claimed is counted once. */
+/** Outcomes of the messages that a worker claimed; each message counts once. */
 export interface WorkTally {
-  /** Done, and gone from the queue. */
+  /** Messages that were handled and removed from the queue. */
   readonly acked: number;
-  /** Given back after a failure, discarded, or not begun when the worker was stopped. */
+  /** Messages returned after a failure, discarded, or not started when the worker was stopped. */
   readonly nacked: number;
-  /** The claim had ended, or may have, before the outcome was written: another worker gets the message again. */
+  /** Messages whose claim ended, or may have, before the outcome was written; another worker gets them again. */
   readonly lost: number;
 }
 
-/** What a handler has beside the message. */
+/** The context of a handler's call. */
 export interface HandlerContext {
-  /** Aborted when the claim is lost or the time is over. */
+  /** Aborted when the claim is lost or the timeout has passed. */
   readonly signal: AbortSignal;
 }
 
 export type Handler<P> = (message: Message<P>, context: HandlerContext) => unknown;
 
 export interface WorkOptions {
-  /** Handlers at a time; 10 when left out. */
+  /** Maximum number of concurrent handlers; 10 by default. */
   readonly concurrency?: number;
   /**
-   * Messages of a claim, 1 to 1000 (100 over HTTP); as many as `concurrency` when left out. One less is claimed ahead
-   * at most.
+   * Maximum number of messages of one claim, 1 to 1000 (100 over HTTP); `concurrency` by default. At most one less than
+   * this is claimed ahead.
    */
   readonly batch?: number;
   /**
-   * How long a claim is kept without a sign of life, 1 to 43200; the queue's when left out. Extended at a third of it.
+   * Visibility timeout of claims in seconds, 1 to 43200; the queue's by default. A heartbeat extends claims at a third
+   * of it.
    */
   readonly visibilitySeconds?: number;
   /**
-   * Seconds until the next attempt, after this many; 2, 4, 8 up to 900 when left out. A fifth is added or taken at
-   * random.
+   * Seconds until the next attempt after this number of attempts; 2, 4, 8 up to 900 by default. A random fifth is added
+   * or subtracted.
    */
   readonly backoff?: (attemptCount: number) => number;
-  /** Longest that a handler may take; 43200 when left out. */
+  /** Timeout of a handler in seconds; 43200 by default. */
   readonly timeoutSeconds?: number;
   /** Stops the worker, as `stop` does. */
   readonly signal?: AbortSignal;
-  /** Signals of the process that stop the worker; SIGTERM when left out. */
+  /** Process signals that stop the worker; SIGTERM by default. */
   readonly stopOn?: readonly string[];
-  /** Called with errors that are retried: of the connection, or of a handler. */
+  /** Called with errors that are retried: those of the connection and of handlers. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A worker that was begun. */
+/** A running worker. */
 export interface Worker {
-  /** Claims nothing more, returns messages that no handler has begun, and waits for the running handlers. */
+  /** Stops claiming, returns messages that no handler has started, and waits for running handlers. */
   stop(): Promise<WorkTally>;
-  /** Resolves when it has been stopped; rejects when the queue is not there or not allowed. */
+  /** Resolves when the worker has stopped; rejects when the queue is absent or access is denied. */
   readonly finished: Promise<WorkTally>;
   readonly tally: WorkTally;
 }
 
 /** A queue, over SQL or over HTTP. */
 export interface Queue<P extends object = Record<string, unknown>> {
-  /** Ids of the messages, in the order of the payloads. Resolves when they are stored. */
+  /** Stores messages and resolves to their ids, in the order of the payloads. */
   enqueue(payloads: readonly P[], options?: EnqueueOptions): Promise<string[]>;
-  /** Begins to work; a handler that throws gives its message back. */
+  /** Starts a worker. A handler that throws returns its message to the queue. */
   work(handler: Handler<P>, options?: WorkOptions): Worker;
 }

@@ -1,20 +1,20 @@
 import { pause } from "../retry.ts";
 import type { Backend } from "./backend.ts";
-import type { Hand, InHand, Outcome } from "./hand.ts";
+import type { InFlightMessages, InFlightMessage, Outcome } from "./in-flight.ts";
 
-/** Brings outcomes to the queue; each message is over when that is known, or when its claim has run out. */
+/** Writes outcomes to the queue. A message is over when its outcome is written or its claim has expired. */
 export interface Settling {
-  /** Sent with the next claim, or soon without one. */
-  ack(message: InHand): void;
+  /** Acks with the next claim, or after 50 ms without one. */
+  ack(message: InFlightMessage): void;
   nack(
-    message: InHand,
+    message: InFlightMessage,
     request: { readonly delaySeconds: number; readonly error: string; readonly discard: boolean },
   ): void;
-  release(messages: readonly InHand[]): void;
-  /** Acks that a claim takes along; they are its to end or to give back. */
-  takeAcks(): InHand[];
-  giveBack(acks: readonly InHand[]): void;
-  /** Resolves when nothing is left to send. */
+  release(messages: readonly InFlightMessage[]): void;
+  /** Takes the pending acks to send them with a claim; the caller ends them or passes them to `requeueAcks`. */
+  takeAcks(): InFlightMessage[];
+  requeueAcks(acks: readonly InFlightMessage[]): void;
+  /** Sends everything and resolves when it is written. */
   drained(): Promise<void>;
 }
 
@@ -22,22 +22,26 @@ const soonMs = 50;
 const firstPauseMs = 100;
 const longestPauseMs = 2000;
 
-/** `onError` gets what is tried again, `fail` an error of `onError` itself. */
+/** `onError` receives errors that are retried; `fail` receives an error of `onError` itself. */
 export function createSettling(
   backend: Backend,
-  hand: Hand,
+  inFlight: InFlightMessages,
   { onError, fail }: { readonly onError: (error: unknown) => void; readonly fail: (error: unknown) => void },
 ): Settling {
-  let acks: InHand[] = [];
+  let acks: InFlightMessage[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const sending = new Set<Promise<void>>();
 
-  function start(messages: readonly InHand[], outcome: Outcome, send: () => Promise<ReadonlySet<string>>): void {
+  function start(
+    messages: readonly InFlightMessage[],
+    outcome: Outcome,
+    send: () => Promise<ReadonlySet<string>>,
+  ): void {
     if (messages.length === 0) return;
     for (const message of messages) message.stage = "settling";
     const sent = untilSent(messages, outcome, send)
       .catch((error: unknown) => {
-        for (const message of messages) hand.end(message, "lost");
+        for (const message of messages) inFlight.end(message, "lost");
         fail(error);
       })
       .finally(() => sending.delete(sent));
@@ -45,23 +49,23 @@ export function createSettling(
   }
 
   async function untilSent(
-    messages: readonly InHand[],
+    messages: readonly InFlightMessage[],
     outcome: Outcome,
     send: () => Promise<ReadonlySet<string>>,
   ): Promise<void> {
-    const latest = Math.max(...messages.map(({ keptUntil }) => keptUntil));
+    const latest = Math.max(...messages.map(({ claimedUntil }) => claimedUntil));
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         const lost = await send();
-        for (const message of messages) hand.end(message, lost.has(message.id) ? "lost" : outcome);
+        for (const message of messages) inFlight.end(message, lost.has(message.id) ? "lost" : outcome);
         return;
       } catch (error) {
         onError(error);
-        if (backend.isFinal(error) || performance.now() > latest) break;
+        if (backend.isPermanent(error) || performance.now() > latest) break;
         await pause(pauseMs);
       }
     }
-    for (const message of messages) hand.end(message, "lost");
+    for (const message of messages) inFlight.end(message, "lost");
   }
 
   function flush(): void {
@@ -89,7 +93,7 @@ export function createSettling(
       acks = [];
       return messages;
     },
-    giveBack(messages) {
+    requeueAcks(messages) {
       acks.push(...messages);
       ackSoon();
     },

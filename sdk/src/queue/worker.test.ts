@@ -32,7 +32,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
   const left = async (name: string) =>
     (await pool.query<Row>("SELECT * FROM mdb_queue.messages WHERE queue_name = $1 ORDER BY id", [name])).rows;
 
-  it("handles each message once, beside others, and acks all of them", async () => {
+  it("handles each message once beside other workers, and acks all", async () => {
     const queue = await make("many");
     const ids = await queue.enqueue(jobs(2000));
     expect(ids.map(Number)).toEqual(ids.map(Number).toSorted((a, b) => a - b));
@@ -54,7 +54,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(await left("many")).toEqual([]);
   });
 
-  it("has messages that are sent in a transaction when it commits, and never without", async () => {
+  it("gets messages of a transaction only after its commit", async () => {
     const queue = await make("within");
     const client = await pool.connect();
     await client.query("BEGIN");
@@ -71,7 +71,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(await worker.stop()).toEqual({ acked: 1, nacked: 0, lost: 0 });
   });
 
-  it("ends with the error of its own onError, and gives the message back", async () => {
+  it("stops with an error of onError, and returns the message", async () => {
     const queue = await make("thrown", { maxAttempts: 3 });
     await queue.enqueue(jobs(1));
     const worker = queue.work(
@@ -88,7 +88,7 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     await expect.poll(async () => (await left("thrown"))[0]).toMatchObject({ last_error: "Error: handler" });
   });
 
-  it("gives back what throws, with its back-off and error, and buries what is discarded", async () => {
+  it("retries failed messages with back-off and error, and makes discarded ones dead", async () => {
     const queue = await make("failing", { maxAttempts: 3 });
     const errors: unknown[] = [];
     await queue.enqueue([{ n: 0 }, { n: 1 }]);
@@ -116,25 +116,25 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(errors).toHaveLength(4);
   });
 
-  it("keeps a message for longer than its timeout, and tells the handler when it has lost one", async () => {
+  it("extends claims, and aborts the handler of a lost one", async () => {
     const queue = await make("long", { visibilityTimeoutSeconds: 1 });
     await queue.enqueue([{ n: 0 }, { n: 1 }]);
     const reasons: unknown[] = [];
-    const begun: number[] = [];
+    const startedAt: number[] = [];
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
     const worker = queue.work(
       async ({ payload }, { signal }) => {
-        begun.push(payload.n);
+        startedAt.push(payload.n);
         if (payload.n === 0) return ended;
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
         reasons.push(signal.reason);
       },
       { concurrency: 2 },
     );
-    await expect.poll(() => begun.toSorted()).toEqual([0, 1]);
+    await expect.poll(() => startedAt.toSorted()).toEqual([0, 1]);
     const [first, second] = (await left("long")) as [Row, Row];
     await pool.query(
       "UPDATE mdb_queue.messages SET claimed_by = 'thief', visible_at = now() + interval '1 h' WHERE id = $1",
@@ -142,18 +142,18 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     );
     await expect.poll(() => reasons).toHaveLength(1);
     expect(reasons[0]).toBeInstanceOf(ClaimLost);
-    // Its heartbeat moves the time on, over and over.
+    // The heartbeat extends the claim repeatedly.
     await expect
       .poll(async () => Number((await left("long"))[0]?.visible_at) - Number(first.visible_at))
       .toBeGreaterThan(1500);
-    expect(begun).toHaveLength(2);
+    expect(startedAt).toHaveLength(2);
     end();
     await expect.poll(() => worker.tally).toEqual({ acked: 1, nacked: 0, lost: 1 });
     await worker.stop();
     expect((await left("long")).map(({ claimed_by }) => claimed_by)).toEqual(["thief"]);
   });
 
-  it("ends a handler's time, and goes on with its place", async () => {
+  it("continues with the next message after a handler's timeout", async () => {
     const queue = await make("endless", { maxAttempts: 1 });
     await queue.enqueue([{ n: 0 }, { n: 1 }]);
     const seen: number[] = [];
@@ -172,10 +172,10 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     expect(await worker.stop()).toEqual({ acked: 1, nacked: 1, lost: 0 });
   });
 
-  it("drains at SIGTERM: ends what was begun, and gives back the rest with no attempt used", async () => {
+  it("drains at SIGTERM: finishes running handlers and returns other messages unused", async () => {
     const queue = await make("draining");
     await queue.enqueue(jobs(10));
-    const begun: number[] = [];
+    const startedAt: number[] = [];
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
@@ -183,12 +183,12 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     const listeners = process.listenerCount("SIGTERM");
     const worker = queue.work(
       ({ payload }) => {
-        begun.push(payload.n);
+        startedAt.push(payload.n);
         return ended;
       },
       { concurrency: 2, batch: 5 },
     );
-    await expect.poll(() => begun).toEqual([0, 1]);
+    await expect.poll(() => startedAt).toEqual([0, 1]);
     process.emit("SIGTERM");
     end();
     expect(await worker.finished).toMatchObject({ acked: 2, lost: 0 });
@@ -199,13 +199,13 @@ describe.skipIf(!hasEngine("postgresql", "17"))("a worker", () => {
     );
   });
 
-  it("stops by itself when its queue is not there", async () => {
+  it("stops when its queue does not exist", async () => {
     const queue = createQueue({ pool, queue: "nobody" });
     await expect(queue.enqueue([{ n: 1 }])).rejects.toThrow("queue nobody is not active");
     await expect(queue.work(() => undefined).finished).rejects.toThrow("queue nobody is not active");
   });
 
-  it("goes on after the engine was killed, and leaves no message behind", async () => {
+  it("recovers after the engine was killed, and handles every message", async () => {
     const queue = await make("killed", { visibilityTimeoutSeconds: 2 });
     await queue.enqueue(jobs(3000));
     const seen = new Set<number>();

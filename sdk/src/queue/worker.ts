@@ -1,55 +1,55 @@
 import type { Backend, ClaimRequest } from "./backend.ts";
-import { createBell } from "./bell.ts";
-import { createHand, type InHand } from "./hand.ts";
+import { createInFlightMessages, type InFlightMessage } from "./in-flight.ts";
 import { handle, textOf } from "./handling.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import type { Handler, Worker, WorkOptions, WorkTally } from "./queue-types.ts";
 import { createSettling } from "./settling.ts";
-import { stopOnSignals } from "./stop-on.ts";
 
-/** Claims under way at a time: one is handled while the other is fetched. */
+/** Number of concurrent claims: the messages of one are handled while the other is fetched. */
 const claimers = 2;
 const firstIdleMs = 20;
 const longestIdleMs = 1000;
 const longestPauseMs = 5000;
 
-/** 2, 4, 8 s and so on, up to 15 minutes. */
-const usualBackoff = (attemptCount: number) => Math.min(2 ** attemptCount, 900);
+/** 2, 4, 8 seconds and so on, up to 15 minutes. */
+const defaultBackoff = (attemptCount: number) => Math.min(2 ** attemptCount, 900);
 
 /**
- * Begins to claim and to handle. A message is waiting, running, settling, and over: acked, nacked or lost. Messages are
- * claimed while there is room for half a batch; acks travel with the next claim; a heartbeat extends the other claims.
+ * Starts a worker, which claims messages and calls the handler. A message is waiting, running, settling, and over:
+ * acked, nacked or lost. Two loops claim while half a batch fits into the worker; acks are sent with the next claim; a
+ * heartbeat extends the claims of waiting and running messages. At a stop, waiting messages are returned and running
+ * handlers end.
  */
 export function startWorker<P>(backend: Backend, handler: Handler<P>, options: WorkOptions = {}): Worker {
-  const { concurrency = 10, backoff = usualBackoff, timeoutSeconds = 43_200, onError = () => undefined } = options;
-  const batch = Math.min(options.batch ?? concurrency, backend.mostClaimed);
+  const { concurrency = 10, backoff = defaultBackoff, timeoutSeconds = 43_200, onError = () => undefined } = options;
+  const batch = Math.min(options.batch ?? concurrency, backend.claimMax);
   const { visibilitySeconds: ownSeconds } = options;
   if (!isBetween(concurrency, 1, 100_000) || !isBetween(batch, 1, 1000))
-    throw new RangeError("concurrency and batch are 1 or more");
+    throw new RangeError("concurrency must be 1 to 100000, and batch 1 to 1000");
   if (ownSeconds !== undefined && !isBetween(ownSeconds, 1, 43_200))
-    throw new RangeError("visibilitySeconds is 1 to 43200");
-  const hand = createHand();
-  const bell = createBell();
-  const settling = createSettling(backend, hand, { onError, fail });
+    throw new RangeError("visibilitySeconds must be 1 to 43200");
+  const inFlight = createInFlightMessages();
+  const changed = createNotifier();
+  const settling = createSettling(backend, inFlight, { onError, fail });
   const capacity = concurrency + batch - 1;
-  let waiting: InHand[] = [];
+  let waiting: InFlightMessage[] = [];
   let running = 0;
-  let asked = 0;
+  let requested = 0;
   let isStopping = false;
   let failure: { readonly error: unknown } | undefined;
 
-  const room = () => capacity - waiting.length - running - asked;
+  const freeSlots = () => capacity - waiting.length - running - requested;
 
   function dispatch(): void {
     while (running < concurrency) {
       const message = waiting.shift();
       if (message === undefined) return;
-      // The heartbeat may have lost it meanwhile.
+      // The heartbeat may have found meanwhile that its claim was lost.
       if (message.stage === "waiting") run(message).catch(fail);
     }
   }
 
-  async function run(message: InHand): Promise<void> {
+  async function run(message: InFlightMessage): Promise<void> {
     running += 1;
     message.stage = "running";
     const handled = await handle(handler, message, timeoutSeconds * 1000);
@@ -63,31 +63,31 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
       }
     }
     dispatch();
-    bell.ring();
+    changed.notify();
   }
 
-  /** Resolves when the worker stops. */
-  async function keepClaiming(): Promise<void> {
+  /** Claims until the worker stops. */
+  async function claimUntilStopped(): Promise<void> {
     let idleMs = firstIdleMs;
     let pauseMs = 0;
     while (!isStopping) {
-      if (room() < Math.ceil(batch / 2)) {
-        await bell.wait();
+      if (freeSlots() < Math.ceil(batch / 2)) {
+        await changed.wait();
         continue;
       }
-      const most = Math.min(batch, room());
-      asked += most;
+      const max = Math.min(batch, freeSlots());
+      requested += max;
       const acks = settling.takeAcks();
       try {
-        const found = await claimAndTake({ most, visibilitySeconds, acks });
+        const found = await claimAndTake({ max, visibilitySeconds, acks });
         pauseMs = 0;
         idleMs = found > 0 ? firstIdleMs : Math.min(idleMs * 2, longestIdleMs);
-        asked -= most;
-        if (found < most && !isStopping) await stopped(idleMs);
+        requested -= max;
+        if (found < max && !isStopping) await stopped(idleMs);
       } catch (error) {
-        asked -= most;
-        settling.giveBack(acks);
-        if (backend.isFinal(error)) return fail(error);
+        requested -= max;
+        settling.requeueAcks(acks);
+        if (backend.isPermanent(error)) return fail(error);
         onError(error);
         pauseMs = Math.min(Math.max(pauseMs * 2, 100), longestPauseMs);
         await stopped(spread(pauseMs));
@@ -96,77 +96,120 @@ export function startWorker<P>(backend: Backend, handler: Handler<P>, options: W
   }
 
   async function claimAndTake(request: ClaimRequest): Promise<number> {
-    const begun = performance.now();
-    const acks = request.acks as readonly InHand[];
+    const startedAt = performance.now();
+    const acks = request.acks as readonly InFlightMessage[];
     const { messages, lost } = await backend.claim(request);
-    for (const message of acks) hand.end(message, lost.has(message.id) ? "lost" : "acked");
-    const taken = messages.map((message) => hand.take(message, begun + request.visibilitySeconds * 1000));
+    for (const message of acks) inFlight.end(message, lost.has(message.id) ? "lost" : "acked");
+    const taken = messages.map((message) => inFlight.take(message, startedAt + request.visibilitySeconds * 1000));
     if (isStopping) settling.release(taken);
     else waiting.push(...taken);
     dispatch();
     return taken.length;
   }
 
-  const ending = createBell();
-  const stopped = (ms: number) => (isStopping ? Promise.resolve() : ending.wait(ms));
+  const stopping = createNotifier();
+  const stopped = (ms: number) => (isStopping ? Promise.resolve() : stopping.wait(ms));
 
   function fail(error: unknown): void {
     failure ??= { error };
-    beginToStop();
+    startStopping();
   }
 
-  function beginToStop(): void {
+  function startStopping(): void {
     if (isStopping) return;
     isStopping = true;
     settling.release(waiting.filter(({ stage }) => stage === "waiting"));
     waiting = [];
-    bell.ring();
-    ending.ring();
+    changed.notify();
+    stopping.notify();
   }
 
   let visibilitySeconds = ownSeconds ?? 0;
 
   async function work(): Promise<WorkTally> {
-    const endSignals = stopOnSignals(options, beginToStop);
+    const endSignals = stopOnSignals(options, startStopping);
     for (let pauseMs = 100; visibilitySeconds === 0 && !isStopping; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         visibilitySeconds = await backend.visibilitySeconds();
       } catch (error) {
-        if (backend.isFinal(error)) fail(error);
+        if (backend.isPermanent(error)) fail(error);
         else onError(error);
         await stopped(pauseMs);
       }
     }
-    const heartbeat = startHeartbeat(backend, hand, Math.max(visibilitySeconds, 1), { onError, fail });
+    const heartbeat = startHeartbeat(backend, inFlight, Math.max(visibilitySeconds, 1), { onError, fail });
     try {
-      await Promise.all(Array.from({ length: claimers }, keepClaiming));
-      while (running > 0) await bell.wait();
+      await Promise.all(Array.from({ length: claimers }, claimUntilStopped));
+      while (running > 0) await changed.wait();
       await settling.drained();
     } finally {
       heartbeat.end();
       endSignals();
     }
     if (failure !== undefined) throw failure.error;
-    return { ...hand.tally };
+    return { ...inFlight.tally };
   }
 
   const finished = work();
-  // A caller that does not await `finished` still gets the error from stop().
+  // Avoids an unhandled rejection: a caller that does not await `finished` gets the error from stop().
   finished.catch(() => undefined);
   return {
     finished,
     stop() {
-      beginToStop();
+      startStopping();
       return finished;
     },
     get tally() {
-      return { ...hand.tally };
+      return { ...inFlight.tally };
     },
   };
 }
 
-const isBetween = (value: number, least: number, most: number) =>
-  Number.isFinite(value) && value >= least && value <= most;
+const isBetween = (value: number, least: number, max: number) =>
+  Number.isFinite(value) && value >= least && value <= max;
 
-/** A fifth more or less, so that messages that failed together are not retried together. */
+/** Adds jitter of a fifth, so that messages that failed together are not retried together. */
 const spread = (value: number) => Math.min(Math.max(value, 0), 36_000) * (0.8 + 0.4 * Math.random());
+
+/** Wakes all waiters on a change. */
+interface Notifier {
+  notify(): void;
+  /** Resolves at the next notification, or after the time. */
+  wait(ms?: number): Promise<void>;
+}
+
+function createNotifier(): Notifier {
+  const waiting = new Set<() => void>();
+  return {
+    notify() {
+      for (const wake of waiting) wake();
+    },
+    wait: (ms) =>
+      new Promise((resolve) => {
+        const wake = () => {
+          waiting.delete(wake);
+          clearTimeout(timer);
+          resolve();
+        };
+        const timer = ms === undefined ? undefined : setTimeout(wake, ms);
+        waiting.add(wake);
+      }),
+  };
+}
+
+interface Process {
+  on(name: string, listener: () => void): unknown;
+  off(name: string, listener: () => void): unknown;
+}
+
+/** Calls `stop` at the caller's signal or at a signal of the process; returns a function that removes the listeners. */
+function stopOnSignals({ signal, stopOn = ["SIGTERM"] }: WorkOptions, stop: () => void): () => void {
+  const { process } = globalThis as { process?: Process };
+  for (const name of stopOn) process?.on(name, stop);
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted === true) stop();
+  return () => {
+    for (const name of stopOn) process?.off(name, stop);
+    signal?.removeEventListener("abort", stop);
+  };
+}

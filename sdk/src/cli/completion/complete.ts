@@ -1,11 +1,45 @@
 import type { Argument, Command, Option } from "commander";
+import { readProfiles } from "../../node/profiles.ts";
 import type { CliCommand } from "../command.ts";
-import { addVerbs } from "../program.ts";
+import type { CliDeps, GlobalFlags } from "../context.ts";
+import { addVerbs, createRoot } from "../program.ts";
+import { printable } from "../table.ts";
 import { type Names, type Suggestion, suggestNames } from "./names.ts";
 
+/** A longer wait for suggestions is of no use at a prompt. */
+const timeoutMs = 10_000;
+
 /**
- * Candidates for the last word. The shell drops those without that word as their prefix. `openNames` is called when
- * names of live objects are needed.
+ * Writes the candidates for the last word of a command line, one per line: word, tab, short description. Errors produce
+ * no candidates, because a shell cannot show them. Returns the exit code.
+ */
+export async function printCompletions(words: readonly string[], deps: CliDeps): Promise<number> {
+  const discard = { write: () => undefined };
+  const signal = AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutMs)]);
+  const silent = { ...deps, stdout: discard, stderr: discard, signal };
+  const root = createRoot(silent);
+  try {
+    const suggestions = await complete(root, words, async () => {
+      const { openContext } = await import("../context.ts");
+      const context = await openContext(root.opts<GlobalFlags>(), silent);
+      return {
+        // A getter, because names of profiles need no credential.
+        get client() {
+          return context.client;
+        },
+        profiles: () => Object.keys(readProfiles(deps.environment).profiles),
+      };
+    });
+    for (const { value, about } of suggestions) deps.stdout.write(`${value}\t${printable(about)}\n`);
+    return 0;
+  } catch {
+    return 1;
+  }
+}
+
+/**
+ * The candidates for the last word. The shell drops those that do not start with it. `openNames` is called when names
+ * of existing objects are needed.
  */
 export async function complete(
   root: CliCommand,
@@ -14,27 +48,27 @@ export async function complete(
 ): Promise<Suggestion[]> {
   const before = words.slice(0, -1);
   const last = words.at(-1) ?? "";
-  // A flag without its value would be a fault of the command line.
-  const { command, operands, rest } = await descend(
+  // A flag at the end is left out: without its value it would be a parse error.
+  const { command, operands, remaining } = await descend(
     root,
     before.at(-1)?.startsWith("-") ? before.slice(0, -1) : before,
   );
 
-  const asked = optionBefore(command, before.at(-1));
-  if (asked !== undefined) return valuesOf(asked.argChoices, asked.attributeName(), rest, openNames);
+  const option = optionBefore(command, before.at(-1));
+  if (option !== undefined) return valuesOf(option.argChoices, option.attributeName(), remaining, openNames);
   if (last.startsWith("-")) return flagsOf(command);
-  if (command.commands.length > 0 && rest.length === 0) {
+  if (command.commands.length > 0 && remaining.length === 0) {
     return command
       .createHelp()
       .visibleCommands(command)
       .map((each) => ({ value: each.name(), about: each.description() }));
   }
-  const argument = argumentAt(command, rest.length);
+  const argument = argumentAt(command, remaining.length);
   if (argument === undefined || operands.length === 0) return [];
-  return valuesOf(argument.argChoices, argument.name(), rest, openNames);
+  return valuesOf(argument.argChoices, argument.name(), remaining, openNames);
 }
 
-/** Goes down the nouns and verbs that the words name; the operands that are left belong to the last one. */
+/** Resolves the nouns and verbs among the words; the remaining operands are arguments of the last one. */
 async function descend(root: CliCommand, words: readonly string[]) {
   const { operands } = root.parseOptions([...words]);
   let command: Command = (await addVerbs(root, operands[0])) ?? root;
@@ -45,8 +79,8 @@ async function descend(root: CliCommand, words: readonly string[]) {
     command = next;
   }
   // Values of the command's own flags are not operands.
-  const rest = command.parseOptions(words.slice(positionAfter(words, operands.slice(0, depth)))).operands;
-  return { command, operands, rest };
+  const remaining = command.parseOptions(words.slice(positionAfter(words, operands.slice(0, depth)))).operands;
+  return { command, operands, remaining };
 }
 
 function positionAfter(words: readonly string[], names: readonly string[]): number {
@@ -55,7 +89,7 @@ function positionAfter(words: readonly string[], names: readonly string[]): numb
   return position;
 }
 
-/** The flag that the word before the cursor is, if it wants a value. */
+/** The flag before the cursor, if it takes a value. */
 function optionBefore(command: Command, word: string | undefined): Option | undefined {
   if (word === undefined || !word.startsWith("-")) return undefined;
   return allOptions(command).find(

@@ -1,15 +1,15 @@
 import type { Client } from "../../client.ts";
 import { adminList } from "../admin-list.ts";
 import { take } from "../flag-values.ts";
-import { organizationOf } from "../organization.ts";
+import { organizationOf } from "../lookup.ts";
 
-/** A word that can stand at the cursor, with a few words about it. */
+/** A candidate word with a short description. */
 export interface Suggestion {
   readonly value: string;
   readonly about: string;
 }
 
-/** Where names come from. */
+/** Sources of names. */
 export interface Names {
   readonly client: Client;
   profiles(): readonly string[];
@@ -35,7 +35,7 @@ const services: Source = ({ client }) =>
     ({ status, database_type: type }) => `${type}, ${status}`,
   );
 
-/** What arguments and flags stand for, by their name: `<service>`, `--service`. */
+/** Sources of candidates by the name of an argument or flag: `service` for `<service>` and `--service`. */
 const sources: ReadonlyMap<string, Source> = new Map(
   Object.entries<Source>({
     service: services,
@@ -114,7 +114,7 @@ const sources: ReadonlyMap<string, Source> = new Map(
     delivery: async ({ client }, [webhook = ""]) =>
       (await client.webhooks.deliveries(webhook)).map((delivery) => ({
         value: delivery.id,
-        about: `${delivery.event_type} ${delivery.response_status ?? "no answer"}`,
+        about: `${delivery.event_type} ${delivery.response_status ?? "no response"}`,
       })),
     organization: ({ client }) =>
       suggest(
@@ -128,7 +128,7 @@ const sources: ReadonlyMap<string, Source> = new Map(
         ({ user_id: id }) => id,
         ({ role }) => role,
       ),
-    // For operators; others have no hosts to name.
+    // Hosts are visible to operators only; others get an error and no candidates.
     host: ({ client }) =>
       suggest(
         adminList<{ id: string; zone: string; state: string }>(client, allHosts),
@@ -172,7 +172,7 @@ const sources: ReadonlyMap<string, Source> = new Map(
   }),
 );
 
-/** Live names for an argument or a flag; none when nothing is known of it. */
+/** Candidates for an argument or flag; none for one without a source. */
 export async function suggestNames(
   kind: string,
   operands: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * The scripts that shells load. All they do is hand the words so far to `holdfast complete`, each as a word of its own:
- * nothing that was typed is evaluated.
+ * The completion scripts of shells. They pass the words so far to `holdfast complete` as separate arguments, so nothing
+ * that was typed is evaluated.
  */
 export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
@@ -9,7 +9,7 @@ const bash = `# holdfast: completion for bash
 _holdfast() {
   local -a words
   local cur value
-  # By spaces alone: bash itself also cuts at ":" and "=".
+  # Split at spaces only: bash itself also splits at ":" and "=".
   read -r -a words <<< "\${COMP_LINE:0:COMP_POINT}"
   [[ \${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
   cur=\${words[\${#words[@]}-1]}

@@ -1,60 +1,63 @@
 import { showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { given, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, integer } from "../flag-values.ts";
 
 const service = "AgentRolloutService";
 
-/** The agents of machines, and how they are brought to a release. */
+/** Commands for agents of machines and the rollout of agent releases. */
 export function addAgents(admin: CliCommand): void {
-  const agents = admin.command("agents").description("agents of machines, and their upgrade");
+  const agents = admin.command("agents").description("agents of machines and their upgrades");
   agents
     .command("status")
-    .description("the release, how far it is, and which versions run")
+    .description("the release of the rollout, its progress, and the running versions")
     .example("admin agents status")
     .does(async ({ person, output }) => output.show(await (await person()).admin<object>(service, "GetAgentRollout")));
   agents
     .command("list")
-    .description("the agent of each machine, and why it is not upgraded where that failed")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
-    .option("--state <state>", "only current, behind, upgrading, failed, needs_start or unreachable ones")
+    .description("agents of all machines, with the reasons of failed upgrades")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
+    .option(
+      "--state <state>",
+      "only agents in this state: current, behind, upgrading, failed, needs_start or unreachable",
+    )
     .example("admin agents list --state failed")
     .does((context, { limit, state }: { limit: number; state?: string }) => {
       const columns = ["machineId", "release", "state", "attempts", "reason"];
       return showAdminList(
         context,
         { service, method: "ListAgents", plural: "agents", columns },
-        given({ state }),
+        omitUndefined({ state }),
         limit,
       );
     });
   agents
     .command("pause")
-    .description("begin no further upgrade")
+    .description("pause the rollout: start no further upgrades")
     .example("admin agents pause")
     .does(async ({ person, output }) =>
       output.show(await (await person()).admin<object>(service, "PauseAgentRollout")),
     );
   agents
     .command("resume")
-    .description("go on after a pause or a halt; machines that failed are tried again")
+    .description("resume the rollout after a pause or a halt, and retry failed machines")
     .example("admin agents resume")
     .does(async ({ person, output }) =>
       output.show(await (await person()).admin<object>(service, "ResumeAgentRollout")),
     );
   agents
     .command("retry <machine>")
-    .description("try one machine again that failed")
+    .description("retry a failed machine")
     .example("admin agents retry 019a...")
     .does(async ({ person, output }, machineId: string) =>
       output.show(await (await person()).admin<object>(service, "RetryAgentUpgrade", { machineId })),
     );
   agents
     .command("offer")
-    .description("bring all agents to the release of the controller that answers, also to an older one")
-    .option("--yes", "do not ask")
+    .description("roll out the release of the responding controller to all agents, also as a downgrade")
+    .option("--yes", "do not ask for confirmation")
     .example("admin agents offer")
     .does(async ({ person, output, confirm }, { yes }: { yes?: boolean }) => {
-      await confirm("Bring all agents to this controller's release, whatever they run?", yes);
+      await confirm("Roll out this controller's release to all agents?", yes);
       output.show(await (await person()).admin<object>(service, "OfferAgentRelease"));
     });
 }

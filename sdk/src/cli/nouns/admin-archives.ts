@@ -1,6 +1,6 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { given, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, integer } from "../flag-values.ts";
 
 const service = "BackupService";
 
@@ -48,38 +48,36 @@ interface Flags {
   readonly at?: string;
 }
 
-/** Backups of all services as the platform has them. */
+/** Commands for the backups of all services. */
 export function addAdminArchives(admin: CliCommand): void {
-  const command = admin
-    .command("archives")
-    .description("backups of all services: ranges of their logs, uploads, expiry");
+  const command = admin.command("archives").description("backups of all services: log archives, uploads and expiry");
 
   command
     .command("list")
-    .description("what is kept of each service's backups, also of services that are gone")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("archives of all services, also of deleted ones")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives list")
     .does((context, { limit }: Flags) => showAdminList(context, archives, {}, limit));
 
   command
     .command("show <service-id>")
-    .description("ranges of a service's log in the store, with their terms")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("log ranges of a service in the object store, with their terms")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives show 019a...")
     .does((context, serviceId: string, { limit }: Flags) => showAdminList(context, ranges, { serviceId }, limit));
 
   command
     .command("uploads")
-    .description("backups that have begun and not ended, and objects of ended ones that are to be deleted")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("backups in progress, and objects of ended backups that are to be deleted")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives uploads")
     .does((context, { limit }: Flags) => showAdminList(context, uploads, {}, limit));
 
   command
     .command("expiry")
-    .description("what would be deleted as its time is over; deletes nothing")
-    .option("--at <time>", "by then, RFC 3339; now by default")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("objects that have expired and will be deleted; deletes nothing")
+    .option("--at <time>", "expired at this time, RFC 3339; now by default")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin archives expiry --at 2026-12-01T00:00:00Z")
-    .does((context, { limit, at }: Flags) => showAdminList(context, expiries, given({ at }), limit));
+    .does((context, { limit, at }: Flags) => showAdminList(context, expiries, omitUndefined({ at }), limit));
 }

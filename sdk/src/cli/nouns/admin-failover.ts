@@ -10,15 +10,13 @@ interface Flags {
   readonly yes?: boolean;
 }
 
-/** A failover that loses what the replica lacks. */
+/** The forced failover, which may lose data. */
 export function addAdminFailover(admin: CliCommand): void {
   admin
     .command("failover <service> <node>")
-    .description(
-      "put a replica in the primary's place whatever it lacks; without --accept-loss it only shows what would go",
-    )
-    .option("--accept-loss", "do it, once the primary is certain to take no writes")
-    .option("--yes", "do not ask")
+    .description("make a replica the primary although it lacks data; without --accept-loss it only shows the loss")
+    .option("--accept-loss", "carry it out, once the primary is certain to accept no writes")
+    .option("--yes", "do not ask for confirmation")
     .example("admin failover 019a... 019b...")
     .example("admin failover 019a... 019b... --accept-loss")
     .does(async ({ person, output, confirm }, serviceId: string, nodeId: string, { acceptLoss, yes }: Flags) => {
@@ -28,8 +26,8 @@ export function addAdminFailover(admin: CliCommand): void {
       const { positions } = await force(false);
       output.list(positions, ["nodeId", "role", "answers", "timeline", "position", "lostBytes"]);
       if (acceptLoss !== true) return;
-      await confirm("Lose what the chosen replica lacks?", yes);
+      await confirm("Lose the data that the chosen replica lacks?", yes);
       const { operationId } = await force(true);
-      output.say(`operation ${operationId} puts ${nodeId} in the primary's place`);
+      output.info(`operation ${operationId} makes ${nodeId} the primary`);
     });
 }

@@ -1,6 +1,6 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { wholeNumber } from "../flag-values.ts";
+import { integer } from "../flag-values.ts";
 
 const service = "InferenceProcessService";
 
@@ -11,26 +11,23 @@ const processes: AdminList = {
   columns: ["id", "state", "controllerId", "seenAt", "holds"],
 };
 
-/** Processes of the inference proxy. */
+/** Commands for processes of the inference proxy. */
 export function addAdminInference(admin: CliCommand): void {
   const noun = admin.command("inference").description("processes of the inference proxy");
   noun
     .command("list")
-    .description("all processes, and whether they follow a controller")
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("all processes, and the controllers that they follow")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin inference list")
     .does((context, { limit }: { limit: number }) => showAdminList(context, processes, {}, limit));
   noun
     .command("lost <process>")
-    .description("give back what a process held that never comes back; what it did not report is in no usage")
-    .option("--yes", "do not ask")
+    .description("release the quota leases of a process that is lost for good; its unreported usage is lost")
+    .option("--yes", "do not ask for confirmation")
     .example("admin inference lost 019a...")
     .does(async ({ person, output, confirm }, processId: string, { yes }: { yes?: boolean }) => {
-      await confirm(
-        `Is ${processId} gone for good, with its directory? What it spent and did not report is lost.`,
-        yes,
-      );
+      await confirm(`Is ${processId} lost for good, with its directory? Its unreported usage will be lost.`, yes);
       await (await person()).admin(service, "DeclareInferenceProcessLost", { processId });
-      output.say(`${processId} holds nothing any more`);
+      output.info(`${processId} has no quota leases any more`);
     });
 }

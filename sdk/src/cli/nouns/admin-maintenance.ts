@@ -1,6 +1,6 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
-import { wholeNumber } from "../flag-values.ts";
+import { integer } from "../flag-values.ts";
 
 const service = "MaintenanceService";
 
@@ -30,45 +30,50 @@ const behind: AdminList = {
   ],
 };
 
-/** Images of the fleet, and how far its services are behind. */
+/** Commands for images of the fleet and maintenance of services. */
 export function addAdminMaintenance(admin: CliCommand): void {
-  const maintenance = admin.command("maintenance").description("images of the fleet, and services that are behind");
+  const maintenance = admin
+    .command("maintenance")
+    .description("images of the fleet, and services with pending updates");
 
   maintenance
     .command("images")
     .description(
-      "node images and kernels of virtual machines, how many services run from each and how many went back from it",
+      "node images and kernels of virtual machines, with the numbers of services that run and that rolled back from each",
     )
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin maintenance images")
     .does((context, { limit }: { limit: number }) => showAdminList(context, images, {}, limit));
 
   maintenance
     .command("services")
-    .description(
-      "services with pending updates or maintenance under way, that went back from an image, or wait for one",
-    )
-    .option("--limit <count>", "at most so many", wholeNumber, 1_000)
+    .description("services with pending updates, maintenance in progress, a rollback, or a wait for an image")
+    .option("--limit <count>", "maximum number of entries", integer, 1_000)
     .example("admin maintenance services")
     .does((context, { limit }: { limit: number }) => showAdminList(context, behind, {}, limit));
 
   maintenance
     .command("urgent <image>")
-    .description("have services go over to this image or a newer one by the end of a notice, window or not")
-    .requiredOption("--notice-hours <hours>", "from now; 0 is at once", wholeNumber)
-    .requiredOption("--reason <reason>", "for users: why it cannot wait")
-    .option("--yes", "do not ask")
+    .description(
+      "require services to update to this image or a newer one by the end of a notice, outside of windows too",
+    )
+    .requiredOption("--notice-hours <hours>", "hours of notice; 0 for immediately", integer)
+    .requiredOption("--reason <reason>", "reason, which users see")
+    .option("--yes", "do not ask for confirmation")
     .example('admin maintenance urgent trixie-3f2a9c0d51e78b64 --notice-hours 48 --reason "CVE-2026-1234"')
     .does(async (context, image: string, flags: { noticeHours: number; reason: string; yes?: boolean }) => {
       const { noticeHours, reason, yes } = flags;
-      await context.confirm(`Restart every service of ${image} within ${noticeHours} hours?`, yes);
+      await context.confirm(
+        `Restart every service with an older image than ${image} within ${noticeHours} hours?`,
+        yes,
+      );
       const client = await context.person();
       context.output.show(await client.admin<object>(service, "MarkImageUrgent", { image, noticeHours, reason }));
     });
 
   maintenance
     .command("not-urgent <image>")
-    .description("let services take it in their windows again")
+    .description("let services update in their maintenance windows again")
     .example("admin maintenance not-urgent trixie-3f2a9c0d51e78b64")
     .does(async ({ person, output }, image: string) =>
       output.show(await (await person()).admin<object>(service, "UnmarkImageUrgent", { image })),

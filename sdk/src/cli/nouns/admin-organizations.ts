@@ -1,7 +1,7 @@
 import { type AdminList, showAdminList } from "../admin-list.ts";
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { given, several, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, several, integer } from "../flag-values.ts";
 
 const most = 1_000;
 const service = "OrganizationService";
@@ -27,18 +27,18 @@ export function addAdminOrganizations(admin: CliCommand): void {
     .does((context) => showAdminList(context, organizations, {}, most));
   orgs
     .command("create <name>")
-    .description("make an organization")
-    .option("--services <count>", "how many services it may have", wholeNumber)
+    .description("create an organization")
+    .option("--services <count>", "maximum number of services", integer)
     .example("admin orgs create acme --services 20")
     .does(async ({ person, output }, name: string, { services }: { services?: number }) => {
       const quota = services === undefined ? {} : { quota: { services } };
-      const made = await (await person()).admin<object>(service, "CreateOrganization", { name, ...quota });
-      output.show(made, organizations.columns);
+      const created = await (await person()).admin<object>(service, "CreateOrganization", { name, ...quota });
+      output.show(created, organizations.columns);
     });
   addQuota(orgs);
 }
 
-/** What a quota is about, as flags name it. */
+/** Names of quotas in flags. */
 const figures = [
   "services",
   "storage-gb",
@@ -52,9 +52,9 @@ const figures = [
 ] as const;
 
 function addQuota(orgs: CliCommand): void {
-  const quota = orgs.command("quota <organization>").description("set how many of each it may have");
+  const quota = orgs.command("quota <organization>").description("set quotas of an organization");
   for (const figure of figures) {
-    quota.option(`--${figure} <count>`, "at most so many", wholeNumber).option(`--no-${figure}`, "as many as is usual");
+    quota.option(`--${figure} <count>`, "maximum number", integer).option(`--no-${figure}`, "the default quota");
   }
   quota
     .example("admin orgs quota 019a... --services 200 --storage-gb 4096")
@@ -62,7 +62,7 @@ function addQuota(orgs: CliCommand): void {
     .does(async ({ person, output }, organizationId: string, flags: Readonly<Record<string, number | false>>) => {
       const named = Object.entries(flags);
       if (named.length === 0)
-        throw new UsageError(`name what to set: ${figures.map((each) => `--${each}`).join(", ")}`);
+        throw new UsageError(`name a quota to set: ${figures.map((each) => `--${each}`).join(", ")}`);
       const counts = Object.fromEntries(named.filter(([, count]) => count !== false));
       const request = { organizationId, ...counts, updateMask: named.map(([name]) => name).join(",") };
       output.show(await (await person()).admin<object>(service, "UpdateQuota", request));
@@ -81,15 +81,17 @@ export function addAdminKeys(admin: CliCommand): void {
     .description("all keys, without their secrets")
     .option("--of <organization>", "of one organization")
     .example("admin keys list")
-    .does((context, { of }: { of?: string }) => showAdminList(context, apiKeys, given({ organizationId: of }), most));
+    .does((context, { of }: { of?: string }) =>
+      showAdminList(context, apiKeys, omitUndefined({ organizationId: of }), most),
+    );
   keys
     .command("create <organization> <name>")
-    .description("make a key; its secret is shown this once")
-    .option("--scope <scope>", "such as services:read (repeat); all rights of an owner when none is named", several)
+    .description("create a key; its secret is shown only once")
+    .option("--scope <scope>", "such as services:read (repeatable); all scopes of an owner by default", several)
     .option("--expires-at <time>", "RFC 3339")
     .example("admin keys create 019a... first")
     .does(async ({ person, output }, organizationId: string, name: string, { scope, expiresAt }: KeyFlags) => {
-      const request = { organizationId, name, ...given({ scopes: scope, expiresAt }) };
+      const request = { organizationId, name, ...omitUndefined({ scopes: scope, expiresAt }) };
       const { apiKey, secret } = await (await person()).admin<{ apiKey: object; secret: string }>(
         service,
         "CreateApiKey",
@@ -99,12 +101,12 @@ export function addAdminKeys(admin: CliCommand): void {
     });
   keys
     .command("revoke <key>")
-    .description("end a key at once")
-    .option("--yes", "do not ask")
+    .description("revoke a key at once")
+    .option("--yes", "do not ask for confirmation")
     .example("admin keys revoke hfk_...")
     .does(async ({ person, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`End the key ${id}? What uses it is refused at once.`, yes);
+      await confirm(`Revoke the key ${id}? Its calls are refused at once.`, yes);
       await (await person()).admin(service, "RevokeApiKey", { id });
-      output.say(`${id} is revoked`);
+      output.info(`${id} is revoked`);
     });
 }

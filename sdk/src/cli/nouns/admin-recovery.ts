@@ -1,8 +1,8 @@
 import type { CliCommand } from "../command.ts";
 import { UsageError } from "../exit-code.ts";
-import { localModule } from "../local-module.ts";
+import { localModule } from "../local-installation.ts";
 
-/** What the local installation gives for `admin restore`; it runs while the platform is down. */
+/** Exports of the local package for `admin restore`, which runs while the platform is stopped. */
 interface LocalRestore {
   restoreControlPlane(options: {
     readonly dataDirectory: string;
@@ -11,7 +11,7 @@ interface LocalRestore {
   }): Promise<void>;
 }
 
-/** What the local installation gives for `admin recover`; it runs while the platform is down. */
+/** Exports of the local package for `admin recover`, which runs while the platform is stopped. */
 interface LocalRecover {
   recoverServices(options: {
     readonly dataDirectory: string;
@@ -29,11 +29,11 @@ interface RecoverFlags {
   readonly yes?: boolean;
 }
 
-/** Snapshots of the control plane itself, and services that are left in the object store alone. */
+/** Commands for snapshots of the control plane, and for the recovery of services from an object store. */
 export function addRecovery(admin: CliCommand): void {
   admin
     .command("backup")
-    .description("write a sealed snapshot of the control plane to the object store")
+    .description("write an encrypted snapshot of the control plane to the object store")
     .example("admin backup")
     .does(async ({ person, output }) =>
       output.show(await (await person()).admin<object>("ControlService", "BackupControlPlane")),
@@ -42,35 +42,35 @@ export function addRecovery(admin: CliCommand): void {
   admin
     .command("restore [backup]")
     .description(
-      "set the control plane of this host's installation back, the newest backup by default; stop the platform first",
+      "restore the control plane of this host's installation, by default from the newest backup; stop the platform first",
     )
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask for confirmation")
     .example("admin restore")
     .does(async (context, backupId: string | undefined, { yes }: { yes?: boolean }) => {
       const local = await localModule<LocalRestore>("restore-control-plane.ts");
-      if (local === undefined) throw new UsageError("this build has no restore");
+      if (local === undefined) throw new UsageError("this installation of the command line cannot restore");
       const { dataDirectory, signal, confirm } = context;
-      await confirm(`Set the control plane in ${dataDirectory} back?`, yes);
+      await confirm(`Restore the control plane in ${dataDirectory}?`, yes);
       await local.restoreControlPlane({ dataDirectory, backupId, signal });
     });
 
   admin
     .command("recover")
-    .description("bring services back out of an object store alone, under their names; stop the platform first")
-    .requiredOption("--objects <url>", "the store: an absolute directory, file:///... or s3://...")
-    .requiredOption("--master-key <file>", "the master keys of the installation that wrote it")
-    .option("--objects-key <file>", "credential of an S3 store: JSON with id and secret")
-    .option("--yes", "do not ask")
+    .description("recover services from an object store into a new installation; stop the platform first")
+    .requiredOption("--objects <url>", "the object store: an absolute directory, file:///... or s3://...")
+    .requiredOption("--master-key <file>", "file of the master keys of the former installation")
+    .option("--objects-key <file>", "credential file of an S3 store: JSON with id and secret")
+    .option("--yes", "do not ask for confirmation")
     .example("admin recover --objects file:///mnt/objects --master-key master-key.json")
     .does(async (context, { objects, masterKey, objectsKey, yes }: RecoverFlags) => {
       const local = await localModule<LocalRecover>("recover-services.ts");
-      if (local === undefined) throw new UsageError("this build has no recovery");
+      if (local === undefined) throw new UsageError("this installation of the command line cannot recover");
       const { dataDirectory, signal, confirm, output } = context;
-      await confirm(`Make ${dataDirectory} an installation with the services of ${objects}?`, yes);
+      await confirm(`Create an installation in ${dataDirectory} with the services of ${objects}?`, yes);
       const recovered = await local.recoverServices({ dataDirectory, objects, masterKey, objectsKey, signal });
       output.list(recovered, ["id", "name", "outcome", "to", "reason"]);
-      output.say(
-        "the next `npm start` makes those that recover; `holdfast admin release-hold restored` once you have looked",
+      output.info(
+        "the next `npm start` creates these services; run `holdfast admin release-hold restored` after checking them",
       );
     });
 }

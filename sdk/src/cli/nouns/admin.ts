@@ -12,19 +12,19 @@ import { addOperators } from "./admin-operators.ts";
 import { addAdminKeys, addAdminOrganizations } from "./admin-organizations.ts";
 import { addRecovery } from "./admin-recovery.ts";
 
-/** Calls of holdfast.admin.v1, which takes platform operators only. */
+/** Commands that call holdfast.admin.v1, for platform operators. */
 export function addAdmin(admin: CliCommand): void {
   addAdminLists(admin);
 
   admin
     .command("orphans")
-    .description("machines that nothing owns; without --sweep it only looks")
-    .option("--sweep", "stop those with data for 7 days, remove the others")
-    .option("--yes", "do not ask")
+    .description("machines without an owner; without --sweep it only lists them")
+    .option("--sweep", "stop those with data and delete them after 7 days, delete the others")
+    .option("--yes", "do not ask for confirmation")
     .example("admin orphans")
     .example("admin orphans --sweep")
     .does(async ({ person, output, confirm }, { sweep, yes }: { sweep?: boolean; yes?: boolean }) => {
-      if (sweep === true) await confirm("Stop or remove all machines that nothing owns?", yes);
+      if (sweep === true) await confirm("Stop or delete all machines without an owner?", yes);
       const orphans = { service: "FleetService", method: "SweepOrphans", plural: "orphans" };
       const found = await adminList(await person(), orphans, { dryRun: sweep !== true }).toArray();
       output.list(found, ["machineId", "hasData", "action", "keptUntil"]);
@@ -32,40 +32,40 @@ export function addAdmin(admin: CliCommand): void {
 
   admin
     .command("drain <controller>")
-    .description("have a controller give up its keys and agents")
+    .description("drain a controller: hand over its shards and agent sessions")
     .example("admin drain 019a...")
     .does(async ({ person, output }, controllerId: string) => {
       await (await person()).admin("ControlService", "DrainController", { controllerId });
-      output.say(`${controllerId} gives up its keys`);
+      output.info(`${controllerId} hands over its shards`);
     });
 
   admin
     .command("hold <kind>")
-    .description("hold back what the platform does by itself: deletion (by time), maintenance (in windows) or failover")
-    .requiredOption("--reason <reason>", "for whoever releases it")
+    .description("pause automation: deletion (of expired services), maintenance (in windows) or failover")
+    .requiredOption("--reason <reason>", "reason, which operators see")
     .example("admin hold failover --reason 'the switches are replaced'")
     .does(async ({ person, output }, kind: string, { reason }: { reason: string }) => {
       await (await person()).admin("ControlService", "PlaceHold", { kind, reason });
-      output.say(`${kind} is held back; \`holdfast admin release-hold ${kind}\` lets it go on`);
+      output.info(`${kind} is paused; \`holdfast admin release-hold ${kind}\` resumes it`);
     });
 
   admin
     .command("release-hold <kind>")
-    .description("confirm that what is held back may go on")
+    .description("resume paused automation")
     .example("admin release-hold restored")
     .does(async ({ person, output }, kind: string) => {
       await (await person()).admin("ControlService", "ReleaseHold", { kind });
-      output.say(`${kind} is released`);
+      output.info(`${kind} is resumed`);
     });
 
   admin
     .command("free-etcd")
-    .description("compact and defragment etcd, and end the alarm (NOSPACE) with which it stopped all writing")
+    .description("compact and defragment etcd, and clear its NOSPACE alarm, which refuses all writes")
     .example("admin free-etcd")
     .does(async ({ person, output }) => {
-      // A member of the largest size that etcd supports takes a minute to defragment.
+      // Defragmenting a member of etcd's maximum size takes a minute.
       await (await person()).admin("ControlService", "FreeEtcdSpace", {}, { timeoutMs: 600_000 });
-      output.say("etcd is defragmented; `holdfast admin stores` shows what is in use");
+      output.info("etcd is defragmented; `holdfast admin stores` shows its storage use");
     });
 
   addAdminOrganizations(admin);

@@ -1,8 +1,8 @@
-import type { AlertCondition, AlertNoData, AlertSeverity } from "../../answers.ts";
+import type { AlertCondition, AlertNoData, AlertSeverity } from "../../responses.ts";
 import { InvalidArgumentError, Option } from "commander";
-import type { AlertRuleChange } from "../../inputs.ts";
+import type { AlertRuleChange } from "../../requests.ts";
 import type { CliCommand } from "../command.ts";
-import { given, minutes, take } from "../flag-values.ts";
+import { omitUndefined, minutes, take } from "../flag-values.ts";
 
 const columns = ["id", "name", "severity", "duration_minutes", "notification_channel_id", "state", "since", "value"];
 const firingColumns = ["service_name", "alert_name", "severity", "state", "current_value", "fired_at", "rule_id"];
@@ -24,19 +24,20 @@ interface LimitFlags {
 
 type ChangeFlags = RuleFlags & LimitFlags;
 
-const severity = () => new Option("--severity <severity>", "how bad it is").choices(["info", "warning", "critical"]);
+const severity = () =>
+  new Option("--severity <severity>", "severity of the alert").choices(["info", "warning", "critical"]);
 const onSilence = () =>
-  new Option("--on-silence <what>", "what 60 s without a sample mean: nothing, or an alert").choices([
+  new Option("--on-silence <what>", "effect of 60 s without a sample: nothing, or an alert").choices([
     "ignore",
     "fire",
   ]);
-const above = () => new Option("--gt <number>", "it fires above this").argParser(numberOf).conflicts("lt");
-const below = () => new Option("--lt <number>", "it fires below this").argParser(numberOf);
+const above = () => new Option("--gt <number>", "fire above this value").argParser(numberOf).conflicts("lt");
+const below = () => new Option("--lt <number>", "fire below this value").argParser(numberOf);
 
 export function addAlerts(alerts: CliCommand): void {
   alerts
     .command("rules <service>")
-    .description("the rules of a service with their states")
+    .description("alert rules of a service with their states")
     .example("alerts rules orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.alerts.rules(await serviceId(name))), columns),
@@ -44,27 +45,27 @@ export function addAlerts(alerts: CliCommand): void {
 
   alerts
     .command("create <service>")
-    .description("make a rule: it fires when the metric is above, or below, a number for so long")
-    .requiredOption("--metric <metric>", "a metric of the catalog")
+    .description("create a rule, which fires when a metric is above or below a value for some time")
+    .requiredOption("--metric <metric>", "metric of the catalog")
     .addOption(above())
     .addOption(below())
-    .option("--name <name>", "what it is called; metric, condition and threshold when left out")
+    .option("--name <name>", "name of the rule; metric, condition and threshold by default")
     .addOption(severity())
-    .option("--for <time>", "how long the condition must hold at every sample, such as 5m or 1h", minutes)
-    .option("--channel <channel>", "where it is told; the organization's default channel when left out")
+    .option("--for <time>", "time for which the condition must be true at every sample, such as 5m or 1h", minutes)
+    .option("--channel <channel>", "notification channel; the organization's default channel by default")
     .addOption(onSilence())
-    .option("--paused", "it does nothing yet")
+    .option("--paused", "create it paused")
     .example("alerts create orders --metric disk --gt 80 --for 10m --severity critical --channel 019a...")
     .does(async ({ client, output, serviceId }, name: string, flags: ChangeFlags & { metric: string }) => {
       const limit = limitOf(flags);
-      if (limit === undefined) throw new InvalidArgumentError("say --gt or --lt with a number");
+      if (limit === undefined) throw new InvalidArgumentError("--gt or --lt is required, with a number");
       const rule = { metric: flags.metric, ...limit, ...fieldsOf(flags) };
       output.show(await client.alerts.createRule(await serviceId(name), rule));
     });
 
   alerts
     .command("get <service> <rule>")
-    .description("one rule with its state")
+    .description("a rule with its state")
     .example("alerts get orders 019a...")
     .does(async ({ client, output, serviceId }, name: string, rule: string) =>
       output.show(await client.alerts.getRule(await serviceId(name), rule)),
@@ -72,17 +73,17 @@ export function addAlerts(alerts: CliCommand): void {
 
   alerts
     .command("update <service> <rule>")
-    .description("change a rule; one that fires is resolved when what it asks changes")
-    .option("--name <name>", "another name")
+    .description("change a rule; a firing alert is resolved when the condition changes")
+    .option("--name <name>", "new name")
     .addOption(above())
     .addOption(below())
     .addOption(severity())
-    .option("--for <time>", "how long the condition must hold, such as 5m or 1h", minutes)
-    .option("--channel <channel>", "another channel")
-    .option("--no-channel", "the organization's default channel")
+    .option("--for <time>", "time for which the condition must be true, such as 5m or 1h", minutes)
+    .option("--channel <channel>", "new channel")
+    .option("--no-channel", "use the organization's default channel")
     .addOption(onSilence())
-    .option("--paused", "it does nothing until it is resumed")
-    .option("--no-paused", "it is evaluated again")
+    .option("--paused", "pause the rule")
+    .option("--no-paused", "resume the rule")
     .example("alerts update orders 019a... --gt 85")
     .does(async ({ client, output, serviceId }, name: string, rule: string, flags: ChangeFlags) => {
       const change = { ...limitOf(flags), ...fieldsOf(flags) };
@@ -91,35 +92,35 @@ export function addAlerts(alerts: CliCommand): void {
 
   alerts
     .command("delete <service> <rule>")
-    .description("end a rule; one that fires is resolved")
-    .option("--yes", "do not ask")
+    .description("delete a rule; its firing alert is resolved")
+    .option("--yes", "do not ask for confirmation")
     .example("alerts delete orders 019a...")
     .does(async ({ client, output, serviceId, confirm }, name: string, rule: string, { yes }: { yes?: boolean }) => {
       const id = await serviceId(name);
       await confirm(`Delete the rule ${rule} of ${name}?`, yes);
       await client.alerts.deleteRule(id, rule);
-      output.say(`${rule} is deleted`);
+      output.info(`${rule} is deleted`);
     });
 
   alerts
     .command("firing")
-    .description("all alerts of the organization that fire now")
+    .description("firing alerts of the organization")
     .example("alerts firing")
     .does(async ({ client, output }) => output.list(await take(client.alerts.firing()), firingColumns));
 
   alerts
     .command("events <service>")
-    .description("when its rules fired and were resolved, oldest first")
-    .option("--since <time>", "from this time on")
+    .description("events of fired and resolved alerts, oldest first")
+    .option("--since <time>", "only events since this time, RFC 3339")
     .example("alerts events orders")
     .does(async ({ client, output, serviceId }, name: string, { since }: { since?: string }) =>
-      output.list(await take(client.alerts.events(await serviceId(name), given({ since }))), eventColumns),
+      output.list(await take(client.alerts.events(await serviceId(name), omitUndefined({ since }))), eventColumns),
     );
 
   alerts
     .command("default-channel [channel]")
-    .description("show, or with an argument set, the channel of rules that name none")
-    .option("--none", "from now on there is none")
+    .description("show or set the channel of rules without one")
+    .option("--none", "remove the default channel")
     .example("alerts default-channel 019a...")
     .does(async ({ client, output }, channel: string | undefined, { none }: { none?: boolean }) =>
       output.show(
@@ -131,7 +132,7 @@ export function addAlerts(alerts: CliCommand): void {
 }
 
 function fieldsOf(flags: RuleFlags): Omit<AlertRuleChange, "condition" | "threshold"> {
-  return given({
+  return omitUndefined({
     name: flags.name,
     severity: flags.severity,
     duration_minutes: flags.for,

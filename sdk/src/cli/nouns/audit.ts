@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { take, wholeNumber } from "../flag-values.ts";
+import { take, integer } from "../flag-values.ts";
 
 const columns = ["time", "actor", "source", "action", "object_kind", "object_id", "result"];
 
@@ -15,11 +15,11 @@ interface AuditFlags {
 export function addAudit(audit: CliCommand): void {
   audit
     .option("--actor <actor>", "such as user:anna or api_key:hfk_...")
-    .option("--object <id>", "about one object")
+    .option("--object <id>", "only changes of this object")
     .option("--action <action>", "such as managed-service.create")
     .option("--since <time>", "RFC 3339")
     .option("--until <time>", "RFC 3339")
-    .option("--limit <count>", "at most so many", wholeNumber, 100)
+    .option("--limit <count>", "maximum number of entries", integer, 100)
     .example("audit --limit 20")
     .example("audit --actor user:anna --since 2026-01-31T00:00:00Z")
     .does(async ({ client, output }, { actor, object, action, since, until, limit }: AuditFlags) =>

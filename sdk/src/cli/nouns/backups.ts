@@ -1,8 +1,8 @@
-import type { BackupStatus, BackupType } from "../../answers.ts";
+import type { BackupStatus, BackupType } from "../../responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { given, take, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, take, integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
 
@@ -33,13 +33,13 @@ interface SettingsFlags {
 export function addBackups(backups: CliCommand): void {
   backups
     .command("list <service>")
-    .description("its backups, newest first; also those of a deleted one, by its id")
-    .addOption(new Option("--type <type>", "only those of this type").choices(types))
-    .addOption(new Option("--status <status>", "only those with this status").choices(statuses))
+    .description("backups of a service, newest first; also of a deleted service, by its id")
+    .addOption(new Option("--type <type>", "only backups of this type").choices(types))
+    .addOption(new Option("--status <status>", "only backups with this status").choices(statuses))
     .example("backups list orders")
     .example("backups list orders --type manual --status completed")
     .does(async ({ client, output, serviceId }, name: string, flags: { type?: BackupType; status?: BackupStatus }) => {
-      const filter = given({ type: flags.type, status: flags.status });
+      const filter = omitUndefined({ type: flags.type, status: flags.status });
       output.list(await take(client.backups.list(await serviceId(name), filter)), columns);
     });
 
@@ -47,13 +47,13 @@ export function addBackups(backups: CliCommand): void {
     .example("backups create orders --wait")
     .does(async (context, name: string, flags: WaitFlags) => {
       const id = await context.serviceId(name);
-      const made = await context.client.backups.create(id);
-      await showEnd(context, id, made.id, made.operation_id, flags);
+      const created = await context.client.backups.create(id);
+      await showEnd(context, id, created.id, created.operation_id, flags);
     });
 
   backups
     .command("get <service> <backup-id>")
-    .description("one backup")
+    .description("a backup")
     .example("backups get orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
     .does(async ({ client, output, serviceId }, name: string, backup: string) =>
       output.show(await client.backups.get(await serviceId(name), backup), fields),
@@ -62,16 +62,18 @@ export function addBackups(backups: CliCommand): void {
   backups
     .command("delete <service> <backup-id>")
     .description("delete a manual backup")
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask for confirmation")
     .example("backups delete orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
     .does(async (context, name: string, backup: string, flags: { yes?: boolean }) => {
       const id = await context.serviceId(name);
       await context.confirm(`Delete the backup ${backup} of ${name}?`, flags.yes);
       await context.client.backups.delete(id, backup);
-      context.output.say(`${backup} is deleted`);
+      context.output.info(`${backup} is deleted`);
     });
 
-  withWait(backups.command("verify <service> <backup-id>").description("read and open every byte of it"))
+  withWait(
+    backups.command("verify <service> <backup-id>").description("verify a backup by reading and decrypting all of it"),
+  )
     .example("backups verify orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42 --wait")
     .does(async (context, name: string, backup: string, flags: WaitFlags) => {
       const id = await context.serviceId(name);
@@ -81,14 +83,16 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("cancel <service> <backup-id>")
-    .description("end one that has not ended")
+    .description("cancel a backup in progress")
     .example("backups cancel orders 0198f2a4-8c20-7b13-a07d-3e6f9d1c5b42")
     .does(async ({ client, output, serviceId }, name: string, backup: string) =>
       output.show(await client.backups.cancel(await serviceId(name), backup), fields),
     );
 
   withWait(
-    backups.command("drill <service>").description("try out what it would be restored from, where nobody reaches it"),
+    backups
+      .command("drill <service>")
+      .description("test the restorability: restore into an isolated machine and check the data"),
   )
     .example("backups drill orders --wait")
     .does(async (context, name: string, flags: WaitFlags) => {
@@ -101,7 +105,7 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("drills <service>")
-    .description("its drills, newest first")
+    .description("drills of a service, newest first")
     .example("backups drills orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.backups.drills(await serviceId(name))), drillColumns),
@@ -109,7 +113,7 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("rotate-key <service>")
-    .description("have the next backups sealed under a new key")
+    .description("encrypt the next backups with a new key")
     .example("backups rotate-key orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.show(await client.backups.rotateKey(await serviceId(name))),
@@ -117,21 +121,21 @@ export function addBackups(backups: CliCommand): void {
 
   backups
     .command("settings <service>")
-    .description("when its daily backup begins, in UTC, and for how long automated ones are kept; flags change that")
-    .option("--hour <hour>", "0 to 23", wholeNumber)
-    .option("--minute <minute>", "0 to 59", wholeNumber)
-    .option("--retention-days <days>", "2 to 30", wholeNumber)
+    .description("show or change the time of daily backups, in UTC, and the retention of automated ones")
+    .option("--hour <hour>", "0 to 23", integer)
+    .option("--minute <minute>", "0 to 59", integer)
+    .option("--retention-days <days>", "2 to 30", integer)
     .example("backups settings orders")
     .example("backups settings orders --hour 3 --retention-days 14")
     .does(async ({ client, output, serviceId }, name: string, flags: SettingsFlags) => {
       const id = await serviceId(name);
-      const change = given({ hour: flags.hour, minute: flags.minute, retention_days: flags.retentionDays });
-      const isAsked = Object.keys(change).length === 0;
-      output.show(isAsked ? await client.backups.settings(id) : await client.backups.updateSettings(id, change));
+      const change = omitUndefined({ hour: flags.hour, minute: flags.minute, retention_days: flags.retentionDays });
+      const isRead = Object.keys(change).length === 0;
+      output.show(isRead ? await client.backups.settings(id) : await client.backups.updateSettings(id, change));
     });
 }
 
-/** The backup as it is, or as it ends. */
+/** Shows the backup, with --wait after its operation. */
 async function showEnd(
   context: Context,
   serviceId: string,

@@ -12,10 +12,10 @@ export function addCatalog(catalog: CliCommand): void {
         versions: engine.versions.map(({ version, available }) => (available ? version : `${version} (not here)`)),
       }));
       output.list(engines, ["database_type", "title", "versions", "default_version", "port"]);
-      output.say("");
+      output.info("");
       output.list(offer.plans, ["plan_name", "vcpu", "memory_gb", "kind", "monthly_cost"]);
-      output.say("");
+      output.info("");
       output.list(offer.storage_tiers, ["storage_tier", "medium", "use", "monthly_cost_per_gb"]);
-      output.say(`\nPrices in ${offer.currency} a month. Zones: ${offer.zones.map(({ zone }) => zone).join(", ")}.`);
+      output.info(`\nPrices in ${offer.currency} a month. Zones: ${offer.zones.map(({ zone }) => zone).join(", ")}.`);
     });
 }

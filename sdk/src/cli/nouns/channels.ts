@@ -1,7 +1,7 @@
 import { Option } from "commander";
-import type { ChannelType } from "../../answers.ts";
+import type { ChannelType } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
-import { given, take } from "../flag-values.ts";
+import { omitUndefined, take } from "../flag-values.ts";
 
 const columns = ["id", "name", "type", "config", "confirmed_at", "created_at"];
 const deliveryColumns = [
@@ -26,8 +26,12 @@ interface CreateFlags extends ConfigFlags {
 export function addChannels(channels: CliCommand): void {
   channels
     .command("create [name]")
-    .description("make a channel; a webhook's signing secret is shown this once, an e-mail address has to be confirmed")
-    .addOption(new Option("--type <type>", "what it is; --url or --address says it too").choices(["webhook", "email"]))
+    .description(
+      "create a channel; the signing secret of a webhook is shown only once; an e-mail address must be confirmed",
+    )
+    .addOption(
+      new Option("--type <type>", "type of the channel; implied by --url and --address").choices(["webhook", "email"]),
+    )
     .option("--url <url>", "an HTTP endpoint that alerts are posted to")
     .option("--address <address>", "an e-mail address that alerts are sent to")
     .example("channels create --type webhook --url https://example.com/alerts")
@@ -37,7 +41,7 @@ export function addChannels(channels: CliCommand): void {
         await client.channels.create({
           name: name ?? address ?? hostOf(url) ?? "",
           type: type ?? (address === undefined ? "webhook" : "email"),
-          config: given({ url, address }),
+          config: omitUndefined({ url, address }),
         }),
       ),
     );
@@ -50,48 +54,48 @@ export function addChannels(channels: CliCommand): void {
 
   channels
     .command("get <channel>")
-    .description("one channel")
+    .description("a channel")
     .example("channels get 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.channels.get(id)));
 
   channels
     .command("update <channel>")
-    .description("change its name, or where it leads; another e-mail address has to be confirmed anew")
-    .option("--name <name>", "another name")
-    .option("--url <url>", "another endpoint")
-    .option("--address <address>", "another e-mail address")
+    .description("change name or target; a new e-mail address must be confirmed")
+    .option("--name <name>", "new name")
+    .option("--url <url>", "new endpoint")
+    .option("--address <address>", "new e-mail address")
     .example("channels update 019a... --name on-call")
     .does(async ({ client, output }, id: string, flags: ConfigFlags & { name?: string }) => {
-      const config = given({ url: flags.url, address: flags.address });
-      const change = given({ name: flags.name, config: Object.keys(config).length === 0 ? undefined : config });
+      const config = omitUndefined({ url: flags.url, address: flags.address });
+      const change = omitUndefined({ name: flags.name, config: Object.keys(config).length === 0 ? undefined : config });
       output.show(await client.channels.update(id, change));
     });
 
   channels
     .command("delete <channel>")
-    .description("end it; refused while a rule names it")
-    .option("--yes", "do not ask")
+    .description("delete a channel; refused while a rule uses it")
+    .option("--yes", "do not ask for confirmation")
     .example("channels delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
       await confirm(`Delete the channel ${id}?`, yes);
       await client.channels.delete(id);
-      output.say(`${id} is deleted`);
+      output.info(`${id} is deleted`);
     });
 
   channels
     .command("test <channel>")
-    .description("send it an event channel.test, or its link again if it is an address that is not confirmed")
+    .description("send an event channel.test, or the confirmation mail again")
     .example("channels test 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.channels.test(id)));
 
   channels
     .command("deliveries <channel>")
-    .description("its newest 100 attempts, newest first")
+    .description("newest 100 delivery attempts, newest first")
     .example("channels deliveries 019a...")
     .does(async ({ client, output }, id: string) => output.list(await client.channels.deliveries(id), deliveryColumns));
 }
 
-/** The name of a webhook that was given none. */
+/** The default name of a webhook channel. */
 function hostOf(url = ""): string | undefined {
   return URL.canParse(url) ? new URL(url).hostname : undefined;
 }

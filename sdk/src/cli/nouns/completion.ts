@@ -4,12 +4,12 @@ import { completionScripts, type Shell, shells } from "../completion/shells.ts";
 
 export function addCompletion(completion: CliCommand): void {
   completion
-    .description("print the script that makes your shell complete commands, flags and names of live objects")
-    .addArgument(new Argument("<shell>", "which one").choices(shells))
+    .description("print a script for your shell that completes commands, flags and names of existing objects")
+    .addArgument(new Argument("<shell>", "shell").choices(shells))
     .addHelpText(
       "after",
       `
-To have it in each new shell:
+To enable it in each new shell:
   bash  echo 'source <(holdfast completion bash)' >> ~/.bashrc
   zsh   echo 'source <(holdfast completion zsh)' >> ~/.zshrc    # after compinit
   fish  holdfast completion fish > ~/.config/fish/completions/holdfast.fish`,

@@ -1,4 +1,4 @@
-import type { Configuration } from "../../answers.ts";
+import type { Configuration } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { settle } from "./operation-wait.ts";
@@ -9,7 +9,7 @@ const columns = ["name", "value", "default", "status", "reason"];
 export function addConfig(config: CliCommand): void {
   config
     .command("get <service>")
-    .description("parameters with their values")
+    .description("parameters of a service with their values")
     .example("config get orders")
     .does(async (context, name: string) =>
       show(context, await context.client.configuration.get(await context.serviceId(name))),
@@ -18,7 +18,7 @@ export function addConfig(config: CliCommand): void {
   withWait(
     config
       .command("set <service> <changes...>")
-      .description("name=value sets a parameter, name alone gives it its default back"),
+      .description("set parameters: name=value sets one, name alone resets it to its default"),
   )
     .example("config set orders work_mem=16MB max_connections=200")
     .example("config set orders work_mem")

@@ -8,31 +8,31 @@ const columns = ["name", "owner", "size_bytes", "state"];
 export function addDatabases(databases: CliCommand): void {
   databases
     .command("list <service>")
-    .description("its databases with their sizes")
+    .description("databases of a service with their sizes")
     .example("databases list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.databases.list(await serviceId(name))), columns),
     );
 
-  withWait(databases.command("create <service> <name>").description("make a database"))
+  withWait(databases.command("create <service> <name>").description("create a database"))
     .example("databases create orders archive")
     .does(async (context, name: string, database: string, flags: WaitFlags) => {
-      const made = await context.client.databases.create(await context.serviceId(name), database);
-      const isDone = await settle(context, made.operation, database, flags);
-      context.output.show(isDone ? { ...made, operation: null } : made, columns);
+      const created = await context.client.databases.create(await context.serviceId(name), database);
+      const isDone = await settle(context, created.operation, database, flags);
+      context.output.show(isDone ? { ...created, operation: null } : created, columns);
     });
 
   withWait(
     databases
       .command("delete <service> <database>")
       .description("drop a database with its data")
-      .option("--yes", "do not ask"),
+      .option("--yes", "do not ask for confirmation"),
   )
     .example("databases delete orders archive")
     .does(async (context, name: string, database: string, flags: WaitFlags & { yes?: boolean }) => {
       const id = await context.serviceId(name);
       await context.confirm(`Drop ${database} of ${name} with its data?`, flags.yes);
       const { operation } = await context.client.databases.delete(id, database);
-      if (await settle(context, operation, database, flags)) context.output.say(`${database} is dropped`);
+      if (await settle(context, operation, database, flags)) context.output.info(`${database} is dropped`);
     });
 }

@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { given } from "../flag-values.ts";
+import { omitUndefined } from "../flag-values.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
 export function addEvents(events: CliCommand): void {
@@ -10,6 +10,6 @@ export function addEvents(events: CliCommand): void {
     .does(async (context, flags: EventFlags & { service?: string }) => {
       const { service: name, ...rest } = flags;
       const service = name === undefined ? undefined : await context.serviceId(name);
-      await showEvents(context, { ...rest, ...given({ service }) });
+      await showEvents(context, { ...rest, ...omitUndefined({ service }) });
     });
 }

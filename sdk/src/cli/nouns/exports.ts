@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { Option } from "commander";
-import type { DestinationType, ExportDataType, MetricsExport } from "../../answers.ts";
+import type { DestinationType, ExportDataType, MetricsExport } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, pair, several, take, integer } from "../flag-values.ts";
 
 const columns = [
   "id",
@@ -27,13 +27,13 @@ const types: readonly DestinationType[] = [
   "cloud_monitoring",
 ];
 const dataTypes: readonly ExportDataType[] = ["metrics", "logs", "both"];
-/** Types of which logs are all that they take, and metrics. */
+/** Types that accept only logs or only metrics. */
 const onlyData: Partial<Record<DestinationType, ExportDataType>> = {
   log_aggregator: "logs",
   log_saas: "logs",
   prometheus_remote_write: "metrics",
 };
-/** Keys that are never given as arguments, where other users of the host would see them. */
+/** Secret keys, which are refused as arguments because other users of the host could see them. */
 const secretKeys: ReadonlySet<string> = new Set([
   "api_key",
   "password",
@@ -63,12 +63,12 @@ interface CreateFlags extends ChangeFlags {
 
 export function addExports(exports: CliCommand): void {
   withConfiguration(exports.command("create"))
-    .description("push metrics and logs of a service, or of all of them, to a destination")
-    .addOption(new Option("--to <type>", "where to").choices(types).makeOptionMandatory())
-    .option("--service <service>", "of this service; of all of the organization when absent")
-    .option("--name <name>", "a name; that of the type when absent")
-    .addOption(new Option("--export <data>", "what is pushed").choices(dataTypes))
-    .option("--interval <seconds>", "how often, 30 to 3600", wholeNumber)
+    .description("export metrics and logs of one service, or of all services, to a destination")
+    .addOption(new Option("--to <type>", "type of the destination").choices(types).makeOptionMandatory())
+    .option("--service <service>", "service; all services of the organization by default")
+    .option("--name <name>", "name; the type by default")
+    .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
+    .option("--interval <seconds>", "interval of exports, 30 to 3600", integer)
     .example(
       "exports create --to prometheus_remote_write --set url=https://prometheus.example/api/v1/write --service orders",
     )
@@ -76,26 +76,26 @@ export function addExports(exports: CliCommand): void {
     .example("exports create --to log_saas --from-file source_token=token.txt")
     .does(async (context, flags: CreateFlags) => {
       const { client, output, serviceId } = context;
-      const made = await client.exports.create({
+      const created = await client.exports.create({
         name: flags.name ?? flags.to,
         destination_type: flags.to,
         data_type: flags.export ?? onlyData[flags.to] ?? "metrics",
         configuration: await configurationOf(flags, context),
-        ...given({ export_interval_seconds: flags.interval }),
+        ...omitUndefined({ export_interval_seconds: flags.interval }),
         ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
       });
-      output.show(made);
+      output.show(created);
     });
 
   exports
     .command("list")
-    .description("all integrations, and how each does")
-    .option("--service <service>", "those of this service")
-    .addOption(new Option("--to <type>", "those of this type").choices(types))
+    .description("all integrations with their state")
+    .option("--service <service>", "only integrations of this service")
+    .addOption(new Option("--to <type>", "only integrations of this type").choices(types))
     .example("exports list")
     .does(async ({ client, output, serviceId }, flags: { service?: string; to?: DestinationType }) => {
       const filter = {
-        ...given({ destination_type: flags.to }),
+        ...omitUndefined({ destination_type: flags.to }),
         ...(flags.service !== undefined && { service_id: await serviceId(flags.service) }),
       };
       output.list(await take(client.exports.list(filter)), columns);
@@ -103,19 +103,19 @@ export function addExports(exports: CliCommand): void {
 
   exports
     .command("get <integration>")
-    .description("one integration, its secrets masked")
+    .description("an integration, with masked secrets")
     .example("exports get 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.exports.get(id)));
 
   withConfiguration(exports.command("update <integration>"))
-    .description("change it; where it leads elsewhere, its secrets have to be given anew")
-    .option("--name <name>", "another name")
-    .addOption(new Option("--export <data>", "what is pushed").choices(dataTypes))
-    .option("--interval <seconds>", "how often, 30 to 3600", wholeNumber)
+    .description("change an integration; a new destination needs its secrets again")
+    .option("--name <name>", "new name")
+    .addOption(new Option("--export <data>", "exported data").choices(dataTypes))
+    .option("--interval <seconds>", "interval of exports, 30 to 3600", integer)
     .example("exports update 019a... --interval 30")
     .does(async (context, id: string, flags: ChangeFlags) => {
       const configuration = await configurationOf(flags, context);
-      const change = given({
+      const change = omitUndefined({
         name: flags.name,
         data_type: flags.export,
         export_interval_seconds: flags.interval,
@@ -125,8 +125,8 @@ export function addExports(exports: CliCommand): void {
     });
 
   for (const [verb, about] of [
-    ["enable", "go on where it stopped, its failures forgotten"],
-    ["disable", "pause it; what it has not sent is kept for 24 hours"],
+    ["enable", "resume an integration where it stopped, and reset its failures"],
+    ["disable", "pause an integration; unsent data are stored for 24 hours"],
   ] as const)
     exports
       .command(`${verb} <integration>`)
@@ -136,24 +136,24 @@ export function addExports(exports: CliCommand): void {
 
   exports
     .command("test <integration>")
-    .description("ask the destination whether it would take something, without data")
+    .description("test the connection to the destination without data")
     .example("exports test 019a...")
     .does(async ({ client, output }, id: string) => output.show(await client.exports.test(id)));
 
   exports
     .command("delete <integration>")
-    .description("end it; what was not sent by then is not sent any more")
-    .option("--yes", "do not ask")
+    .description("delete an integration; unsent data are discarded")
+    .option("--yes", "do not ask for confirmation")
     .example("exports delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
       await confirm(`Delete the integration ${id}?`, yes);
       await client.exports.delete(id);
-      output.say(`${id} is deleted`);
+      output.info(`${id} is deleted`);
     });
 
   exports
     .command("watch <integration>")
-    .description("a line whenever it did something, until Ctrl-C")
+    .description("print a line at each change, until Ctrl-C")
     .example("exports watch 019a...")
     .does(async ({ client, output, signal }, id: string) => {
       for (let before = ""; ; ) {
@@ -168,9 +168,9 @@ export function addExports(exports: CliCommand): void {
 
 function withConfiguration(command: CliCommand): CliCommand {
   return command
-    .option("--set <key=value>", "a key of its configuration (repeat), of a map as tags.team=core", pair)
-    .option("--ask <key>", "a key whose value is asked for (repeat)", several)
-    .option("--from-file <key=file>", "a key whose value is in a file (repeat)", pair);
+    .option("--set <key=value>", "key of the configuration (repeatable); of a map as tags.team=core", pair)
+    .option("--ask <key>", "key whose value is asked for (repeatable)", several)
+    .option("--from-file <key=file>", "key whose value is in a file (repeatable)", pair);
 }
 
 async function configurationOf(
@@ -188,7 +188,7 @@ async function configurationOf(
   return configuration;
 }
 
-/** `tags.team` is the member `team` of the map `tags`. */
+/** Sets a key; `tags.team` is the member `team` of the map `tags`. */
 function put(configuration: Record<string, unknown>, key: string, value: unknown): void {
   const dot = key.indexOf(".");
   if (dot < 0) {

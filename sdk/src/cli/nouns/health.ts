@@ -10,7 +10,7 @@ const checkColumns = ["node", "name", "status", "since", "reason"];
 export function addHealth(health: CliCommand): void {
   health
     .argument("<service>")
-    .option("--history", "how it changed, oldest first")
+    .option("--history", "history of changes, oldest first")
     .example("health orders")
     .example("health orders --history")
     .does(async ({ client, output, serviceId }, name: string, { history }: HealthFlags) => {
@@ -22,7 +22,7 @@ export function addHealth(health: CliCommand): void {
       }
       const now = await client.health.get(id);
       if (output.format !== "table") return output.show(now);
-      output.say(`${name} is ${now.status}${now.reason === null ? "" : `: ${now.reason}`}`);
+      output.info(`${name} is ${now.status}${now.reason === null ? "" : `: ${now.reason}`}`);
       const labels = new Map(
         (await take(client.services.nodes(id))).map((node) => [node.id, node.hostname.split(".")[0]]),
       );

@@ -1,19 +1,19 @@
 import type { CliCommand } from "../command.ts";
-import { given, several, take, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, several, take, integer } from "../flag-values.ts";
 
 const columns = ["id", "name", "scopes", "expires_at", "last_used_at", "last_used_from"];
 
 export function addKeys(keys: CliCommand): void {
   keys
     .command("create <name>")
-    .description("make a key; its secret is shown this once")
-    .requiredOption("--scope <scope>", "a right that it has, such as services:read (repeat)", several)
+    .description("create a key; its secret is shown only once")
+    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", several)
     .option("--expires-at <time>", "RFC 3339")
     .example("keys create dashboard --scope services:read")
     .example("keys create deploy --scope services:read --scope services:write --expires-at 2027-01-31T00:00:00Z")
     .does(async ({ client, output }, name: string, flags: { scope: string[]; expiresAt?: string }) =>
       output.show(
-        await client.apiKeys.create({ name, scopes: flags.scope, ...given({ expires_at: flags.expiresAt }) }),
+        await client.apiKeys.create({ name, scopes: flags.scope, ...omitUndefined({ expires_at: flags.expiresAt }) }),
       ),
     );
 
@@ -25,9 +25,9 @@ export function addKeys(keys: CliCommand): void {
 
   keys
     .command("rotate <key>")
-    .description("give a key a new secret, shown this once")
-    .option("--overlap-hours <hours>", "how long the old one works on", wholeNumber, 0)
-    .option("--yes", "do not ask")
+    .description("give a key a new secret, shown only once")
+    .option("--overlap-hours <hours>", "hours in which the old secret stays valid", integer, 0)
+    .option("--yes", "do not ask for confirmation")
     .example("keys rotate hfk_... --overlap-hours 24")
     .does(async ({ client, output, confirm }, id: string, flags: { overlapHours: number; yes?: boolean }) => {
       const question = `Give the key ${id} a new secret? The old one is refused at once.`;
@@ -37,12 +37,12 @@ export function addKeys(keys: CliCommand): void {
 
   keys
     .command("delete <key>")
-    .description("end a key at once")
-    .option("--yes", "do not ask")
+    .description("delete a key; it is refused at once")
+    .option("--yes", "do not ask for confirmation")
     .example("keys delete hfk_...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`Delete the key ${id}? What uses it is refused at once.`, yes);
+      await confirm(`Delete the key ${id}? Its calls are refused at once.`, yes);
       await client.apiKeys.delete(id);
-      output.say(`${id} is deleted`);
+      output.info(`${id} is deleted`);
     });
 }

@@ -1,8 +1,8 @@
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { wholeNumber } from "../flag-values.ts";
-import { keepSession, type Session } from "../profiles.ts";
+import { integer } from "../flag-values.ts";
+import { saveSession, type Session } from "../profiles.ts";
 
 interface LoginFlags {
   readonly username?: string;
@@ -14,26 +14,24 @@ interface LoginFlags {
 
 export function addLogin(login: CliCommand): void {
   login
-    .option("--username <name>", "who you are; asked for when it is missing")
-    .option("--set-up", "set your first password with the setup token that you were given")
-    .option("--api-key <id>", "keep an API key instead of a session; its secret is asked for")
-    .option("--token", "keep a token that you have instead of a session; it is asked for")
-    .option("--ttl-hours <hours>", "how long the session lives", wholeNumber, 12)
+    .option("--username <name>", "your user name; asked for by default")
+    .option("--set-up", "set your first password with a setup token")
+    .option("--api-key <id>", "store an API key instead of a session; asks for its secret")
+    .option("--token", "store an existing token instead of a session; asks for it")
+    .option("--ttl-hours <hours>", "lifetime of the session", integer, 12)
     .example("login")
     .example("login --base-url https://holdfast.example.com --ca-file ca.pem --profile work")
     .example("login --username anna < password.txt")
     .example("login --api-key hfk_... --profile reports")
-    .does(signIn, { makesProfile: true });
+    .does(signIn, { createsProfile: true });
 }
 
 async function signIn(context: Context, flags: LoginFlags): Promise<void> {
   const session = await open(context, flags);
-  const name = keepSession(context, session);
+  const name = saveSession(context, session);
   context.note(`${describe(session)}; profile ${name} is in use`);
   if (session.username !== undefined && session.token === undefined)
-    context.note(
-      `You belong to no organization yet: ${context.program} orgs create NAME makes one, then log in again.`,
-    );
+    context.note(`You have no organization yet: run ${context.program} orgs create NAME, then log in again.`);
 }
 
 async function open(context: Context, flags: LoginFlags): Promise<Session> {
@@ -61,15 +59,15 @@ async function passwordOf(context: Context, { setUp }: LoginFlags): Promise<stri
   return password;
 }
 
-/** Asks a person twice, without echo. */
+/** Asks for a new password twice, without echo. */
 export async function askNewPassword({ terminal }: Context): Promise<string> {
   const password = await terminal.askSecret("New password");
-  if (terminal.isInteractive && (await terminal.askSecret("The same again")) !== password)
-    throw new UsageError("the two are not the same");
+  if (terminal.isInteractive && (await terminal.askSecret("New password again")) !== password)
+    throw new UsageError("the passwords differ");
   return password;
 }
 
-/** A token with all rights that the person has in the organization; nothing keeps the password. */
+/** Creates a token with all scopes of the user in the organization; the password is not stored. */
 async function openSession(context: Context, username: string, password: string, seconds: number): Promise<Session> {
   const credentials = { kind: "basic", name: username, secret: password } as const;
   const named = context.flags.organization ?? (context.environment.HOLDFAST_ORGANIZATION || undefined);
@@ -88,16 +86,16 @@ async function choose(
 ): Promise<string | undefined> {
   if (organizations.length === 0) return undefined;
   const all = organizations.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
-  if (!terminal.isInteractive) throw new UsageError(`name one of your organizations by --organization:\n${all}`);
+  if (!terminal.isInteractive) throw new UsageError(`choose one of your organizations with --organization:\n${all}`);
   note(all);
-  const answer = await terminal.ask("Organization, its id or name");
+  const answer = await terminal.ask("Organization (id or name)");
   const found = organizations.find(({ id, name }) => id === answer || name === answer);
-  if (found === undefined) throw new UsageError(`${answer} is none of them`);
+  if (found === undefined) throw new UsageError(`${answer} is not one of them`);
   return found.id;
 }
 
 function describe({ username, organization, api_key_id: key }: Session): string {
-  if (key !== undefined) return `the key ${key} is kept`;
-  if (username === undefined) return "the token is kept";
+  if (key !== undefined) return `the key ${key} is stored`;
+  if (username === undefined) return "the token is stored";
   return `signed in as ${username}${organization === undefined ? "" : ` in ${organization}`}`;
 }

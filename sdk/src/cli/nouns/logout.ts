@@ -12,13 +12,13 @@ export function addLogout(logout: CliCommand): void {
       const { name, profile } = found;
       if (profile.token === undefined && profile.api_key_id === undefined)
         throw new NotSignedIn(`${name} is signed out`);
-      // A key is of the organization and lives on; a session is of this profile alone.
+      // An API key stays valid, because it belongs to the organization; a session belongs to this profile.
       if (profile.username !== undefined && profile.token !== undefined) {
         const client = context.clientOf({ kind: "bearer", token: profile.token });
         try {
           await client.tokens.delete((await client.me()).id);
         } catch (error) {
-          // It is over by time, or was ended before.
+          // The token has expired or was deleted before.
           if (!(error instanceof Unauthenticated)) throw error;
         }
       }

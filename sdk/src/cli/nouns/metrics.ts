@@ -1,11 +1,11 @@
-import type { ManagedService, MetricSeries, Metrics } from "../../answers.ts";
+import type { ManagedService, MetricSeries, Metrics } from "../../responses.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Option } from "commander";
-import type { MetricPeriod, MetricResolution } from "../../inputs.ts";
+import type { MetricPeriod, MetricResolution } from "../../requests.ts";
 import { drawChart, shortFigure } from "../chart.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { given, several } from "../flag-values.ts";
+import { omitUndefined, several } from "../flag-values.ts";
 
 interface MetricFlags {
   readonly metric?: readonly string[];
@@ -17,40 +17,40 @@ interface MetricFlags {
 
 const periods = { "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800 } as const;
 const stepsS = { "1m": 60, "5m": 300, "1h": 3_600 } as const;
-const again = 5_000;
+const watchMs = 5_000;
 const height = 4;
 const widest = 120;
 
 export function addMetrics(metrics: CliCommand): void {
   metrics
     .argument("<service>")
-    .argument("[metrics...]", "only these")
-    .addOption(new Option("--metric <metric>", "the same, one by one").argParser(several).hideHelp())
-    .addOption(new Option("--period <period>", "how far back").choices(Object.keys(periods)).default("1h"))
-    .addOption(new Option("--resolution <time>", "what one point stands for").choices(Object.keys(stepsS)))
-    .option("--node <id>", "only of this node; may be repeated", several)
-    .option("--watch", "draw again every 5 seconds, until Ctrl-C")
+    .argument("[metrics...]", "metrics; all by default")
+    .addOption(new Option("--metric <metric>", "a metric (repeatable)").argParser(several).hideHelp())
+    .addOption(new Option("--period <period>", "period up to now").choices(Object.keys(periods)).default("1h"))
+    .addOption(new Option("--resolution <time>", "interval of one point").choices(Object.keys(stepsS)))
+    .option("--node <id>", "only this node (repeatable)", several)
+    .option("--watch", "redraw every 5 seconds, until Ctrl-C")
     .example("metrics orders")
     .example("metrics orders cpu memory --period 24h --watch")
     .example("metrics orders disk_iops --output json")
     .does(async (context, name: string, named: readonly string[], flags: MetricFlags) => {
       const service = await context.service(name);
-      const asked = [...named, ...(flags.metric ?? [])];
-      const metric = asked.length === 0 ? await collectedOf(context, service) : asked;
+      const selected = [...named, ...(flags.metric ?? [])];
+      const metric = selected.length === 0 ? await collectedOf(context, service) : selected;
       const { period, resolution, node } = flags;
-      const query = { metric, period, ...given({ resolution, node_id: node }) };
-      const ask = () => context.client.metrics.get(service.id, query, { signal: context.signal });
+      const query = { metric, period, ...omitUndefined({ resolution, node_id: node }) };
+      const fetchMetrics = () => context.client.metrics.get(service.id, query, { signal: context.signal });
       for (;;) {
-        const answer = await ask();
+        const answer = await fetchMetrics();
         if (flags.watch === true) context.output.clear();
         show(context, answer, periods[period]);
         if (flags.watch !== true) return;
-        await sleep(again, undefined, { signal: context.signal });
+        await sleep(watchMs, undefined, { signal: context.signal });
       }
     });
 }
 
-/** All that can be told of this engine now. */
+/** All metrics of the service's engine. */
 async function collectedOf({ client }: Context, { database_type: engine }: ManagedService): Promise<string[]> {
   const { metrics } = await client.catalog();
   const theirs = metrics.filter(({ engines }) => engines.length === 0 || engines.includes(engine));
@@ -65,10 +65,10 @@ function show({ output }: Context, metrics: Metrics, periodS: number): void {
   const width = Math.min(widest, Math.max(20, (output.columns ?? 80) - 2), Math.round(periodS / stepS));
   const area = { fromS: toS - periodS, toS, width, height };
   for (const series of metrics.series) {
-    output.say(headOf(series, several));
-    for (const line of drawChart(series.points, topOf(series), area)) output.say(`  ${line.trimEnd()}`);
+    output.info(headOf(series, several));
+    for (const line of drawChart(series.points, topOf(series), area)) output.info(`  ${line.trimEnd()}`);
   }
-  for (const { metric, reason } of metrics.absent) output.say(`${metric}: ${reason}`);
+  for (const { metric, reason } of metrics.absent) output.info(`${metric}: ${reason}`);
 }
 
 function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, several: boolean): string {
@@ -80,7 +80,7 @@ function headOf({ metric, unit, points, node_id: node, role }: MetricSeries, sev
   return `${name}: ${shortFigure(last[1], unit)} (${shortFigure(least, unit)} to ${shortFigure(most, unit)})`;
 }
 
-/** A percentage is of 100; all else is drawn up to its highest average. */
+/** The top of a chart: 100 for percentages, otherwise the highest average. */
 function topOf({ unit, points }: MetricSeries): number {
   return unit === "percent" ? 100 : Math.max(0, ...points.map(([, average]) => average));
 }

@@ -1,6 +1,6 @@
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { take, wholeNumber } from "../flag-values.ts";
+import { take, integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 import { nodeColumns } from "./service-fields.ts";
 import { type WaitFlags, withWait } from "./service-wait.ts";
@@ -14,14 +14,14 @@ interface AddFlags extends WaitFlags {
 export function addNodes(nodes: CliCommand): void {
   nodes
     .command("list <service>")
-    .description("its nodes, the first one first")
+    .description("nodes of a service, in the order of their creation")
     .example("nodes list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
     );
 
   withWait(nodes.command("add <service>").description("add a replica, which copies the primary's data and follows it"))
-    .option("--zone <zone>", "where it is to be; the service's zone when not given")
+    .option("--zone <zone>", "zone of the node; the service's zone by default")
     .example("nodes add orders --wait")
     .does(async (context, name: string, flags: AddFlags) => {
       const id = await context.serviceId(name);
@@ -32,7 +32,7 @@ export function addNodes(nodes: CliCommand): void {
     });
 
   withWait(nodes.command("remove <service> <node>").description("remove a replica with its data, by its id or name"))
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask for confirmation")
     .example("nodes remove orders orders-k3v9q2zt-2.local.holdfast.test --wait")
     .does(async (context, name: string, node: string, flags: WaitFlags & { yes?: boolean }) => {
       const id = await context.serviceId(name);
@@ -40,12 +40,12 @@ export function addNodes(nodes: CliCommand): void {
       await context.confirm(`Remove the node ${node} of ${name} with its data?`, flags.yes);
       const { operation_id: operation } = await context.client.nodes.remove(id, nodeId);
       await settle(context, operation, `removing a node of ${name}`, flags);
-      context.output.say(flags.wait === true ? `${node} is gone` : `${node} is being removed`);
+      context.output.info(flags.wait === true ? `${node} is removed` : `${node} is being removed`);
     });
 
   nodes
     .command("status <service> [node]")
-    .description("how far its replicas, or a node, are behind the primary, as both say now")
+    .description("replication status and lag of all nodes or one")
     .example("nodes status orders")
     .example("nodes status orders orders-k3v9q2zt-2.local.holdfast.test")
     .does(async (context, name: string, node: string | undefined) => {
@@ -60,9 +60,9 @@ export function addNodes(nodes: CliCommand): void {
 export function addFailover(services: CliCommand): void {
   services
     .command("failover <service> <node>")
-    .description("make a replica the primary, in order and without loss")
-    .option("--watch", "show each step until it is over")
-    .option("--timeout <seconds>", "give up watching after", wholeNumber, 900)
+    .description("switch over: make a replica the primary without data loss")
+    .option("--watch", "show progress until it is completed")
+    .option("--timeout <seconds>", "give up watching after this time", integer, 900)
     .example("services failover orders orders-k3v9q2zt-2.local.holdfast.test --watch")
     .does(async (context, name: string, node: string, flags: { watch?: boolean; timeout: number }) => {
       const id = await context.serviceId(name);
@@ -72,7 +72,7 @@ export function addFailover(services: CliCommand): void {
     });
 }
 
-/** A node is named by its id, its host name, or the host name's first label. */
+/** The id of a node by its id, host name, or first label of the host name. */
 async function nodeIdOf({ client }: Context, serviceId: string, node: string): Promise<string> {
   const all = await take(client.services.nodes(serviceId));
   const found = all.find(({ id, hostname }) => [id, hostname, hostname.split(".")[0]].includes(node));

@@ -1,9 +1,9 @@
-import type { Operation } from "../../answers.ts";
+import type { Operation } from "../../responses.ts";
 import { OperationFailed } from "../../wait.ts";
 import type { Context } from "../context.ts";
 import type { WaitFlags } from "./service-wait.ts";
 
-/** Shows each step meanwhile. Throws WaitTimedOut and OperationFailed. */
+/** Waits for an operation and shows its progress. Throws WaitTimedOut and OperationFailed. */
 export async function waitForOperation(
   context: Context,
   operation: Operation | string,
@@ -26,8 +26,8 @@ export async function waitForOperation(
 }
 
 /**
- * For changes that the engine has not taken at once: waits for the operation when the flags say so, else prints how to
- * wait. True when the operation is over.
+ * Handles a change that the engine did not apply at once: waits for its operation with --wait, otherwise prints how to
+ * wait. Returns true when there is no operation or it is completed.
  */
 export async function settle(
   context: Context,
@@ -37,7 +37,7 @@ export async function settle(
 ): Promise<boolean> {
   if (operation === null) return true;
   if (flags.wait !== true) {
-    context.output.say(`The engine is still at it: ${context.program} operations wait ${operation.id}`);
+    context.output.info(`The engine has not applied it yet: ${context.program} operations wait ${operation.id}`);
     return false;
   }
   await waitForOperation(context, operation, title, flags.timeout);

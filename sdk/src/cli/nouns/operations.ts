@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { wholeNumber } from "../flag-values.ts";
+import { integer } from "../flag-values.ts";
 import { waitForOperation } from "./operation-wait.ts";
 
 const fields = ["id", "type", "status", "step", "created_at", "finished_at", "error", "warnings"];
@@ -7,14 +7,14 @@ const fields = ["id", "type", "status", "step", "created_at", "finished_at", "er
 export function addOperations(operations: CliCommand): void {
   operations
     .command("get <operation>")
-    .description("one operation, also after its end")
+    .description("an operation, also after its end")
     .example("operations get 019aa3d2-6cf6-7bd1-9f53-6ec1a1b7f1a4")
     .does(async ({ client, output }, id: string) => output.show(await client.operations.get(id), fields));
 
   operations
     .command("wait <operation>")
-    .description("wait until it is over; fails when it does")
-    .option("--timeout <seconds>", "give up after", wholeNumber, 900)
+    .description("wait until an operation is completed; fails when the operation fails")
+    .option("--timeout <seconds>", "give up after this time", integer, 900)
     .example("operations wait 019aa3d2-6cf6-7bd1-9f53-6ec1a1b7f1a4")
     .does(async (context, id: string, { timeout }: { timeout: number }) =>
       context.output.show(await waitForOperation(context, id, id, timeout), fields),

@@ -1,10 +1,10 @@
 import type { CliCommand } from "../command.ts";
-import { keepPassword } from "../local-operator.ts";
+import { storeOperatorPassword } from "../local-installation.ts";
 import { askNewPassword } from "./login.ts";
 
 export function addPassword(password: CliCommand): void {
   password
-    .option("--username <name>", "who you are; the profile knows, or you are asked")
+    .option("--username <name>", "your user name; that of the profile by default")
     .example("password")
     .example("password --username anna < passwords.txt")
     .does(async (context, flags: { username?: string }) => {
@@ -15,6 +15,6 @@ export function addPassword(password: CliCommand): void {
       const password = await askNewPassword(context);
       await client.users.changePassword(current, password);
       context.note("your password is changed");
-      await keepPassword(context, { username: name, password });
+      await storeOperatorPassword(context, { username: name, password });
     });
 }

@@ -1,7 +1,6 @@
-import type { Pipeline } from "../../answers.ts";
 import type { CliCommand } from "../command.ts";
-import { type Context, noneNamed } from "../context.ts";
-import { given, take } from "../flag-values.ts";
+import { omitUndefined, take } from "../flag-values.ts";
+import { pipelineOf } from "../lookup.ts";
 
 const templateColumns = ["id", "version", "name", "available", "unavailable_reason", "estimated_monthly_cost"];
 const pipelineFields = ["id", "name", "template_id", "zone", "status", "status_detail"];
@@ -17,24 +16,29 @@ interface CreateFlags {
 export function addPipelines(pipelines: CliCommand): void {
   pipelines
     .command("templates")
-    .description("what pipelines can be made of")
+    .description("templates of pipelines")
     .example("pipelines templates")
     .does(async ({ client, output }) => output.list(await take(client.pipelines.templates()), templateColumns));
 
   pipelines
     .command("create <name>")
-    .description("make all services of a template")
-    .requiredOption("--template <template>", "template, such as rag-pipeline")
-    .option("--zone <zone>", "where its services run", "local")
-    .option("--plan <plan>", "plan of all its services, in place of the template's")
-    .option("--wait", "wait until all of it is healthy")
+    .description("create all services of a template")
+    .requiredOption("--template <template>", "name of the template, such as rag-pipeline")
+    .option("--zone <zone>", "zone of the services", "local")
+    .option("--plan <plan>", "plan of all services, instead of the template's")
+    .option("--wait", "wait until all services are healthy")
     .example("pipelines create answers --template rag-pipeline --wait")
     .does(async (context, name: string, flags: CreateFlags) => {
       const { client, output, signal } = context;
       const { template, zone, plan, wait } = flags;
-      const made = await client.pipelines.create({ name, template_id: template, zone, ...given({ plan_name: plan }) });
-      const shown = wait === true ? await client.pipelines.waitUntilRunning(made.id, { signal }) : made;
-      output.show(shown, pipelineFields);
+      const created = await client.pipelines.create({
+        name,
+        template_id: template,
+        zone,
+        ...omitUndefined({ plan_name: plan }),
+      });
+      const pipeline = wait === true ? await client.pipelines.waitUntilRunning(created.id, { signal }) : created;
+      output.show(pipeline, pipelineFields);
     });
 
   pipelines
@@ -45,7 +49,7 @@ export function addPipelines(pipelines: CliCommand): void {
 
   pipelines
     .command("get <pipeline>")
-    .description("a pipeline with its services; in JSON also how to reach them")
+    .description("a pipeline with its services; in JSON also their connections")
     .example("pipelines get answers --output json")
     .does(async (context, name: string) => {
       const { client, output } = context;
@@ -57,8 +61,8 @@ export function addPipelines(pipelines: CliCommand): void {
   pipelines
     .command("delete <pipeline>")
     .description("delete a pipeline with all its services")
-    .option("--yes", "do not ask")
-    .option("--wait", "wait until it is gone")
+    .option("--yes", "do not ask for confirmation")
+    .option("--wait", "wait until it is deleted")
     .example("pipelines delete answers --wait")
     .does(async (context, name: string, { yes, wait }: { yes?: boolean; wait?: boolean }) => {
       const pipeline = await pipelineOf(context, name);
@@ -67,11 +71,4 @@ export function addPipelines(pipelines: CliCommand): void {
       if (wait === true) await context.client.pipelines.waitUntilGone(pipeline.id, { signal: context.signal });
       else context.output.show(deleted, pipelineFields);
     });
-}
-
-/** By name, or by id. */
-async function pipelineOf({ client }: Context, nameOrId: string): Promise<Pipeline> {
-  if (/^\d/.test(nameOrId)) return client.pipelines.get(nameOrId);
-  for await (const pipeline of client.pipelines.list()) if (pipeline.name === nameOrId) return pipeline;
-  throw noneNamed("pipeline", nameOrId);
 }

@@ -12,16 +12,16 @@ export function addProfile(profile: CliCommand): void {
 
   profile
     .command("use <profile>")
-    .description("use it when no other one is named")
+    .description("make a profile the current one")
     .example("profile use work")
     .does(async (context, name: string) => {
       useProfile(context, name);
-      context.output.say(`${name} is in use`);
+      context.output.info(`${name} is in use`);
     });
 
   profile
     .command("show [profile]")
-    .description("one profile without its secrets; the one in use when none is named")
+    .description("a profile without its secrets; the current one by default")
     .example("profile show")
     .does(async (context, name?: string) => {
       context.output.show(describeProfile(findProfile(context, name)));
@@ -29,14 +29,14 @@ export function addProfile(profile: CliCommand): void {
 
   profile
     .command("remove <profile>")
-    .description("forget a profile with what it keeps")
-    .option("--yes", "do not ask")
+    .description("delete a profile with its credentials")
+    .option("--yes", "do not ask for confirmation")
     .example("profile remove work")
     .does(async (context, name: string, { yes }: { yes?: boolean }) => {
-      const { profile: kept } = findProfile(context, name);
-      const secrets = kept.api_key_secret !== undefined || kept.token !== undefined;
-      await context.confirm(`Forget ${name}${secrets ? " with the credential that it keeps" : ""}?`, yes);
+      const { profile: stored } = findProfile(context, name);
+      const secrets = stored.api_key_secret !== undefined || stored.token !== undefined;
+      await context.confirm(`Delete the profile ${name}${secrets ? " with its credentials" : ""}?`, yes);
       forgetProfile(context, name);
-      context.output.say(`${name} is forgotten`);
+      context.output.info(`${name} is deleted`);
     });
 }

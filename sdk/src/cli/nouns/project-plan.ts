@@ -1,15 +1,15 @@
-import type { PlanChange, PlanEntry, ProjectPlan } from "../../answers.ts";
+import type { PlanChange, PlanEntry, ProjectPlan } from "../../responses.ts";
 
 const signs: ReadonlyMap<string, string> = new Map(
   Object.entries<string>({ create: "+", update: "~", noop: " ", unmanaged: "?" }),
 );
 
-/** Does a deployment change something? */
+/** True when a deployment of the plan would change something. */
 export function hasChanges({ plan }: Pick<ProjectPlan, "plan">): boolean {
   return plan.some(({ action }) => action === "create" || action === "update");
 }
 
-/** A plan for people: a line for each resource, what changes below it, and what it costs before and after. */
+/** The text of a plan: one line per resource, its changes below it, and the cost before and after. */
 export function planText({ plan, monthly_cost: after, cost_delta: delta, currency, warnings }: ProjectPlan): string {
   const width = Math.max(0, ...plan.map(({ logical_name: name }) => name.length));
   const lines = plan.flatMap((entry) => entryLines(entry, width));
@@ -27,7 +27,7 @@ function entryLines(entry: PlanEntry, width: number): string[] {
     `${signs.get(action) ?? " "} ${name.padEnd(width)}  ${kind}  ${action}${why}`,
     ...changes.map((change) => `    ${changeText(change)}`),
     ...pending.map((change) => `    ${changeText(change)}`),
-    ...(drift.length > 0 ? [`    not as it was made: ${drift.join(", ")}`] : []),
+    ...(drift.length > 0 ? [`    drift: ${drift.join(", ")}`] : []),
   ];
 }
 

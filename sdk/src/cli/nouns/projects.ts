@@ -4,7 +4,7 @@ import type { ProjectDescriptor } from "../../projects.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { take, wholeNumber } from "../flag-values.ts";
+import { take, integer } from "../flag-values.ts";
 import { hasChanges, planText } from "./project-plan.ts";
 
 const projectFields = ["id", "name", "status", "status_detail", "health", "last_deployment_id", "monthly_cost"];
@@ -25,24 +25,24 @@ interface ApplyFlags extends FileFlag {
 export function addProjects(projects: CliCommand): void {
   projects
     .command("init [name]")
-    .description("write a descriptor to begin with")
-    .option("-f, --file <path>", "where to", "holdfast.yaml")
+    .description("write a first descriptor")
+    .option("-f, --file <path>", "path of the new file", "holdfast.yaml")
     .example("projects init shop")
     .does(async ({ output }, name: string | undefined, { file }: FileFlag) => {
-      if (existsSync(file)) throw new UsageError(`${file} is there already`);
+      if (existsSync(file)) throw new UsageError(`${file} already exists`);
       await writeFile(file, firstDescriptor(name ?? "shop"));
-      output.say(`${file} is written: change it, then run holdfast projects plan`);
+      output.info(`${file} is written: change it, then run holdfast projects plan`);
     });
 
-  withFile(projects.command("validate").description("look for faults in a descriptor; nothing is changed"))
+  withFile(projects.command("validate").description("check a descriptor for faults; changes nothing"))
     .example("projects validate -f holdfast.yaml")
     .does(async ({ client, output }, { file }: FileFlag) => {
       await client.projects.plan(await descriptorIn(file));
-      output.say(`${file} has no faults`);
+      output.info(`${file} has no faults`);
     });
 
-  withFile(projects.command("plan").description("what a deployment would change, and what it would cost"))
-    .option("--check", "exit with 1 when something would change")
+  withFile(projects.command("plan").description("changes and cost of a deployment; changes nothing"))
+    .option("--check", "exit with 1 when there are changes")
     .example("projects plan -f holdfast.yaml")
     .does(async ({ client, output }, { file, check }: FileFlag & { check?: boolean }) => {
       const plan = await client.projects.plan(await descriptorIn(file));
@@ -51,10 +51,10 @@ export function addProjects(projects: CliCommand): void {
       if (check === true && hasChanges(plan)) throw new PlanHasChanges();
     });
 
-  withFile(projects.command("apply").description("bring a project to its descriptor, whole or not at all"))
-    .option("--yes", "do not ask")
-    .option("--no-wait", "answer as soon as it is written down")
-    .option("--timeout <seconds>", "give up waiting after", wholeNumber, 1_800)
+  withFile(projects.command("apply").description("deploy a descriptor, completely or not at all"))
+    .option("--yes", "do not ask for confirmation")
+    .option("--no-wait", "return as soon as the request is accepted")
+    .option("--timeout <seconds>", "give up waiting after this time", integer, 1_800)
     .example("projects apply -f holdfast.yaml")
     .does(async (context, flags: ApplyFlags) => apply(context, flags));
 
@@ -76,7 +76,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("deployments <project>")
-    .description("what was deployed, and what became of it")
+    .description("deployments of a project with their outcomes")
     .example("projects deployments shop")
     .does(async ({ client, output }, name: string) =>
       output.list(await take(client.projects.deployments(name)), deploymentColumns),
@@ -84,7 +84,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("drift <project>")
-    .description("where resources are not as they were made")
+    .description("differences between resources and their descriptor")
     .example("projects drift shop")
     .does(async ({ client, output }, name: string) => {
       const { resources } = await client.projects.drift(name);
@@ -96,7 +96,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("abort <project> [deployment]")
-    .description("end a deployment that is in progress, the newest unless one is named")
+    .description("abort a deployment in progress, the newest by default")
     .example("projects abort shop")
     .does(async ({ client, output }, name: string, deployment: string | undefined) => {
       const id = deployment ?? (await client.projects.get(name)).last_deployment_id;
@@ -105,7 +105,7 @@ export function addProjects(projects: CliCommand): void {
 
   projects
     .command("release <project> <resource>")
-    .description("make an unmanaged resource the organization's own")
+    .description("remove an unmanaged resource from the project; it stays in the organization")
     .example("projects release shop old-db")
     .does(async ({ client, output }, name: string, resource: string) =>
       output.show(await client.projects.release(name, resource), projectFields),
@@ -114,8 +114,8 @@ export function addProjects(projects: CliCommand): void {
   projects
     .command("delete <project>")
     .description("delete a project with all its resources")
-    .option("--yes", "do not ask")
-    .option("--wait", "wait until it is done")
+    .option("--yes", "do not ask for confirmation")
+    .option("--wait", "wait until it is deleted")
     .example("projects delete shop --wait")
     .does(async (context, name: string, { yes, wait }: { yes?: boolean; wait?: boolean }) => {
       const { client, output } = context;
@@ -130,7 +130,7 @@ export function addProjects(projects: CliCommand): void {
     });
 }
 
-/** Told of by the exit code alone. */
+/** Sets the exit code of --check. */
 class PlanHasChanges extends Error {
   override readonly name = "PlanHasChanges";
 
@@ -172,7 +172,7 @@ function withFile(command: CliCommand): CliCommand {
 
 async function descriptorIn(file: string): Promise<ProjectDescriptor> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${file}: ${error.code === "ENOENT" ? "there is no such file" : error.message}`);
+    throw new UsageError(`${file}: ${error.code === "ENOENT" ? "the file does not exist" : error.message}`);
   });
   const { parse } = await import("yaml");
   try {
@@ -181,7 +181,7 @@ async function descriptorIn(file: string): Promise<ProjectDescriptor> {
   } catch (error) {
     throw new UsageError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
   }
-  throw new UsageError(`${file} is no descriptor: it must be an object with name and resources`);
+  throw new UsageError(`${file} is not a descriptor: it must be an object with name and resources`);
 }
 
 function firstDescriptor(name: string): string {

@@ -1,7 +1,7 @@
 import { Option } from "commander";
-import type { QueryOrder } from "../../inputs.ts";
+import type { QueryOrder } from "../../requests.ts";
 import type { CliCommand } from "../command.ts";
-import { given } from "../flag-values.ts";
+import { omitUndefined } from "../flag-values.ts";
 
 interface TopFlags {
   readonly order: QueryOrder;
@@ -15,48 +15,48 @@ const runningColumns = ["query_run_id", "username", "database", "state", "wait",
 export function addQueries(queries: CliCommand): void {
   queries
     .command("top <service>")
-    .description("queries that its database spends most with")
-    .addOption(new Option("--order <order>", "what the first has most of").choices(orders).default("total_time"))
-    .option("--limit <number>", "how many: 50 when not given, 500 at most")
+    .description("most expensive queries of a service")
+    .addOption(new Option("--order <order>", "sort order").choices(orders).default("total_time"))
+    .option("--limit <number>", "maximum number of queries, 50 by default, at most 500")
     .example("queries top orders")
     .example("queries top orders --order calls --limit 10")
     .does(async ({ client, output, serviceId }, name: string, { order, limit }: TopFlags) => {
-      const asked = { order, ...given({ limit: limit === undefined ? undefined : Number(limit) }) };
-      const told = await client.queries.top(await serviceId(name), asked);
-      if (output.format !== "table") return output.show(told);
-      output.list(told.queries, topColumns);
-      output.say(`${told.total_count} queries counted since ${told.since}`);
+      const filter = { order, ...omitUndefined({ limit: limit === undefined ? undefined : Number(limit) }) };
+      const result = await client.queries.top(await serviceId(name), filter);
+      if (output.format !== "table") return output.show(result);
+      output.list(result.queries, topColumns);
+      output.info(`${result.total_count} queries counted since ${result.since}`);
     });
 
   queries
     .command("running <service>")
-    .description("sessions that run a query or hold a transaction open")
+    .description("sessions that run a query or have an open transaction")
     .example("queries running orders")
     .does(async ({ client, output, serviceId }, name: string) => {
-      const told = await client.queries.running(await serviceId(name));
-      if (output.format !== "table") return output.show(told);
-      output.list(told.queries, runningColumns);
-      if (told.truncated) output.say("There are more.");
+      const result = await client.queries.running(await serviceId(name));
+      if (output.format !== "table") return output.show(result);
+      output.list(result.queries, runningColumns);
+      if (result.truncated) output.info("There are more sessions.");
     });
 
   queries
     .command("cancel <service> <query-run>")
-    .description("end the query that a session runs; the session goes on")
+    .description("cancel the query of a session; the session stays open")
     .example("queries cancel orders 4711-1795379723407123")
     .does(async ({ client, output, serviceId }, name: string, id: string) => {
       const { pid } = await client.queries.cancel(await serviceId(name), id);
-      output.say(`session ${pid} was asked to end its query`);
+      output.info(`requested session ${pid} to cancel its query`);
     });
 
   queries
     .command("terminate <service> <query-run>")
-    .description("end a session with its transaction")
-    .option("--yes", "do not ask")
+    .description("terminate a session with its transaction")
+    .option("--yes", "do not ask for confirmation")
     .example("queries terminate orders 4711-1795379723407123")
     .does(async (context, name: string, id: string, flags: { yes?: boolean }) => {
       const service = await context.serviceId(name);
-      await context.confirm(`End session ${id} of ${name} with its transaction?`, flags.yes);
+      await context.confirm(`Terminate session ${id} of ${name} with its transaction?`, flags.yes);
       const { pid } = await context.client.queries.terminate(service, id);
-      context.output.say(`session ${pid} was asked to end`);
+      context.output.info(`requested session ${pid} to terminate`);
     });
 }

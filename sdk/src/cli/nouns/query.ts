@@ -2,7 +2,7 @@ import { text as textOf } from "node:stream/consumers";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
-import { given } from "../flag-values.ts";
+import { omitUndefined } from "../flag-values.ts";
 
 interface QueryFlags {
   readonly sql?: string;
@@ -14,9 +14,9 @@ interface QueryFlags {
 export function addQuery(query: CliCommand): void {
   query
     .argument("<service>")
-    .option("--ask <question>", "have the model write a statement; it is shown, and run once you agree")
-    .option("--sql <statement>", "one SELECT, SHOW, EXPLAIN or DESCRIBE; - reads it from standard input")
-    .option("--database <name>", "defaultdb when not given")
+    .option("--ask <question>", "let the language model write a statement, which is shown and run after you agree")
+    .option("--sql <statement>", "a SELECT, SHOW, EXPLAIN or DESCRIBE statement; - reads it from standard input")
+    .option("--database <name>", "database; defaultdb by default")
     .option("--yes", "run the model's statement without asking")
     .example('query orders --sql "SELECT count(*) FROM customers"')
     .example("query orders --sql - --output json < report.sql")
@@ -24,11 +24,11 @@ export function addQuery(query: CliCommand): void {
     .does(async (context, name: string, flags: QueryFlags) => {
       const { client, output } = context;
       const id = await context.serviceId(name);
-      const database = given({ database_name: flags.database });
+      const database = omitUndefined({ database_name: flags.database });
       const statement = await statementOf(context, id, flags);
       const answer = await client.queries.execute(id, { sql: statement, ...database });
       if (output.format !== "table") return output.show(answer);
-      // Two columns may have one name: in a table each needs its own.
+      // Column names may repeat; in a table each needs a unique one.
       const columns = answer.columns.map((column, index) =>
         answer.columns.indexOf(column) === index ? column : `${column}_${index + 1}`,
       );
@@ -36,21 +36,21 @@ export function addQuery(query: CliCommand): void {
         answer.rows.map((row) => Object.fromEntries(row.map((value, index) => [columns[index] ?? "", value]))),
         columns,
       );
-      output.say(`${answer.row_count} rows in ${answer.execution_ms} ms${answer.truncated ? ", and more" : ""}`);
+      output.info(`${answer.row_count} rows in ${answer.execution_ms} ms${answer.truncated ? ", and more" : ""}`);
     });
 }
 
-/** The statement to run: as it is given, or as the model wrote it and the user agreed to. */
+/** The statement to run: that of --sql, or the model's after the user has agreed. */
 async function statementOf(
   { client, output, confirm }: Context,
   id: string,
   { sql, ask, database, yes }: QueryFlags,
 ): Promise<string> {
-  if ((sql === undefined) === (ask === undefined)) throw new UsageError("give --sql or --ask");
+  if ((sql === undefined) === (ask === undefined)) throw new UsageError("use either --sql or --ask");
   if (sql !== undefined) return (sql === "-" ? await textOf(process.stdin) : sql).trim().replace(/;$/, "");
-  const asked = { question: ask ?? "", ...given({ database_name: database }) };
-  const translation = await client.queries.translate(id, asked);
-  for (const line of [translation.explanation, translation.warning, translation.sql]) if (line) output.say(line);
+  const request = { question: ask ?? "", ...omitUndefined({ database_name: database }) };
+  const translation = await client.queries.translate(id, request);
+  for (const line of [translation.explanation, translation.warning, translation.sql]) if (line) output.info(line);
   if (translation.sql === "") throw new UsageError("the model has no statement for this question");
   await confirm("Run it?", yes);
   return translation.sql;

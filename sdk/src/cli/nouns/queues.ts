@@ -1,9 +1,9 @@
-import type { QueueTask, Task } from "../../answers.ts";
+import type { QueueTask, Task } from "../../responses.ts";
 import { readFile } from "node:fs/promises";
-import type { NewQueue } from "../../inputs.ts";
+import type { NewQueue } from "../../requests.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { take, wholeNumber } from "../flag-values.ts";
+import { take, integer } from "../flag-values.ts";
 
 const columns = ["name", "status", "database_name", "visibility_timeout_seconds", "max_attempts", "dlq_enabled"];
 const messageColumns = ["id", "state", "attempt_count", "visible_at", "payload"];
@@ -18,33 +18,33 @@ interface Settings {
 export function addQueues(queues: CliCommand): void {
   queues
     .command("list <service>")
-    .description("its queues")
+    .description("queues of a service")
     .example("queues list orders")
     .does(async ({ client, output, serviceId }, service: string) =>
       output.list(await take(client.queues.list(await serviceId(service))), columns),
     );
 
-  withSettings(queues.command("create <service> <name>").description("make a queue, and wait until it is Active"))
-    .option("--database <database>", "which database it is in")
-    .option("--no-wait", "answer as soon as it is written down")
+  withSettings(queues.command("create <service> <name>").description("create a queue, and wait until it is Active"))
+    .option("--database <database>", "database of the queue")
+    .option("--no-wait", "return as soon as the request is accepted")
     .example("queues create orders jobs --visibility-seconds 60")
     .does(async (context, service: string, name: string, flags: Settings & { database?: string; wait: boolean }) => {
       const { client, output } = context;
       const id = await context.serviceId(service);
       const queue: NewQueue = { name, ...settingsOf(flags), ...(flags.database && { database_name: flags.database }) };
-      const made = await client.queues.create(id, queue);
-      output.show(flags.wait ? await untilActive(context, id, name) : made, columns);
+      const created = await client.queues.create(id, queue);
+      output.show(flags.wait ? await untilActive(context, id, name) : created, columns);
     });
 
   queues
     .command("get <service> <queue>")
-    .description("one queue")
+    .description("a queue")
     .example("queues get orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string) =>
       output.show(await client.queues.get(await serviceId(service), name), [...columns, "error_message"]),
     );
 
-  withSettings(queues.command("update <service> <queue>").description("change it for messages from then on"))
+  withSettings(queues.command("update <service> <queue>").description("change the settings of a queue"))
     .example("queues update orders jobs --max-attempts 10")
     .does(async ({ client, output, serviceId }, service: string, name: string, flags: Settings) =>
       output.show(await client.queues.update(await serviceId(service), name, settingsOf(flags)), columns),
@@ -52,8 +52,8 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("delete <service> <queue>")
-    .description("end it with its messages")
-    .option("--yes", "do not ask")
+    .description("delete a queue with its messages")
+    .option("--yes", "do not ask for confirmation")
     .example("queues delete orders jobs")
     .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
       const id = await context.serviceId(service);
@@ -63,9 +63,9 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("send <service> <queue> [payload]")
-    .description("put a message into it: a JSON object, or a file with a list of them")
+    .description("send a message: a JSON object, or a file with a list of them")
     .option("--file <path>", "a JSON file with an array of payloads, 100 at most")
-    .option("--delay <seconds>", "until it can be claimed", wholeNumber, 0)
+    .option("--delay <seconds>", "delay before the messages can be claimed", integer, 0)
     .example(`queues send orders jobs '{"order": 17}'`)
     .does(async (context, service: string, name: string, payload: string | undefined, flags: SendFlags) => {
       const payloads = flags.file === undefined ? [payload ?? "{}"] : await payloadsOf(flags.file);
@@ -74,14 +74,14 @@ export function addQueues(queues: CliCommand): void {
         delay_seconds: flags.delay,
       }));
       const id = await context.serviceId(service);
-      const task = await ended(context, await context.client.queues.enqueue(id, name, { messages }));
+      const task = await completed(context, await context.client.queues.enqueue(id, name, { messages }));
       context.output.show(task.result as object, ["message_ids"]);
     });
 
   queues
     .command("peek <service> <queue>")
-    .description("its messages by id; none is claimed by it")
-    .option("--limit <count>", "how many", wholeNumber, 20)
+    .description("messages in the order of their ids, without claiming them")
+    .option("--limit <count>", "maximum number of entries", integer, 20)
     .example("queues peek orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
       output.list(await take(client.queues.peek(await serviceId(service), name), limit), messageColumns),
@@ -89,11 +89,11 @@ export function addQueues(queues: CliCommand): void {
 
   queues
     .command("stats <service> <queue>")
-    .description("how many messages are ready, in flight, delayed and dead")
+    .description("numbers of ready, in-flight, delayed and dead messages")
     .example("queues stats orders jobs")
     .does(async (context, service: string, name: string) => {
-      const asked = await context.client.queues.count(await context.serviceId(service), name);
-      const { result } = await ended(context, asked);
+      const task = await context.client.queues.count(await context.serviceId(service), name);
+      const { result } = await completed(context, task);
       context.output.show(result as object, [
         "ready_messages",
         "inflight_messages",
@@ -106,15 +106,15 @@ export function addQueues(queues: CliCommand): void {
   queues
     .command("purge <service> <queue>")
     .description("delete all messages that are not dead")
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask for confirmation")
     .example("queues purge orders jobs")
     .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
       const id = await context.serviceId(service);
       await context.confirm(`Delete all messages of ${name} in ${service}?`, yes);
-      await tellCount(context, await context.client.queues.purge(id, name), "deleted");
+      await showCount(context, await context.client.queues.purge(id, name), "deleted");
     });
 
-  addDead(queues.command("dead").description("messages whose attempts are used up"));
+  addDead(queues.command("dead").description("dead messages, whose attempts are used up"));
 }
 
 interface SendFlags {
@@ -125,8 +125,8 @@ interface SendFlags {
 function addDead(dead: CliCommand): void {
   dead
     .command("list <service> <queue>")
-    .description("dead messages by id")
-    .option("--limit <count>", "how many", wholeNumber, 20)
+    .description("dead messages in the order of their ids")
+    .option("--limit <count>", "maximum number of entries", integer, 20)
     .example("queues dead list orders jobs")
     .does(async ({ client, output, serviceId }, service: string, name: string, { limit }: { limit: number }) =>
       output.list(await take(client.queues.dead(await serviceId(service), name), limit), [
@@ -140,30 +140,30 @@ function addDead(dead: CliCommand): void {
 
   dead
     .command("redrive <service> <queue> [ids...]")
-    .description("make dead messages ready again, all when none is named")
+    .description("make dead messages ready again: those named, or all")
     .example("queues dead redrive orders jobs 17 18")
     .does(async (context, service: string, name: string, ids: readonly string[]) => {
       const id = await context.serviceId(service);
-      await tellCount(context, await context.client.queues.redrive(id, name, ids.map(wholeNumber)), "ready again");
+      await showCount(context, await context.client.queues.redrive(id, name, ids.map(integer)), "ready again");
     });
 
   dead
     .command("purge <service> <queue>")
     .description("delete all dead messages")
-    .option("--yes", "do not ask")
+    .option("--yes", "do not ask for confirmation")
     .example("queues dead purge orders jobs")
     .does(async (context, service: string, name: string, { yes }: { yes?: boolean }) => {
       const id = await context.serviceId(service);
       await context.confirm(`Delete all dead messages of ${name} in ${service}?`, yes);
-      await tellCount(context, await context.client.queues.purgeDead(id, name), "deleted");
+      await showCount(context, await context.client.queues.purgeDead(id, name), "deleted");
     });
 }
 
 function withSettings(command: CliCommand): CliCommand {
   return command
-    .option("--visibility-seconds <seconds>", "how long a claimed message is hidden", wholeNumber)
-    .option("--max-attempts <count>", "claims of a message before it is dead", wholeNumber)
-    .option("--dlq <on|off>", "keep dead messages for 14 days, or delete them");
+    .option("--visibility-seconds <seconds>", "visibility timeout of claimed messages", integer)
+    .option("--max-attempts <count>", "number of attempts before a message is dead", integer)
+    .option("--dlq <on|off>", "store dead messages for 14 days, or delete them");
 }
 
 function settingsOf({ visibilitySeconds, maxAttempts, dlq }: Settings) {
@@ -184,12 +184,12 @@ async function untilActive({ client }: Context, serviceId: string, name: string)
   for (;;) {
     const queue = await client.queues.get(serviceId, name);
     if (queue.status === "Active") return queue;
-    if (queue.status === "Failed") throw new Error(`${name} could not be made: ${queue.error_message ?? ""}`);
+    if (queue.status === "Failed") throw new Error(`${name} could not be created: ${queue.error_message ?? ""}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
-async function ended({ client }: Context, { task_id }: QueueTask): Promise<Task> {
+async function completed({ client }: Context, { task_id }: QueueTask): Promise<Task> {
   for (;;) {
     const task = await client.tasks.get(task_id);
     if (task.status === "completed") return task;
@@ -198,8 +198,8 @@ async function ended({ client }: Context, { task_id }: QueueTask): Promise<Task>
   }
 }
 
-async function tellCount(context: Context, asked: QueueTask, what: string): Promise<void> {
-  const { result } = await ended(context, asked);
+async function showCount(context: Context, task: QueueTask, what: string): Promise<void> {
+  const { result } = await completed(context, task);
   const { messages } = result as { messages: number };
-  context.output.say(`${messages} ${messages === 1 ? "message is" : "messages are"} ${what}`);
+  context.output.info(`${messages} ${messages === 1 ? "message is" : "messages are"} ${what}`);
 }

@@ -1,4 +1,4 @@
-/** Columns of services in tables. */
+/** Columns of a table of services. */
 export const serviceColumns = [
   "name",
   "status",
@@ -10,10 +10,10 @@ export const serviceColumns = [
   "created_at",
 ];
 
-/** Of deleted services that can be restored. */
+/** Columns of a table of deleted services. */
 export const deletedColumns = ["id", "name", "database_type", "version", "plan_name", "deleted_at", "undelete_until"];
 
-/** What is shown of one. */
+/** Fields of one service. */
 export const serviceFields = [
   "id",
   "name",

@@ -1,4 +1,4 @@
-import type { Maintenance, MaintenanceWindow, Weekday } from "../../answers.ts";
+import type { Maintenance, MaintenanceWindow, Weekday } from "../../responses.ts";
 import { InvalidArgumentError } from "commander";
 import type { CliCommand } from "../command.ts";
 import { serviceFields } from "./service-fields.ts";
@@ -13,21 +13,21 @@ interface ApplyFlags extends WaitFlags {
   readonly acceptTextOrderChange?: boolean;
 }
 
-/** A window of a flag: "sunday 3". */
+/** Parses a maintenance window such as "sunday 3": day and hour in UTC. */
 export function windowText(text: string): MaintenanceWindow {
   const [, name = "", hour = ""] = /^([a-z]+)[ :](\d{1,2})$/.exec(text.toLowerCase()) ?? [];
   const day = days.find((each) => each === name);
-  if (day === undefined || Number(hour) > 23) throw new InvalidArgumentError('it is not of the form "sunday 3"');
+  if (day === undefined || Number(hour) > 23) throw new InvalidArgumentError('it must have the format "sunday 3"');
   return { day, hour: Number(hour) };
 }
 
-/** The maintenance window of a service and its pending updates. */
+/** Commands for the maintenance window and pending updates of a service. */
 export function addServiceMaintenance(services: CliCommand): void {
-  const maintenance = services.command("maintenance").description("its window and its pending updates");
+  const maintenance = services.command("maintenance").description("maintenance window and pending updates");
 
   maintenance
     .command("show <service>")
-    .description("what waits to be done to it, and when it begins by itself")
+    .description("pending updates and the time when they are applied automatically")
     .example("services maintenance show orders")
     .does(async ({ client, output, serviceId }, name: string) => {
       const found = await client.services.maintenance(await serviceId(name));
@@ -37,11 +37,11 @@ export function addServiceMaintenance(services: CliCommand): void {
     });
 
   withWait(maintenance.command("apply <service> [updates...]"))
-    .description("apply pending updates now, all when none is named; its engine restarts")
-    .option("--yes", "do not ask")
+    .description("apply pending updates now: those named, or all; the engine restarts")
+    .option("--yes", "do not ask for confirmation")
     .option(
       "--accept-text-order-change",
-      "also what changes the order of text; indexes over text are then to be made again",
+      "also apply updates that change the sort order of text; indexes on text must be rebuilt afterwards",
     )
     .example("services maintenance apply orders --wait")
     .does(async (context, name: string, updates: string[], flags: ApplyFlags) => {
@@ -57,13 +57,13 @@ export function addServiceMaintenance(services: CliCommand): void {
 
   maintenance
     .command("window <service> [window]")
-    .description('when updates may begin, for two hours from then on in UTC, such as "sunday 3"')
-    .option("--default", "the one that follows from its id")
+    .description('set the window of two hours in which updates may start, in UTC, such as "sunday 3"')
+    .option("--default", "use the default window, which is derived from the id")
     .example('services maintenance window orders "sunday 3"')
     .example("services maintenance window orders --default")
     .does(async ({ client, output, serviceId }, name: string, text: string | undefined, flags: { default?: true }) => {
       if ((text === undefined) === (flags.default === undefined))
-        throw new InvalidArgumentError('name a window such as "sunday 3", or say --default');
+        throw new InvalidArgumentError('use a window such as "sunday 3", or --default');
       const chosen = text === undefined ? null : windowText(text);
       const changed = await client.services.update(await serviceId(name), { maintenance_window: chosen });
       output.show(changed, ["name", "maintenance_window"]);

@@ -1,14 +1,14 @@
-import type { ManagedService } from "../../answers.ts";
+import type { ManagedService } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { wholeNumber } from "../flag-values.ts";
+import { integer } from "../flag-values.ts";
 import { serviceFields } from "./service-fields.ts";
 import { waitForService, type WaitFlags, withWait } from "./service-wait.ts";
 
-/** How large a service is. */
+/** Commands that change plan and storage of a service. */
 export function addServiceSizes(services: CliCommand): void {
   withWait(services.command("resize <service>"))
-    .description("give it another plan, with one restart of its engine")
+    .description("change the plan, with one restart of the engine")
     .requiredOption("--plan <plan>", "plan of the catalog")
     .example("services resize orders --plan tier-4 --wait")
     .does(async (context, name: string, flags: WaitFlags & { plan: string }) => {
@@ -17,8 +17,8 @@ export function addServiceSizes(services: CliCommand): void {
     });
 
   withWait(services.command("expand <service>"))
-    .description("give it more storage, without a restart; storage does not shrink")
-    .requiredOption("--storage-gb <gb>", "size of its disk", wholeNumber)
+    .description("increase the storage, without a restart; storage cannot shrink")
+    .requiredOption("--storage-gb <gb>", "size of the disk", integer)
     .example("services expand orders --storage-gb 50 --wait")
     .does(async (context, name: string, flags: WaitFlags & { storageGb: number }) => {
       const id = await context.serviceId(name);
@@ -27,16 +27,16 @@ export function addServiceSizes(services: CliCommand): void {
 
   services
     .command("enable-writes <service>")
-    .description("allow writes to a full disk for 15 minutes, to delete what is not needed")
+    .description("allow writes to a full disk for 15 minutes, so that data can be deleted")
     .example("services enable-writes orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.show(await client.services.enableWrites(await serviceId(name)), serviceFields),
     );
 }
 
-/** Either may be done to a service that is stopped, and it stays so. */
+/** A stopped service stays stopped after both commands. */
 async function showResult(context: Context, accepted: ManagedService, { wait, timeout }: WaitFlags): Promise<void> {
   const target = accepted.status === "Stopped" ? "Stopped" : "Running";
-  const shown = wait === true ? await waitForService(context, accepted, target, timeout) : accepted;
-  context.output.show(shown ?? accepted, serviceFields);
+  const current = wait === true ? await waitForService(context, accepted, target, timeout) : accepted;
+  context.output.show(current ?? accepted, serviceFields);
 }

@@ -10,13 +10,13 @@ interface UpgradeFlags extends WaitFlags {
   readonly yes?: boolean;
 }
 
-/** Another version of its engine. */
+/** The command that upgrades the engine of a service. */
 export function addServiceUpgrade(services: CliCommand): void {
   withWait(services.command("upgrade <service> <version>"))
-    .description("upgrade its engine to a newer version of the catalog, over the same data")
-    .option("--check", "only tell what an upgrade comes with, and what stands against it")
-    .option("--accept-text-order-change", "also when it changes the order of text")
-    .option("--yes", "do not ask")
+    .description("upgrade the engine to a newer version of the catalog, with the same data")
+    .option("--check", "only check: show effects and obstacles of the upgrade")
+    .option("--accept-text-order-change", "accept a changed sort order of text")
+    .option("--yes", "do not ask for confirmation")
     .example("services upgrade cache 9 --check")
     .example("services upgrade cache 9 --wait")
     .does(async (context, name: string, version: string, flags: UpgradeFlags) => {
@@ -29,8 +29,8 @@ export function addServiceUpgrade(services: CliCommand): void {
       }
       await context.confirm(`Upgrade ${service.name} to version ${version} now? Its engine restarts.`, flags.yes);
       const { operation } = await client.services.upgrade(service.id, version, false, accepts);
-      const begun = { ...service, operation };
-      const done = flags.wait === true ? await waitForService(context, begun, "Running", flags.timeout) : begun;
-      output.show(done ?? begun, serviceFields);
+      const started = { ...service, operation };
+      const done = flags.wait === true ? await waitForService(context, started, "Running", flags.timeout) : started;
+      output.show(done ?? started, serviceFields);
     });
 }

@@ -1,8 +1,8 @@
-import type { LogLevel, LogLine } from "../../answers.ts";
+import type { LogLevel, LogLine } from "../../responses.ts";
 import { Option } from "commander";
 import { nodeColumns } from "./service-fields.ts";
 import type { CliCommand } from "../command.ts";
-import { given, take, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, take, integer } from "../flag-values.ts";
 import { printable } from "../table.ts";
 import { type EventFlags, showEvents, withEventFlags } from "./event-stream.ts";
 
@@ -15,20 +15,20 @@ interface LogFlags {
   readonly follow?: boolean;
 }
 
-/** What can be seen of a service and does not change it. */
+/** Read-only commands of a service. */
 export function addServiceViews(services: CliCommand): void {
   services
     .command("logs <service>")
-    .description("lines of its engine's log")
+    .description("log of the engine")
     .option("--since <time>", "RFC 3339")
-    .addOption(new Option("--level <level>", "this and what is graver").choices(["debug", "info", "warning", "error"]))
-    .option("--limit <lines>", "at most so many, 200 at most", wholeNumber, 100)
-    .option("--follow", "go on as they come")
+    .addOption(new Option("--level <level>", "minimum level").choices(["debug", "info", "warning", "error"]))
+    .option("--limit <lines>", "maximum number of lines, at most 200", integer, 100)
+    .option("--follow", "show new lines as they come")
     .example("services logs orders --level warning")
     .example("services logs orders --follow")
     .does(async ({ client, output, serviceId, signal }, name: string, flags: LogFlags) => {
       const id = await serviceId(name);
-      const query = given({ since: flags.since, level: flags.level });
+      const query = omitUndefined({ since: flags.since, level: flags.level });
       const show = (line: LogLine) => output.entry(line, textOf(line));
       if (flags.follow === true) {
         for await (const line of client.services.followLogs(id, query, { signal })) show(line);
@@ -38,7 +38,7 @@ export function addServiceViews(services: CliCommand): void {
     });
 
   withEventFlags(services.command("events <service>"))
-    .description("what happened to it, oldest first; also when it is gone, by its id")
+    .description("events of a service, oldest first; also of a deleted one, by its id")
     .example("services events orders --follow")
     .does(async (context, name: string, flags: EventFlags) => {
       const id = await context.serviceId(name);
@@ -47,7 +47,7 @@ export function addServiceViews(services: CliCommand): void {
 
   services
     .command("nodes <service>")
-    .description("the machines that it runs on")
+    .description("nodes of a service")
     .example("services nodes orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.services.nodes(await serviceId(name))), nodeColumns),
@@ -55,14 +55,14 @@ export function addServiceViews(services: CliCommand): void {
 
   services
     .command("operations <service>")
-    .description("what was done to it, newest first")
+    .description("operations of a service, newest first")
     .example("services operations orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.operations.list(await serviceId(name))), operationColumns),
     );
 }
 
-/** One line on the terminal, also when the message has line breaks or control characters. */
+/** One line of text; line breaks and control characters of the message are replaced. */
 function textOf({ time, level, component, message }: LogLine): string {
   return printable(`${time} ${level.padEnd(7)} ${component} ${message}`);
 }

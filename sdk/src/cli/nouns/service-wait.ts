@@ -1,9 +1,9 @@
-import type { ManagedService } from "../../answers.ts";
+import type { ManagedService } from "../../responses.ts";
 import { Option } from "commander";
 import { ServiceFailed, type WaitOptions } from "../../wait.ts";
 import type { CliCommand } from "../command.ts";
 import type { Context } from "../context.ts";
-import { wholeNumber } from "../flag-values.ts";
+import { integer } from "../flag-values.ts";
 import { serviceFields } from "./service-fields.ts";
 
 export interface WaitFlags {
@@ -14,19 +14,19 @@ export interface WaitFlags {
 const targets = ["Running", "Stopped", "gone"] as const;
 type Target = (typeof targets)[number];
 
-/** Adds --wait and --timeout. */
+/** Adds the flags --wait and --timeout. */
 export function withWait(command: CliCommand): CliCommand {
   return command
-    .option("--wait", "wait until it is done")
-    .option("--timeout <seconds>", "give up waiting after", wholeNumber, 900);
+    .option("--wait", "wait until it is completed")
+    .option("--timeout <seconds>", "give up waiting after this time", integer, 900);
 }
 
 export function addServiceWait(services: CliCommand): void {
   services
     .command("wait <service>")
-    .description("wait until it is Running, Stopped or gone")
-    .addOption(new Option("--for <status>", "what to wait for").choices(targets).default("Running"))
-    .option("--timeout <seconds>", "give up after", wholeNumber, 900)
+    .description("wait until a service is Running, Stopped or deleted (gone)")
+    .addOption(new Option("--for <status>", "status to wait for").choices(targets).default("Running"))
+    .option("--timeout <seconds>", "give up after this time", integer, 900)
     .example("services wait orders")
     .example("services wait orders --for gone --timeout 60")
     .does(async (context, name: string, flags: { for: Target; timeout: number }) => {
@@ -35,7 +35,7 @@ export function addServiceWait(services: CliCommand): void {
     });
 }
 
-/** Shows each step meanwhile; undefined when it is gone. Throws WaitTimedOut and ServiceFailed. */
+/** Waits and shows progress. Undefined for a deleted service. Throws WaitTimedOut and ServiceFailed. */
 export async function waitForService(
   context: Context,
   service: ManagedService,

@@ -1,11 +1,11 @@
-import type { MaintenanceWindow, ManagedService, ServiceStatus } from "../../answers.ts";
+import type { MaintenanceWindow, ManagedService, ServiceStatus } from "../../responses.ts";
 import { Option } from "commander";
-import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../inputs.ts";
+import type { PoolerChoice, ServiceChange, StorageAutoscaleChoice } from "../../requests.ts";
 import type { Verb } from "../../services.ts";
 import type { CliCommand } from "../command.ts";
-import { forgetConninfo, lastingConninfo } from "../conninfo-files.ts";
+import { removeConninfo, createConninfo } from "../conninfo.ts";
 import type { Context } from "../context.ts";
-import { given, pair, several, take, wholeNumber } from "../flag-values.ts";
+import { omitUndefined, pair, several, take, integer } from "../flag-values.ts";
 import { addFailover } from "./nodes.ts";
 import { addServiceCopies } from "./service-copies.ts";
 import { deletedColumns, serviceColumns, serviceFields } from "./service-fields.ts";
@@ -56,7 +56,7 @@ const statuses: readonly ServiceStatus[] = ["Pending", "Provisioning", "Running"
 
 const poolerModes = ["transaction", "session"];
 
-/** The mode of a pooler that is on. */
+/** Value of --pooler: the mode of the pooler, or off. */
 type PoolerFlag = "transaction" | "session" | "off";
 
 const replicationModes = ["async", "sync", "sync_strict"];
@@ -67,45 +67,45 @@ export function addServices(services: CliCommand): void {
   services
     .command("list")
     .description("the services of the organization")
-    .addOption(new Option("--status <status>", "only those with this status").choices(statuses))
-    .option("--type <type>", "only those of this engine")
-    .option("--tag <key:value>", "only those with this tag")
-    .option("--deleted", "those that are deleted and can come back")
+    .addOption(new Option("--status <status>", "only services with this status").choices(statuses))
+    .option("--type <type>", "only services of this engine")
+    .option("--tag <key:value>", "only services with this tag")
+    .option("--deleted", "deleted services that can be undeleted")
     .example("services list")
     .example("services list --tag team:payments --output json")
     .does(async ({ client, output }, flags: ListFlags) => {
       const { status, type, tag, deleted } = flags;
-      const filter = given({ status, database_type: type, tag, deleted });
+      const filter = omitUndefined({ status, database_type: type, tag, deleted });
       output.list(await take(client.services.list(filter)), deleted === true ? deletedColumns : serviceColumns);
     });
 
   services
     .command("get <service>")
-    .description("one service, by name or id")
+    .description("a service by name or id")
     .example("services get orders")
     .does(async ({ output, service }, name: string) => output.show(await service(name), serviceFields));
 
   addUpdate(services);
   addServiceWait(services);
   addConnect(services);
-  addVerb(services, "start", "Running", "start one that is stopped");
-  addVerb(services, "stop", "Stopped", "stop it; its data stays");
-  addVerb(services, "restart", "Running", "restart its engine");
+  addVerb(services, "start", "Running", "start a stopped service");
+  addVerb(services, "stop", "Stopped", "stop a service; its data stays");
+  addVerb(services, "restart", "Running", "restart the engine of a service");
 
   addServiceSizes(services);
 
   withWait(services.command("delete <service>"))
-    .description("delete it with its data; it can be undeleted for 7 days")
-    .option("--skip-final-backup", "for good: no last backup, and its automated ones go too")
-    .option("--yes", "do not ask")
+    .description("delete a service with its data; it can be undeleted for 7 days")
+    .option("--skip-final-backup", "delete permanently: without a final backup, and with the automated backups")
+    .option("--yes", "do not ask for confirmation")
     .example("services delete orders --wait")
     .does(async (context, name: string, flags: WaitFlags & { yes?: boolean; skipFinalBackup?: boolean }) => {
       const service = await context.service(name);
       const { skipFinalBackup } = flags;
-      const extent = skipFinalBackup === true ? "all its data and automated backups, for good" : "all its data";
+      const extent = skipFinalBackup === true ? "all its data and automated backups, permanently" : "all its data";
       await context.confirm(`Delete ${service.name} and ${extent}?`, flags.yes);
       const deleted = await context.client.services.delete(service.id, { skipFinalBackup });
-      forgetConninfo(context, service.id);
+      removeConninfo(context, service.id);
       if (flags.wait === true) await waitForService(context, service, "gone", flags.timeout);
       else context.output.show(deleted, serviceFields);
     });
@@ -120,34 +120,40 @@ export function addServices(services: CliCommand): void {
 function addCreate(services: CliCommand): void {
   const create = services
     .command("create <name>")
-    .description("make a service")
+    .description("create a service")
     .requiredOption("--type <type>", "engine, such as postgresql or valkey")
     .option("--plan <plan>", "plan of the catalog", "tier-1")
-    .option("--storage-gb <gb>", "size of its disk", wholeNumber, 1)
+    .option("--storage-gb <gb>", "size of its disk", integer, 1)
     .option("--engine-version <version>", "version of the engine")
-    .option("--storage-tier <tier>", "kind of disk")
-    .option("--zone <zone>", "where it runs")
-    .option("--allow <cidr>", "network that may connect (repeat)", several)
-    .option("--param <name=value>", "parameter of the engine (repeat)", pair)
-    .option("--tag <key=value>", "tag (repeat)", pair)
-    .option("--ttl-hours <hours>", "delete it after", wholeNumber)
-    .option("--deletion-protection", "refuse its deletion")
-    .option("--nodes <count>", "a primary and its replicas together, 1 to 5", wholeNumber)
-    .addOption(new Option("--replication-mode <mode>", "what a commit waits for").choices(replicationModes))
-    .option("--maintenance-window <window>", 'when updates may begin, in UTC, such as "sunday 3"', windowText);
-  create.option("--autoscale-gb <gb>", "let its storage grow by itself up to this", wholeNumber);
-  create.addOption(new Option("--pooler <mode>", "let clients share sessions of the engine").choices(poolerModes));
+    .option("--storage-tier <tier>", "storage tier of the catalog")
+    .option("--zone <zone>", "zone of the service")
+    .option("--allow <cidr>", "network that may connect, as CIDR (repeatable)", several)
+    .option("--param <name=value>", "parameter of the engine (repeatable)", pair)
+    .option("--tag <key=value>", "tag (repeatable)", pair)
+    .option("--ttl-hours <hours>", "delete it after this time", integer)
+    .option("--deletion-protection", "protect it from deletion")
+    .option("--nodes <count>", "number of nodes, the primary and its replicas, 1 to 5", integer)
+    .addOption(
+      new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
+    )
+    .option(
+      "--maintenance-window <window>",
+      'window in which updates may start, in UTC, such as "sunday 3"',
+      windowText,
+    );
+  create.option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer);
+  create.addOption(new Option("--pooler <mode>", "connection pooling mode").choices(poolerModes));
   withWait(create)
     .example("services create orders --type postgresql --plan tier-2 --storage-gb 10 --wait")
     .example("services create orders --type postgresql --nodes 2 --wait")
     .example("services create cache --type valkey --allow 10.1.0.0/16 --tag team=shop")
     .does(async (context, name: string, flags: CreateFlags) => {
-      const made = await context.client.services.create({
+      const created = await context.client.services.create({
         name,
         database_type: flags.type,
         plan_name: flags.plan,
         storage_size_gb: flags.storageGb,
-        ...given({
+        ...omitUndefined({
           version: flags.engineVersion,
           storage_tier: flags.storageTier,
           zone: flags.zone,
@@ -163,9 +169,9 @@ function addCreate(services: CliCommand): void {
           storage_autoscale: autoscaleOf(flags.autoscaleGb),
         }),
       });
-      const shown = flags.wait === true ? await waitForService(context, made, "Running", flags.timeout) : made;
-      context.output.show(shown ?? made, serviceFields);
-      sayHowToConnect(context, shown ?? made);
+      const current = flags.wait === true ? await waitForService(context, created, "Running", flags.timeout) : created;
+      context.output.show(current ?? created, serviceFields);
+      printNextSteps(context, current ?? created);
     });
 }
 
@@ -182,28 +188,28 @@ function autoscaleOf(flag: number | false | undefined): StorageAutoscaleChoice |
 function addUpdate(services: CliCommand): void {
   services
     .command("update <service>")
-    .description("change its name, networks, tags, end, protection, growth, replication or pooler")
-    .option("--name <name>", "another name; its host name stays")
-    .option("--allow <cidr>", "network that may connect, in place of all before (repeat)", several)
-    .option("--no-allow", "no network may connect")
-    .option("--tag <key=value>", "tag, in place of all before (repeat)", pair)
-    .option("--no-tag", "no tags")
-    .option("--ttl-hours <hours>", "delete it after", wholeNumber)
-    .option("--no-ttl-hours", "keep it until it is deleted")
-    .option("--deletion-protection", "refuse its deletion")
-    .option("--no-deletion-protection", "let it be deleted")
-    .option("--autoscale-gb <gb>", "let its storage grow by itself up to this", wholeNumber)
-    .option("--no-autoscale-gb", "let it grow when it is asked for alone")
-    .addOption(new Option("--replication-mode <mode>", "what a commit waits for").choices(replicationModes))
+    .description("change name, networks, tags, expiry, protection, storage growth, replication or pooler")
+    .option("--name <name>", "new name; the host name stays")
+    .option("--allow <cidr>", "network that may connect, replaces all (repeatable)", several)
+    .option("--no-allow", "allow no network")
+    .option("--tag <key=value>", "tag, replaces all (repeatable)", pair)
+    .option("--no-tag", "remove all tags")
+    .option("--ttl-hours <hours>", "delete it after this time", integer)
+    .option("--no-ttl-hours", "remove the expiry")
+    .option("--deletion-protection", "protect it from deletion")
+    .option("--no-deletion-protection", "allow its deletion")
+    .option("--autoscale-gb <gb>", "grow the storage automatically up to this size", integer)
+    .option("--no-autoscale-gb", "grow the storage only on request")
     .addOption(
-      new Option("--pooler <mode>", "let clients share sessions of the engine").choices([...poolerModes, "off"]),
+      new Option("--replication-mode <mode>", "replication mode: what a commit waits for").choices(replicationModes),
     )
+    .addOption(new Option("--pooler <mode>", "connection pooling mode").choices([...poolerModes, "off"]))
     .example("services update orders --allow 10.1.0.0/16 --allow 10.2.0.0/16")
     .example("services update orders --no-ttl-hours --deletion-protection")
     .example("services update orders --pooler transaction")
     .example("services update orders --autoscale-gb 100")
     .does(async ({ client, output, serviceId }, name: string, flags: UpdateFlags) => {
-      const change: ServiceChange = given({
+      const change: ServiceChange = omitUndefined({
         name: flags.name,
         allowed_cidrs: flags.allow === false ? [] : flags.allow,
         tags: flags.tag === false ? {} : flags.tag,
@@ -220,10 +226,10 @@ function addUpdate(services: CliCommand): void {
 function addConnect(services: CliCommand): void {
   services
     .command("connect <service> [args...]")
-    .description("open psql or valkey-cli on it, verified in full; arguments after -- go to the client")
-    .option("--user <user>", "another user than the default one")
-    .option("--database <database>", "another database than the default one")
-    .option("--conninfo", "only print a connection string for libpq; its password is in a file that only you can read")
+    .description("open psql or valkey-cli with a verified connection; arguments after -- are passed to it")
+    .option("--user <user>", "user; the default user by default")
+    .option("--database <database>", "database; the default database by default")
+    .option("--conninfo", "only print a connection string for libpq; the password is in a file that only you can read")
     .example("services connect orders")
     .example('services connect orders -- -c "SELECT version()"')
     .example("services connect cache -- DBSIZE")
@@ -235,7 +241,7 @@ function addConnect(services: CliCommand): void {
         flags: { user?: string; database?: string; conninfo?: boolean },
       ) => {
         const service = await context.service(name);
-        if (flags.conninfo === true) return context.output.print(await lastingConninfo(context, service));
+        if (flags.conninfo === true) return context.output.print(await createConninfo(context, service));
         const { connectTo } = await import("../connect.ts");
         await connectTo(context, service, { user: flags.user, database: flags.database, args });
       },
@@ -248,14 +254,14 @@ function addVerb(services: CliCommand, verb: Verb, target: "Running" | "Stopped"
     .example(`services ${verb} orders --wait`)
     .does(async (context, name: string, flags: WaitFlags) => {
       const accepted = await context.client.services.command(await context.serviceId(name), verb);
-      const shown = flags.wait === true ? await waitForService(context, accepted, target, flags.timeout) : accepted;
-      context.output.show(shown ?? accepted, serviceFields);
+      const current = flags.wait === true ? await waitForService(context, accepted, target, flags.timeout) : accepted;
+      context.output.show(current ?? accepted, serviceFields);
     });
 }
 
-/** The lines to paste once it runs. */
-function sayHowToConnect({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
-  if (status !== "Running") return output.say(`\nIt is being made: ${program} services wait ${name}`);
-  output.say(`\n${program} services connect ${name}`);
-  if (type === "postgresql") output.say(`psql "$(${program} services connect ${name} --conninfo)"`);
+/** Prints commands to connect, or to wait when it does not run yet. */
+function printNextSteps({ output, program }: Context, { name, status, database_type: type }: ManagedService): void {
+  if (status !== "Running") return output.info(`\nIt is being created: ${program} services wait ${name}`);
+  output.info(`\n${program} services connect ${name}`);
+  if (type === "postgresql") output.info(`psql "$(${program} services connect ${name} --conninfo)"`);
 }

@@ -1,8 +1,9 @@
-import type { Stack } from "../../answers.ts";
+import type { Stack } from "../../responses.ts";
 import type { CliCommand } from "../command.ts";
-import { type Context, noneNamed } from "../context.ts";
+import type { Context } from "../context.ts";
 import { UsageError } from "../exit-code.ts";
 import { take } from "../flag-values.ts";
+import { stackOf } from "../lookup.ts";
 
 const templateColumns = ["name", "version", "title", "available", "unavailable_reason"];
 const stackFields = [
@@ -30,41 +31,41 @@ interface LaunchFlags {
 export function addStacks(stacks: CliCommand): void {
   stacks
     .command("templates")
-    .description("what can be launched here")
+    .description("templates of stacks")
     .example("stacks templates")
     .does(async ({ client, output }) => output.list(await take(client.stacks.templates()), templateColumns));
 
   stacks
     .command("preview <template>")
-    .description("what a stack of a template costs a month")
+    .description("monthly cost of a stack of a template")
     .example("stacks preview web-database")
     .does(async ({ client, output }, template: string) => {
       const preview = await client.stacks.preview(template);
       if (output.format !== "table") return output.show(preview);
       output.list(preview.line_items, lineColumns);
-      output.say(`\n${preview.monthly_total.toFixed(2)} ${preview.currency} a month`);
-      for (const warning of preview.warnings) output.say(warning);
+      output.info(`\n${preview.monthly_total.toFixed(2)} ${preview.currency} a month`);
+      for (const warning of preview.warnings) output.info(warning);
     });
 
   stacks
     .command("launch <name>")
     .description("launch a stack at a cost that you accept")
     .requiredOption("--template <template>", "template to launch")
-    .option("--accept-cost <amount>", "the cost a month that you accept", amount)
-    .option("--zone <zone>", "where its resources run")
+    .option("--accept-cost <amount>", "accepted monthly cost", amount)
+    .option("--zone <zone>", "zone of the resources")
     .option("--wait", "wait until it is Running")
     .example("stacks launch shop --template web-database --accept-cost 32.2 --wait")
     .does(async (context, name: string, flags: LaunchFlags) => {
       const { client, output, signal } = context;
-      const accepted = flags.acceptCost ?? (await askedCost(context, flags.template));
-      const made = await client.stacks.create({
+      const accepted = flags.acceptCost ?? (await acceptedCost(context, flags.template));
+      const created = await client.stacks.create({
         name,
         template_name: flags.template,
         accepted_monthly_cost: accepted,
         ...(flags.zone !== undefined && { zone: flags.zone }),
       });
-      showStack(context, flags.wait === true ? await client.stacks.waitUntilRunning(made.id, { signal }) : made);
-      if (flags.wait !== true) output.say(`\nIt is being made: ${context.program} stacks get ${name}`);
+      showStack(context, flags.wait === true ? await client.stacks.waitUntilRunning(created.id, { signal }) : created);
+      if (flags.wait !== true) output.info(`\nIt is being created: ${context.program} stacks get ${name}`);
     });
 
   stacks
@@ -84,8 +85,8 @@ export function addStacks(stacks: CliCommand): void {
   stacks
     .command("delete <stack>")
     .description("delete a stack with all its resources")
-    .option("--yes", "do not ask")
-    .option("--wait", "wait until it is gone")
+    .option("--yes", "do not ask for confirmation")
+    .option("--wait", "wait until it is deleted")
     .example("stacks delete shop --wait")
     .does(async (context, name: string, { yes, wait }: { yes?: boolean; wait?: boolean }) => {
       const stack = await stackOf(context, name);
@@ -100,9 +101,9 @@ export function addStacks(stacks: CliCommand): void {
 function addUpgrade(stacks: CliCommand): void {
   stacks
     .command("upgrade <stack>")
-    .description("bring a stack to the newest version of its template; without a cost, only show what would change")
-    .option("--accept-cost <amount>", "the new cost a month that you accept", amount)
-    .option("--wait", "wait until it is done")
+    .description("upgrade a stack to the newest version of its template; without a cost, only show the changes")
+    .option("--accept-cost <amount>", "accepted new monthly cost", amount)
+    .option("--wait", "wait until it is completed")
     .example("stacks upgrade shop")
     .example("stacks upgrade shop --accept-cost 64.4 --wait")
     .does(async (context, name: string, { acceptCost, wait }: { acceptCost?: number; wait?: boolean }) => {
@@ -112,20 +113,20 @@ function addUpgrade(stacks: CliCommand): void {
         const preview = await client.stacks.previewUpgrade(id);
         if (output.format !== "table") return output.show(preview);
         output.list(preview.changes, ["symbolic_name", "kind", "change", "action", "target_spec", "reason"]);
-        output.say(`\n${preview.from_version} -> ${preview.to_version}`);
+        output.info(`\n${preview.from_version} -> ${preview.to_version}`);
         const costs = `${preview.current_monthly_cost.toFixed(2)} -> ${preview.new_monthly_cost.toFixed(2)} a month`;
-        return output.say(preview.blocked ? `blocked: ${preview.blocked_reasons.join(" ")}` : costs);
+        return output.info(preview.blocked ? `blocked: ${preview.blocked_reasons.join(" ")}` : costs);
       }
       const migration = await client.stacks.upgrade(id, acceptCost);
       const isOver = wait !== true || migration.status === "up_to_date";
-      const shown = isOver ? migration : await client.stacks.waitForMigration(id, migration.id, { signal });
-      output.show(shown, migrationFields);
-      if (output.format === "table") output.list(shown.steps, stepColumns);
+      const migrated = isOver ? migration : await client.stacks.waitForMigration(id, migration.id, { signal });
+      output.show(migrated, migrationFields);
+      if (output.format === "table") output.list(migrated.steps, stepColumns);
     });
 
   stacks
     .command("migrations <stack>")
-    .description("upgrades of a stack, and what became of them")
+    .description("upgrades of a stack with their outcomes")
     .example("stacks migrations shop")
     .does(async (context, name: string) => {
       const { id } = await stackOf(context, name);
@@ -138,23 +139,16 @@ function showStack({ output }: Context, stack: Stack): void {
   if (output.format === "table") output.list(stack.resources, resourceColumns);
 }
 
-/** Shows the preview, and asks. */
-async function askedCost(context: Context, template: string): Promise<number> {
+/** Asks a person to accept the previewed cost. */
+async function acceptedCost(context: Context, template: string): Promise<number> {
   const { monthly_total: total, currency } = await context.client.stacks.preview(template);
   await context.confirm(`It costs ${total.toFixed(2)} ${currency} a month. Launch it?`, undefined);
   return total;
 }
 
-/** By name, or by id. */
-async function stackOf({ client }: Context, nameOrId: string): Promise<Stack> {
-  if (/^\d/.test(nameOrId)) return client.stacks.get(nameOrId);
-  for await (const stack of client.stacks.list()) if (stack.name === nameOrId) return stack;
-  throw noneNamed("stack", nameOrId);
-}
-
 function amount(text: string): number {
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0)
-    throw new UsageError(`${text} is no amount, such as 32.2`);
+    throw new UsageError(`${text} is not an amount such as 32.2`);
   return value;
 }

@@ -1,5 +1,5 @@
 import type { CliCommand } from "../command.ts";
-import { several, take, wholeNumber } from "../flag-values.ts";
+import { several, take, integer } from "../flag-values.ts";
 
 const columns = ["id", "scopes", "resources", "expires_at", "created_by", "last_used_at", "last_used_from"];
 
@@ -12,10 +12,10 @@ interface CreateFlags {
 export function addTokens(tokens: CliCommand): void {
   tokens
     .command("create")
-    .description("make a token; it is shown this once")
-    .requiredOption("--scope <scope>", "a right that it has, such as services:read (repeat)", several)
-    .option("--ttl <seconds>", "how long it lives", wholeNumber, 3_600)
-    .option("--service <service>", "limit it to a service (repeat)", several)
+    .description("create a token; it is shown only once")
+    .requiredOption("--scope <scope>", "scope, such as services:read (repeatable)", several)
+    .option("--ttl <seconds>", "lifetime", integer, 3_600)
+    .option("--service <service>", "limit the token to a service (repeatable)", several)
     .example("tokens create --scope services:read --ttl 600")
     .example("tokens create --scope services:secrets --service orders")
     .does(async (context, flags: CreateFlags) => {
@@ -27,18 +27,18 @@ export function addTokens(tokens: CliCommand): void {
 
   tokens
     .command("list")
-    .description("all tokens that are good")
+    .description("all valid tokens")
     .example("tokens list")
     .does(async ({ client, output }) => output.list(await take(client.tokens.list()), columns));
 
   tokens
     .command("delete <token>")
-    .description("end a token, by its id, at once")
-    .option("--yes", "do not ask")
+    .description("revoke a token by its id; it is refused at once")
+    .option("--yes", "do not ask for confirmation")
     .example("tokens delete 019a...")
     .does(async ({ client, output, confirm }, id: string, { yes }: { yes?: boolean }) => {
-      await confirm(`End the token ${id}? What uses it is refused at once.`, yes);
+      await confirm(`Revoke the token ${id}? Its calls are refused at once.`, yes);
       await client.tokens.delete(id);
-      output.say(`${id} is ended`);
+      output.info(`${id} is revoked`);
     });
 }

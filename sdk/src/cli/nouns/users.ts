@@ -1,4 +1,4 @@
-import type { UserRole } from "../../answers.ts";
+import type { UserRole } from "../../responses.ts";
 import { Option } from "commander";
 import type { CliCommand } from "../command.ts";
 import { take } from "../flag-values.ts";
@@ -10,7 +10,7 @@ const columns = ["username", "role", "managed", "created_at"];
 export function addUsers(users: CliCommand): void {
   users
     .command("list <service>")
-    .description("all users, those made in SQL too")
+    .description("all users, also those created in SQL")
     .example("users list orders")
     .does(async ({ client, output, serviceId }, name: string) =>
       output.list(await take(client.databaseUsers.list(await serviceId(name))), columns),
@@ -18,7 +18,7 @@ export function addUsers(users: CliCommand): void {
 
   users
     .command("get <service> <user>")
-    .description("one user")
+    .description("a user")
     .example("users get orders app_user")
     .does(async ({ client, output, serviceId }, name: string, user: string) =>
       output.show(await client.databaseUsers.get(await serviceId(name), user), columns),
@@ -27,35 +27,42 @@ export function addUsers(users: CliCommand): void {
   withWait(
     users
       .command("create <service> <name>")
-      .description("make a user; `users password` shows its password")
+      .description("create a user; `users password` shows the password")
       .addOption(
-        new Option("--role <role>", "what it may do").choices(["admin", "readwrite", "readonly"]).default("readwrite"),
+        new Option("--role <role>", "role of the user")
+          .choices(["admin", "readwrite", "readonly"])
+          .default("readwrite"),
       ),
   )
     .example("users create orders reports --role readonly")
     .does(async (context, name: string, username: string, flags: WaitFlags & { role: UserRole }) => {
       const { databaseUsers } = context.client;
       const id = await context.serviceId(name);
-      const made = await databaseUsers.create(id, { username, role: flags.role });
-      const isDone = await settle(context, made.operation, username, flags);
-      context.output.show(isDone ? { ...made, operation: null } : made, columns);
+      const created = await databaseUsers.create(id, { username, role: flags.role });
+      const isDone = await settle(context, created.operation, username, flags);
+      context.output.show(isDone ? { ...created, operation: null } : created, columns);
     });
 
-  withWait(users.command("delete <service> <user>").description("remove a user").option("--yes", "do not ask"))
+  withWait(
+    users
+      .command("delete <service> <user>")
+      .description("remove a user")
+      .option("--yes", "do not ask for confirmation"),
+  )
     .example("users delete orders reports")
     .does(async (context, name: string, user: string, flags: WaitFlags & { yes?: boolean }) => {
       const id = await context.serviceId(name);
       await context.confirm(`Remove the user ${user} from ${name}?`, flags.yes);
       const { operation } = await context.client.databaseUsers.delete(id, user);
-      if (await settle(context, operation, user, flags)) context.output.say(`${user} is removed`);
+      if (await settle(context, operation, user, flags)) context.output.info(`${user} is removed`);
     });
 
   withWait(
     users
       .command("password <service> <user>")
       .description("print the user's password")
-      .option("--reset", "give it a new one first; the old one ends as soon as the engine has it")
-      .option("--yes", "do not ask"),
+      .option("--reset", "set a new password first; the old one ends when the engine has applied it")
+      .option("--yes", "do not ask for confirmation"),
   )
     .example("users password orders app_user")
     .example("users password orders reports --reset")

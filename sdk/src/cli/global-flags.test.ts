@@ -1,35 +1,35 @@
 import { describe, expect, test } from "vitest";
 import { everyCommand, leavesOf, silentDeps } from "./every-command.ts";
 import type { CliCommand } from "./command.ts";
-import { givenFlags } from "./flags-of-all.ts";
+import { globalFlagsOf } from "./global-flags.ts";
 import { createProgram } from "./program.ts";
 
 const verb = ["inference", "providers", "set", "provider_c"];
 
-/** What a line gives to its verb, and what to every command. */
+/** The values that a command line sets for its verb and globally. */
 async function given(args: readonly string[]): Promise<{ own: unknown; all: unknown; output: string }> {
   const root = await createProgram(args, silentDeps);
   const set = leavesOf(root).find((each) => each.name() === "set" && each.parent?.name() === "providers");
   if (set === undefined) throw new Error("there is no such command");
   set.action(() => undefined);
   await root.parseAsync([...args], { from: "user" });
-  const { baseUrl: all, output } = givenFlags(set);
+  const { baseUrl: all, output } = globalFlagsOf(set);
   return { own: set.opts()["baseUrl"], all, output };
 }
 
-describe("a flag that a verb has of its own", () => {
+describe("a flag with the name of a global one", () => {
   test.each([
     ["after the verb is the verb's", [...verb, "--base-url", "https://m"], "https://m", undefined],
     ["with its value in one word too", [...verb, "--base-url=https://m"], "https://m", undefined],
     ["before the verb is every command's", ["--base-url", "https://h", ...verb], undefined, "https://h"],
     [
-      "may be given twice, once for each",
+      "may stand twice, once for each",
       ["--base-url", "https://h", ...verb, "--base-url", "https://m"],
       "https://m",
       "https://h",
     ],
     [
-      "is found whatever the value of another flag reads as",
+      "is found beside a flag whose value is a noun",
       ["--profile", "inference", ...verb, "--base-url", "https://m"],
       "https://m",
       undefined,
@@ -50,12 +50,12 @@ describe("a flag that a verb has of its own", () => {
   });
 });
 
-describe("a flag of every command", () => {
+describe("a global flag", () => {
   test.each([
     ["before the noun", ["--output", "json", ...verb]],
-    ["behind the noun", ["inference", "--output", "json", "providers", "set", "provider_c"]],
-    ["behind the verb", [...verb, "--output", "json"]],
-    ["twice, the last one counts", ["--output", "yaml", ...verb, "--output", "json"]],
+    ["after the noun", ["inference", "--output", "json", "providers", "set", "provider_c"]],
+    ["after the verb", [...verb, "--output", "json"]],
+    ["twice, and the last one wins", ["--output", "yaml", ...verb, "--output", "json"]],
   ])("may stand %s", async (_, args) => {
     expect(await given(args)).toMatchObject({ output: "json" });
   });
@@ -64,7 +64,7 @@ describe("a flag of every command", () => {
     await expect(given([...verb, "--output", "xml"])).rejects.toThrow(/Allowed choices are/);
   });
 
-  test("is not --version: what a verb does not know is refused, and nothing is told instead of done", async () => {
+  test("is not --version after a verb: that is an unknown option", async () => {
     await expect(given([...verb, "--version", "16"])).rejects.toThrow(/unknown option '--version'/);
   });
 });

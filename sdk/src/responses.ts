@@ -1,5 +1,7 @@
 // Printed from the protos by `npm run generate`. Times are RFC 3339 texts in UTC.
-import type { MetricPoint } from "./metric-types.ts";
+
+/** Start of the interval, a multiple of the resolution, and the average, minimum and maximum of the metric in it. */
+export type MetricPoint = readonly [unixSeconds: number, average: number, minimum: number, maximum: number];
 
 /** "gt": above the threshold; "lt": below it. */
 export type AlertCondition = "gt" | "lt";

@@ -1,0 +1,46 @@
+import type { Claimed } from "./backend.ts";
+
+/** The final outcome of a message. */
+export type Outcome = "acked" | "nacked" | "lost";
+
+/** A message of a worker from its claim to its outcome. */
+export interface InFlightMessage extends Claimed {
+  /** `waiting` for a handler, `running` in one, `settling` while its outcome is written, `over` afterwards. */
+  stage: "waiting" | "running" | "settling" | "over";
+  /** End of the claim in milliseconds of performance.now(); until then no other worker gets the message. */
+  claimedUntil: number;
+  /** Created when the handler reads its signal. */
+  abort: AbortController | undefined;
+}
+
+/** The messages that a worker has claimed, and the count of their outcomes. Each message has one outcome. */
+export interface InFlightMessages {
+  readonly size: number;
+  readonly tally: Readonly<Record<Outcome, number>>;
+  take(message: Claimed, claimedUntil: number): InFlightMessage;
+  /** Records an outcome; does nothing when the message has one. */
+  end(message: InFlightMessage, outcome: Outcome): void;
+  messages(): InFlightMessage[];
+}
+
+export function createInFlightMessages(): InFlightMessages {
+  const all = new Set<InFlightMessage>();
+  const tally = { acked: 0, nacked: 0, lost: 0 };
+  return {
+    get size() {
+      return all.size;
+    },
+    tally,
+    take(message, claimedUntil) {
+      const inHand: InFlightMessage = { ...message, stage: "waiting", claimedUntil, abort: undefined };
+      all.add(inHand);
+      return inHand;
+    },
+    end(message, outcome) {
+      if (!all.delete(message)) return;
+      message.stage = "over";
+      tally[outcome] += 1;
+    },
+    messages: () => [...all],
+  };
+}

@@ -1,4 +1,0 @@
-/** What the platform has accepted to do. */
-export interface Accepted {
-  readonly message: string;
-}
