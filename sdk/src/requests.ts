@@ -1,4 +1,5 @@
-// Printed from the protos by `npm run generate`. Times are RFC 3339 texts. A key that is left out changes or chooses nothing.
+// Printed from the protos by `npm run generate`. Times are RFC 3339 strings.
+// An absent key changes or filters nothing.
 import type {
   AlertCondition,
   AlertNoData,
@@ -21,19 +22,19 @@ import type {
   UserRole,
 } from "./responses.ts";
 
-/** How far back from now. Omitted: 1h, unless start is given. */
+/** Period up to now. Omitted: 1h, unless start is given. */
 export type MetricPeriod = "15m" | "1h" | "6h" | "24h" | "7d";
 
 /**
- * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for up
- * to 7 days, both within the last 8 days; 1h always.
+ * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
+ * always. Omitted: the finest that is allowed.
  */
 export type MetricResolution = "1m" | "5m" | "1h";
 
-/** Figure to sort by, in descending order. Omitted: total_time. */
+/** Sort order, descending. Omitted: total_time. */
 export type QueryOrder = "total_time" | "calls" | "mean_time" | "rows";
 
-/** A text or null for each name. */
+/** Values by parameter name; null resets a parameter. */
 export type ParameterChange = Readonly<Record<string, string | null>>;
 
 export interface AckedMessage {
@@ -42,49 +43,49 @@ export interface AckedMessage {
 
 export interface ExtendedMessage {
   readonly receipt: string;
-  /** From now; that of the queue unless it is given. */
+  /** Visibility timeout from now on. Omitted: that of the queue. */
   readonly visibility_timeout_seconds?: number | undefined;
 }
 
 export interface NackedMessage {
   readonly receipt: string;
-  /** Seconds from now until it can be claimed again. */
+  /** Delay in seconds until it can be claimed again. */
   readonly delay_seconds?: number | undefined;
-  /** Kept as last_error, 4 KiB of it at most. */
+  /** Error text, of which 4 KiB are stored as last_error. */
   readonly error?: string | undefined;
-  /** It is not to be tried again: it is dead once the delay is over. */
+  /** True to make no further attempt: the message is dead after the delay. */
   readonly discard?: boolean | undefined;
 }
 
-/** `address` for e-mail, `url` for a webhook. */
+/** The target: `address` for e-mail, `url` for a webhook. */
 export interface NewChannelConfig {
-  /** Of type email. */
+  /** E-mail address, for the type email. */
   readonly address?: string | undefined;
-  /** Of type webhook: http:// or https://. */
+  /** URL of the endpoint, http:// or https://, for the type webhook. */
   readonly url?: string | undefined;
 }
 
 export interface NewMessage {
-  /** A JSON object of at most 256 KiB; every digit of its numbers is kept. */
+  /** A JSON object of at most 256 KiB, which is stored unchanged. */
   readonly payload: object;
-  /** Seconds from now until it can be claimed. */
+  /** Delay in seconds until it can be claimed. */
   readonly delay_seconds?: number | undefined;
 }
 
-/** Omitted fields stay as they are: at first off, and "transaction". */
+/** Settings of the pooler. Omitted fields stay; the defaults are off and "transaction". */
 export interface PoolerChoice {
   readonly enabled?: boolean | undefined;
   readonly mode?: string | undefined;
 }
 
-/** Omitted fields stay as they are: at first off. */
+/** Settings of the automatic growth. Omitted fields stay; the default is off. */
 export interface StorageAutoscaleChoice {
   readonly enabled?: boolean | undefined;
-  /** Needed to enable it: the storage does not grow beyond this by itself. */
+  /** Maximum size of automatic growth; required to enable it. */
   readonly max_gb?: number | undefined;
 }
 
-/** An app to be made. */
+/** An app to be created. */
 export interface NewApp {
   /** Lower-case letters, digits and `-`. */
   readonly name: string;
@@ -99,33 +100,33 @@ export interface AppChange {
 /** A database to be attached. */
 export interface NewAttachment {
   readonly service_id: string;
-  /** The service's own database unless it is named. */
+  /** Omitted: the service's default database. */
   readonly database_name?: string | undefined;
 }
 
 export interface NewAuth {
   readonly attachment_id: string;
-  /** fallback unless it is given. */
+  /** Omitted: fallback. */
   readonly issuer_domain_choice?: IssuerDomainChoice | undefined;
   readonly smtp?: NewAuthSmtp | undefined;
   readonly theme?: NewAuthTheme | undefined;
-  /** Of the first client; `<home_url>/auth/callback` unless they are given. */
+  /** Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`. */
   readonly redirect_uris?: readonly string[] | undefined;
-  /** Of `custom`: which verified domain of the app; the only one unless it is given. */
+  /** For `custom`: a verified domain of the app. Omitted: the only one. */
   readonly custom_domain?: string | undefined;
 }
 
 /** A mail server. */
 export interface NewAuthSmtp {
   readonly host: string;
-  /** 25, 465, 587 or 2525; 465 speaks TLS at once, the others after STARTTLS. */
+  /** Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS. */
   readonly port: number;
-  /** Both credentials or none. */
+  /** User name and password are required together. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly from_address: string;
   readonly from_name?: string | undefined;
-  /** PEM, for a server whose certificate no public authority signed. */
+  /** PEM of the certificate authority, for a server without a publicly trusted certificate. */
   readonly ca_certificate?: string | undefined;
 }
 
@@ -135,18 +136,16 @@ export interface NewAppDomain {
   readonly name: string;
 }
 
-/** Another provider, as its registration of this app says. */
+/** An identity provider, with the values of the app's registration there. */
 export interface AuthIdpProviderChange {
   readonly client_id: string;
-  /**
-   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
-   */
+  /** Required for a new provider, and when issuer_url, client_id or ca_certificate change. Omitted: the stored one. */
   readonly client_secret?: string | undefined;
-  /** Of `oidc`: where discovery begins, https. Google's own is known. */
+  /** Issuer URL of an `oidc` provider, https. Not needed for google. */
   readonly issuer_url?: string | undefined;
-  /** `openid email` unless they are given, and always among them. */
+  /** Omitted: `openid email`, which are always included. */
   readonly scopes?: readonly string[] | undefined;
-  /** PEM, for a provider whose certificate no public authority signed. */
+  /** PEM of the certificate authority, for a provider without a publicly trusted certificate. */
   readonly ca_certificate?: string | undefined;
 }
 
@@ -157,15 +156,15 @@ export interface AuthChange {
   readonly mails_per_hour?: number | undefined;
 }
 
-/** A client to be made. */
+/** A client to be created. */
 export interface NewAuthClient {
   readonly name: string;
   readonly type: AuthClientType;
-  /** One at least, compared to the letter; https, or loopback with any port. */
+  /** At least one. Compared exactly; https, or http on loopback with any port. */
   readonly redirect_uris?: readonly string[] | undefined;
   readonly post_logout_redirect_uris?: readonly string[] | undefined;
   readonly allowed_origins?: readonly string[] | undefined;
-  /** True unless it is given; a public one always has it. */
+  /** Omitted: true. Public clients always need PKCE. */
   readonly require_pkce?: boolean | undefined;
 }
 
@@ -181,118 +180,118 @@ export interface AuthUserFilter {
   readonly email?: string | undefined;
 }
 
-/** What is left out is the platform's own. */
+/** Appearance of pages and mails. Omitted fields have the platform's defaults. */
 export interface NewAuthTheme {
-  /** 60 characters at most. */
+  /** Name of the app, at most 60 characters. */
   readonly display_name?: string | undefined;
-  /** #rrggbb. */
+  /** Color in the format #rrggbb. */
   readonly brand_color?: string | undefined;
-  /** https; only browsers fetch it. */
+  /** URL of the logo, https; only browsers fetch it. */
   readonly logo_url?: string | undefined;
 }
 
-/** What a new node is to be. */
+/** A node to be added. */
 export interface NewNode {
-  /** Only replicas can be added. */
+  /** "replica"; other roles cannot be added. */
   readonly role: NodeRole;
-  /** Omitted: the service's. */
+  /** Omitted: the zone of the service. */
   readonly zone?: string | undefined;
 }
 
 export interface ClaimOptions {
-  /** 1 unless it is given. */
+  /** Omitted: 1. */
   readonly max?: number | undefined;
-  /** That of the queue unless it is given. */
+  /** Visibility timeout. Omitted: that of the queue. */
   readonly visibility_timeout_seconds?: number | undefined;
-  /** How long to wait for the first message. */
+  /** Maximum time to wait for the first message. */
   readonly wait_seconds?: number | undefined;
 }
 
-/** A rule to be made. */
+/** A rule to be created. */
 export interface NewAlertRule {
-  /** Left out: metric, condition and threshold. */
+  /** Omitted: metric, condition and threshold. */
   readonly name?: string | undefined;
   readonly metric: string;
   readonly condition: AlertCondition;
   readonly threshold: number;
-  /** Left out: warning. */
+  /** Omitted: warning. */
   readonly severity?: AlertSeverity | undefined;
-  /** Left out: 0, the first sample fires. */
+  /** Omitted: 0, which fires at the first sample. */
   readonly duration_minutes?: number | undefined;
   readonly notification_channel_id?: string | null | undefined;
-  /** Left out: ignore. */
+  /** Omitted: ignore. */
   readonly no_data?: AlertNoData | undefined;
   readonly paused?: boolean | undefined;
 }
 
-/** A key to be made. Scopes that the caller lacks are refused. */
+/** A key to be created. Scopes that the caller lacks are refused. */
 export interface NewApiKey {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expires_at?: string | undefined;
 }
 
-/** A channel to be made. */
+/** A channel to be created. */
 export interface NewChannel {
   readonly name: string;
   readonly type: ChannelType;
   readonly config: NewChannelConfig;
 }
 
-/** A user to be made; the platform makes its password. */
+/** A user to be created; the platform generates its password. */
 export interface NewDatabaseUser {
   readonly username: string;
   readonly role: UserRole;
 }
 
-/** What a new service is to be. */
+/** A service to be created. */
 export interface NewService {
   readonly name: string;
   readonly database_type: string;
   /** Omitted: the catalog's default for the engine. */
   readonly version?: string | undefined;
   readonly plan_name: string;
-  /** Whole GB. */
+  /** Size in GB. */
   readonly storage_size_gb: number;
   readonly storage_tier?: string | undefined;
   readonly zone?: string | undefined;
-  /** Omitted: the catalog's default. An empty list admits no client. */
+  /** CIDR ranges that may connect. Omitted: the catalog's default. An empty list allows no client. */
   readonly allowed_cidrs?: readonly string[] | undefined;
   readonly parameters?: Readonly<Record<string, string>> | undefined;
-  /** The service is deleted after so many hours. Omitted: it is kept. */
+  /** Hours after which the service is deleted. Omitted: no expiry. */
   readonly ttl_hours?: number | undefined;
   readonly deletion_protection?: boolean | undefined;
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Omitted: two hours of some night, which follow from the service's id. */
+  /** Omitted: a window at night, which is derived from the service's id. */
   readonly maintenance_window?: MaintenanceWindow | undefined;
-  /** Omitted: none runs. For engines that have one by the catalog. */
+  /** Omitted: no pooler. Only for engines with a pooler in the catalog. */
   readonly pooler?: PoolerChoice | undefined;
-  /** Omitted: the storage grows when it is asked for alone. */
+  /** Omitted: no automatic growth. */
   readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
-  /** Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one. */
+  /** Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication. */
   readonly node_count?: number | undefined;
   /**
-   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
-   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   * Mode of replication. "async", the default: a commit waits for no replica. "sync": for one replica, while one is
+   * connected. "sync_strict": for one replica, without a time limit. 422 for engines without these modes.
    */
   readonly replication_mode?: string | undefined;
 }
 
-/** An integration to be made. */
+/** An integration to be created. */
 export interface NewMetricsExport {
   /** Null or absent: all services of the organization. */
   readonly service_id?: string | null | undefined;
   readonly name: string;
   readonly destination_type: DestinationType;
   readonly data_type: ExportDataType;
-  /** 30 to 3600; 60 unless given. */
+  /** 30 to 3600. Omitted: 60. */
   readonly export_interval_seconds?: number | undefined;
   readonly configuration: Readonly<Record<string, unknown>>;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface MetricsExportChange {
-  /** null: all services of the organization. */
+  /** Null for all services of the organization. */
   readonly service_id?: string | null | undefined;
   readonly name?: string | undefined;
   readonly destination_type?: DestinationType | undefined;
@@ -300,115 +299,115 @@ export interface MetricsExportChange {
   /** 30 to 3600. */
   readonly export_interval_seconds?: number | undefined;
   readonly configuration?: Readonly<Record<string, unknown>> | undefined;
-  /** Refused: disable and enable are verbs of their own. */
+  /** Refused; use EnableMetricsExport and DisableMetricsExport. */
   readonly is_enabled?: boolean | undefined;
 }
 
-/** A queue to be made. */
+/** A queue to be created. */
 export interface NewQueue {
   /** Lower-case letters, digits, `-` and `_`. */
   readonly name: string;
-  /** The service's own database unless it is named. */
+  /** Omitted: the service's default database. */
   readonly database_name?: string | undefined;
-  /** 30 seconds unless it is given. */
+  /** Omitted: 30. */
   readonly visibility_timeout_seconds?: number | undefined;
-  /** 5 unless it is given. */
+  /** Omitted: 5. */
   readonly max_attempts?: number | undefined;
-  /** True unless it is given. */
+  /** Omitted: true. */
   readonly dlq_enabled?: boolean | undefined;
 }
 
-/** A token to be made. Scopes that the caller lacks are refused. */
+/** A token to be created. Scopes that the caller lacks are refused. */
 export interface NewToken {
   readonly scopes: readonly string[];
-  /** A year at most. */
+  /** Lifetime in seconds, at most a year. */
   readonly ttl_seconds: number;
-  /** Objects that it is limited to. Omitted: everything of the organization. */
+  /** Objects that it is limited to. Omitted: all objects of the organization. */
   readonly resources?: readonly TokenResource[] | undefined;
 }
 
-/** An endpoint to be made. */
+/** An endpoint to be created. */
 export interface NewWebhook {
-  /** http:// or https://. */
+  /** URL, http:// or https://. */
   readonly url: string;
-  /** Left out means all types. */
+  /** Omitted or null: all types. */
   readonly events?: readonly string[] | null | undefined;
   readonly retry_policy?: RetryPolicy | undefined;
 }
 
-/** Which metrics, of when. */
+/** Metrics and the period of a query. */
 export interface MetricQuery {
-  /** Names out of the catalog; may be repeated. */
+  /** Names of metrics in the catalog; may be repeated. */
   readonly metric: readonly string[];
-  /** How far back from now. Omitted: 1h, unless start is given. */
+  /** Period up to now. Omitted: 1h, unless start is given. */
   readonly period?: MetricPeriod | undefined;
   /**
-   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
-   * up to 7 days, both within the last 8 days; 1h always.
+   * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
+   * always. Omitted: the finest that is allowed.
    */
   readonly resolution?: MetricResolution | undefined;
-  /** Only of these nodes; may be repeated. Omitted: of all that the service has. */
+  /** Ids of nodes; may be repeated. Omitted: all nodes of the service. */
   readonly node_id?: readonly string[] | undefined;
-  /** Instead of a period: from this time on, at most 400 days ago. */
+  /** Start of the period, at most 400 days ago; instead of `period`. */
   readonly start?: string | undefined;
-  /** With start: up to this time. Omitted: now. */
+  /** End of the period, with `start`. Omitted: now. */
   readonly end?: string | undefined;
 }
 
-/** An entry must have all that is given. */
+/** A filter of the audit log. All given fields must match. */
 export interface AuditFilter {
   readonly actor?: string | undefined;
   /** Id of an object. */
   readonly object?: string | undefined;
   readonly action?: string | undefined;
-  /** From this time on. */
+  /** Earliest time, inclusive. */
   readonly since?: string | undefined;
-  /** Before this time. */
+  /** Latest time, exclusive. */
   readonly until?: string | undefined;
 }
 
-/** A backup must have all that is given. */
+/** A filter of backups. All given fields must match. */
 export interface BackupFilter {
   readonly type?: BackupType | undefined;
-  /** A status, also with a capital: "completed" or "Completed". */
+  /** Status, in lower case or capitalized: "completed" or "Completed". */
   readonly status?: BackupStatus | Capitalize<BackupStatus> | undefined;
 }
 
-/** A line must have all that is given. */
+/** A filter of log lines. All given fields must match. */
 export interface LogFilter {
   readonly since?: string | undefined;
-  /** Lines of this level and above. */
+  /** Minimum level. */
   readonly level?: LogLevel | undefined;
 }
 
 export interface NewPipeline {
   readonly template_id: string;
-  /** Its services are named after it. */
+  /** Name of the pipeline, and prefix of the names of its services. */
   readonly name: string;
   readonly zone: string;
-  /** In place of the plans of the template. */
+  /** Plan of all services, instead of those of the template. */
   readonly plan_name?: string | undefined;
-  /** The caller's own unless it is given. */
+  /** Omitted: the organization of the caller. */
   readonly organization_id?: string | undefined;
 }
 
 export interface NewStack {
   readonly name: string;
   readonly template_name: string;
-  /** The total of the preview; 0.01 more or less is taken. */
+  /** Monthly total of the preview; a difference of 0.01 is accepted. */
   readonly accepted_monthly_cost: number;
-  /** For all its resources that name none. */
+  /** Zone of resources without one in the template. */
   readonly zone?: string | undefined;
 }
 
-/** A service must have all that is given. */
+/** A filter of services. All given fields must match. */
 export interface ServiceFilter {
   readonly name?: string | undefined;
   readonly status?: ServiceStatus | undefined;
   readonly database_type?: string | undefined;
-  /** "key:value". */
+  /** A tag in the format "key:value". */
   readonly tag?: string | undefined;
-  /** Lists deleted services that can be restored, in place of the existing ones. */
+  /** True to list deleted services that can be undeleted, instead of existing ones. */
   readonly deleted?: boolean | undefined;
 }
 
@@ -418,19 +417,19 @@ export interface MessageQuery {
   readonly cursor?: string | undefined;
 }
 
-/** Which raw samples. */
+/** A filter of samples. */
 export interface SampleFilter {
-  /** Names out of the catalog; may be repeated. */
+  /** Names of metrics in the catalog; may be repeated. */
   readonly metric: readonly string[];
-  /** The first page begins behind this time. Omitted: a minute ago. */
+  /** Time after which samples are listed. Omitted: a minute ago. */
   readonly since?: string | undefined;
 }
 
 export interface InferenceProviderChange {
   readonly provider: string;
-  /** Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first. */
+  /** Required for a new provider, and when base_url or ca_certificate change. Omitted: the stored one. */
   readonly api_key?: string | undefined;
-  /** True at first. */
+  /** Omitted for a new provider: true. */
   readonly enabled?: boolean | undefined;
   /** An absolute https URL that resolves to public addresses. */
   readonly base_url?: string | undefined;
@@ -442,7 +441,7 @@ export interface InferenceProviderChange {
 export interface InferenceSettingsChange {
   readonly monthly_cost_limit_cents?: number | undefined;
   readonly eu_only?: boolean | undefined;
-  /** Closes an open circuit; 409 while the month has cost as much as the limit. */
+  /** Closes an open circuit; 409 while the cost of the month is not below the limit. */
   readonly reset_circuit?: boolean | undefined;
   readonly alert_pct?: number | undefined;
 }
@@ -454,7 +453,7 @@ export interface NewInferenceKey {
   readonly expires_at?: string | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface InferenceKeyChange {
   readonly name?: string | undefined;
   readonly status?: InferenceKeyStatus | undefined;
@@ -466,88 +465,88 @@ export interface InferenceKeyChange {
 export interface InferenceUsageQuery {
   /** "model" or "key". */
   readonly group_by: string;
-  /** Whole hours count; the beginning of this month (UTC) unless given. */
+  /** Start, rounded down to an hour. Omitted: the start of the current month (UTC). */
   readonly from?: string | undefined;
-  /** Exclusive; now unless given. */
+  /** End, exclusive. Omitted: now. */
   readonly to?: string | undefined;
 }
 
-/** Settings that a restore may choose besides the name; all others are the source's. */
+/** Settings of the new service; all others are those of the source. */
 export interface RestoreChoice {
   readonly target_service_name: string;
-  /** Omitted: that of the source, like zone and storage. */
+  /** Omitted: that of the source. The same applies to zone and storage. */
   readonly plan_name?: string | undefined;
   readonly zone?: string | undefined;
-  /** Not less than that of the source. */
+  /** At least that of the source. */
   readonly storage_size_gb?: number | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface AlertRuleChange {
   readonly name?: string | undefined;
   readonly condition?: AlertCondition | undefined;
   readonly threshold?: number | undefined;
   readonly severity?: AlertSeverity | undefined;
   readonly duration_minutes?: number | undefined;
-  /** null: the default channel. */
+  /** Null: the default channel. */
   readonly notification_channel_id?: string | null | undefined;
   readonly no_data?: AlertNoData | undefined;
   readonly paused?: boolean | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface BackupSettingsChange {
-  /** UTC. */
+  /** Hour in UTC. */
   readonly hour?: number | undefined;
   readonly minute?: number | undefined;
   readonly retention_days?: number | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface ChannelChange {
   readonly name?: string | undefined;
   readonly config?: NewChannelConfig | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface ServiceChange {
   readonly name?: string | undefined;
   readonly allowed_cidrs?: readonly string[] | undefined;
-  /** Null: it is kept. */
+  /** Null removes the expiry. */
   readonly ttl_hours?: number | null | undefined;
   readonly deletion_protection?: boolean | undefined;
   /** Replaces all tags. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Null: the default window, which follows from the service's id. */
+  /** Null for the default window, which is derived from the service's id. */
   readonly maintenance_window?: MaintenanceWindow | null | undefined;
-  /** As in resize; both sizes at once are one operation. */
+  /** A new plan, as in ResizeManagedService. Plan and storage together are one operation. */
   readonly plan_name?: string | undefined;
-  /** As in storage/expand; the size that it has is no change. */
+  /** A new storage size, as in ExpandStorage. The current size changes nothing. */
   readonly storage_size_gb?: number | undefined;
   /**
-   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
-   * only.
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends only the sessions of its
+   * clients.
    */
   readonly pooler?: PoolerChoice | undefined;
-  /** Lets the storage grow by itself, or no more. */
+  /** Enables, changes or disables automatic growth of the storage. */
   readonly storage_autoscale?: StorageAutoscaleChoice | undefined;
-  /** As at creation; "sync" and "sync_strict" need a replica. */
+  /** Mode of replication, as in CreateManagedService; "sync" and "sync_strict" need a replica. */
   readonly replication_mode?: string | undefined;
 }
 
-/** Only the fields that are present change, for messages from then on. */
+/** Changes the fields that are present, for messages that are enqueued afterwards. */
 export interface QueueChange {
   readonly visibility_timeout_seconds?: number | undefined;
   readonly max_attempts?: number | undefined;
   readonly dlq_enabled?: boolean | undefined;
 }
 
-/** Only the fields that are present change. */
+/** Changes the fields that are present. */
 export interface WebhookChange {
   readonly url?: string | undefined;
-  /** null means all types, an empty list none. */
+  /** Event types to send; null for all, an empty list for none. */
   readonly events?: readonly string[] | null | undefined;
-  /** True also ends a switch-off by the platform. */
+  /** true also enables an endpoint that the platform disabled. */
   readonly active?: boolean | undefined;
   readonly retry_policy?: RetryPolicy | undefined;
 }

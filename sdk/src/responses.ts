@@ -1,12 +1,12 @@
-// Printed from the protos by `npm run generate`. Times are RFC 3339 texts in UTC.
+// Printed from the protos by `npm run generate`. Times are RFC 3339 strings in UTC.
 
 /** Start of the interval, a multiple of the resolution, and the average, minimum and maximum of the metric in it. */
 export type MetricPoint = readonly [unixSeconds: number, average: number, minimum: number, maximum: number];
 
-/** "gt": above the threshold; "lt": below it. */
+/** The condition of a rule: "gt" fires above the threshold, "lt" below it. */
 export type AlertCondition = "gt" | "lt";
 
-/** Effect of missing samples: nothing, or an alert after 60 s. */
+/** The effect of missing samples: "ignore" has none, "fire" fires an alert after 60 s. */
 export type AlertNoData = "ignore" | "fire";
 
 export type AlertSeverity = "info" | "warning" | "critical";
@@ -15,13 +15,13 @@ export type AlertState = "ok" | "pending" | "firing" | "no_data" | "paused";
 
 export type BackupKind = "full" | "incremental" | "snapshot";
 
-/** The last two are final. */
+/** Status of a backup; "completed" and "failed" are final. */
 export type BackupStatus = "pending" | "running" | "verifying" | "completed" | "failed";
 
-/** Why it was taken. */
+/** The reason of a backup. */
 export type BackupTrigger = "schedule" | "request" | "first" | "final" | "gap" | "upgrade";
 
-/** "automated" ones are the schedule's, and end with their retention. */
+/** "automated" backups are created by the schedule and deleted at the end of their retention. */
 export type BackupType = "automated" | "manual";
 
 export type ChannelType = "email" | "webhook";
@@ -37,35 +37,40 @@ export type DestinationType =
 
 export type ExportDataType = "metrics" | "logs" | "both";
 
-/** Combined result of the checks; "unknown" while no agent has reported. */
+/** The combined result of the checks; "unknown" before the first report of an agent. */
 export type HealthStatus = "healthy" | "degraded" | "unhealthy" | "unknown";
 
 export type InferenceKeyStatus = "active" | "suspended";
 
-/** Least severe first. */
+/** The level of a log line, least severe first. */
 export type LogLevel = "debug" | "info" | "warning" | "error";
 
-/** "exhausted": its attempts are used up, and the next sweep moves it. */
+/** The state of a message. An "exhausted" message has no attempts left and becomes dead at the next sweep. */
 export type MessageState = "ready" | "inflight" | "delayed" | "exhausted";
 
-/** Primaries take writes; replicas follow one. */
+/** The role of a node. The primary accepts writes; replicas follow it. */
 export type NodeRole = "primary" | "replica";
 
-/** Where one machine of a service is in its life. */
+/** The status of a node. */
 export type NodeStatus = "Provisioning" | "Running" | "Stopped" | "Error" | "Unreachable";
 
-/** The last three are final. */
+/** The status of an operation; "completed", "failed" and "cancelled" are final. */
 export type OperationStatus = "pending" | "running" | "completed" | "failed" | "cancelled";
 
-/** Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it. */
+/**
+ * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
+ */
 export type ParameterStatus = "applied" | "pending_restart" | "rejected";
 
 export type QueueStatus = "Pending" | "Provisioning" | "Active" | "Deprovisioning" | "Failed";
 
-/** "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before. */
+/**
+ * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
+ * its predecessor.
+ */
 export type RetryPolicy = "standard" | "extended";
 
-/** Rights of a member; each role includes those before it. */
+/** The role of a member. Each role includes the permissions of those before it. */
 export type Role = "viewer" | "developer" | "admin" | "owner";
 
 export type AppDomainStatus = "pending" | "verified";
@@ -92,10 +97,10 @@ export type MigrationStatus = "Accepted" | "Applying" | "Completed" | "Failed" |
 
 export type PipelineStatus = "deploying" | "running" | "degraded" | "deleting";
 
-/** What a deployment does with a resource. */
+/** The action of a deployment on a resource. */
 export type PlanAction = "create" | "update" | "noop" | "unmanaged";
 
-/** Status of a project. */
+/** The status of a project. */
 export type ProjectStatus =
   | "Pending"
   | "Provisioning"
@@ -120,22 +125,24 @@ export type UpgradeChangeType = "unchanged" | "in_place" | "blocked";
 
 export type SyncState = "streaming" | "catchup" | "starting" | "disconnected";
 
-/** The last two are final. */
+/** The status of a task; "completed" and "failed" are final. */
 export type TaskStatus = "pending" | "running" | "completed" | "failed";
 
 /**
- * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
- * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
+ * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
  */
 export type UpdateKind = "engine_minor" | "image" | "restart" | "guest_kernel" | "keeper";
 
 /** A day of the week, in UTC. */
 export type Weekday = "monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday";
 
-/** "custom" was made inside the engine, with rights of its own; it cannot be asked for. */
+/**
+ * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
+ */
 export type UserRole = "admin" | "readwrite" | "readonly" | "custom";
 
-/** State in a service's life. Treat an unknown one as "something else". */
+/** The status of a service. Clients must accept unknown values. */
 export type ServiceStatus = "Pending" | "Provisioning" | "Running" | "Stopped" | "Error" | "Upgrading";
 
 /** A rule with its state. */
@@ -143,52 +150,49 @@ export interface AlertRule {
   readonly id: string;
   readonly service_id: string;
   readonly name: string;
-  /** A metric of the catalog. */
+  /** Name of a metric in the catalog, such as "cpu". */
   readonly metric: string;
   readonly condition: AlertCondition;
   readonly threshold: number;
   readonly severity: AlertSeverity;
-  /** How long the condition must hold at every sample before the rule fires. */
+  /** Minutes for which the condition must be true at every sample before the rule fires. */
   readonly duration_minutes: number;
-  /** null: the default channel of the organization, if it has one. */
+  /** Channel of notifications; null for the default channel of the organization, if there is one. */
   readonly notification_channel_id: string | null;
   readonly no_data: AlertNoData;
   readonly paused: boolean;
   readonly state: AlertState;
-  /** Since when the condition holds while the rule is pending or fires; null otherwise. */
+  /** Time since which the condition is true while the rule is pending or firing; null otherwise. */
   readonly since: string | null;
-  /** The newest value of the worst node; null without one. */
+  /** Newest value of the node that determines the state; null without one. */
   readonly value: number | null;
-  /** The node that decides; null without one. */
+  /** The node that determines the state; null without one. */
   readonly node_id: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-/** A call that changed something or revealed a secret, or was refused, and its caller. */
+/** A change or a read of a secret, successful or refused, with its caller. */
 export interface AuditLogEntry {
   readonly id: string;
   readonly time: string;
-  /** user:NAME, api_key:ID or token:ID. */
+  /** Caller: user:NAME, api_key:ID or token:ID. */
   readonly actor: string;
-  /** Address the request came from. */
+  /** IP address of the client. */
   readonly source: string;
-  /** Such as managed-service.create. */
+  /** Action, such as "managed-service.create". */
   readonly action: string;
   readonly object_kind: string;
   readonly object_id: string;
-  /** ok or refused. */
+  /** "ok" or "refused". */
   readonly result: "ok" | "refused";
   /** Request-Id of the call. */
   readonly request_id: string;
-  /**
-   * Further detail beside the object: of a statement of the console its text, constants left out and cut; null for
-   * none.
-   */
+  /** Further detail. For a statement of the query console its text, shortened and without constants; null for none. */
   readonly detail: string | null;
 }
 
-/** One backup of a service, as it is now. */
+/** A backup of a service. */
 export interface Backup {
   readonly id: string;
   readonly service_id: string;
@@ -196,61 +200,58 @@ export interface Backup {
   /** The same as backup_type. */
   readonly type: BackupType;
   readonly status: BackupStatus;
-  /** Stored, compressed and sealed; null until it is known. */
+  /** Stored size, compressed and encrypted; null until it is known. */
   readonly size_bytes: number | null;
   readonly created_at: string;
-  /** Why it failed; null otherwise. */
+  /** Error of a failed backup or drill; null otherwise. */
   readonly error_message: string | null;
   readonly encryption_enabled: boolean;
   readonly encryption_algorithm: string;
   readonly kind: BackupKind;
   readonly trigger: BackupTrigger;
-  /** Of the data that it was made from; null until it is known. */
+  /** Size of the source data; null until it is known. */
   readonly source_bytes: number | null;
   readonly progress_pct: number;
-  /** From when it began to run to its end, or to now. */
+  /** Duration from the start to the end, or until now. */
   readonly duration_seconds: number | null;
-  /** Of the engine. */
+  /** Version of the engine. */
   readonly version: string;
   readonly database_type: string;
-  /** When retention deletes it; null for a backup that is kept until a user deletes it. */
+  /** Time at which it is deleted; null for a backup without an end of its retention. */
   readonly expires_at: string | null;
-  /** Version of the service's backup key that it is sealed under. */
+  /** Version of the service's backup key that encrypts it. */
   readonly key_version: number;
-  /** When every byte of it was last read and opened by request; null if never. */
+  /** Time of the last successful verification by request; null for never. */
   readonly verified_at: string | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /**
-   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
-   * completed.
+   * A restore of this backup has at least the data that were acknowledged before this time. Null until it is completed.
    */
   readonly restores_to: string | null;
-  /** The operation that takes it, or that last verified it. */
+  /** Id of the operation that takes it or last verified it. */
   readonly operation_id: string | null;
-  /**
-   * Of an incremental one: the backup whose data it has the changes since. That one stays for as long as this one does.
-   */
+  /** The base of an incremental backup, which is retained as long as this one; null otherwise. */
   readonly base_backup_id: string | null;
 }
 
-/** Key that the data keys of backups are sealed under. */
+/** The key that encrypts the data keys of backups. */
 export interface BackupKey {
   readonly service_id: string;
-  /** Version of the key that the next backups are sealed under. */
+  /** Version of the key for the next backups. */
   readonly key_version: number;
   readonly created_at: string;
-  /** When it is replaced by itself. */
+  /** Time of the next automatic rotation. */
   readonly rotates_at: string;
 }
 
-/** When the daily backup begins, UTC, and for how long automated ones are kept. */
+/** Time of the daily backup in UTC, and retention of automated backups. */
 export interface BackupSettings {
   readonly service_id: string;
-  /** When the daily backup begins, UTC. By default it follows from the service's id. */
+  /** Hour of the daily backup in UTC. The default is derived from the service's id. */
   readonly hour: number;
   readonly minute: number;
-  /** For how long automated backups are kept. */
+  /** Retention of automated backups in days. */
   readonly retention_days: number;
 }
 
@@ -259,37 +260,37 @@ export interface Channel {
   readonly name: string;
   readonly type: ChannelType;
   readonly config: ChannelConfig;
-  /** When the address was confirmed; null before, and for webhooks. */
+  /** Time of the confirmation of the address; null before, and for webhooks. */
   readonly confirmed_at: string | null;
-  /** Why alerts do not reach it, or can be read by others on the way; null when neither is known. */
+  /** Reason why alerts do not arrive, or are sent unencrypted; null for none. */
   readonly warning: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
 export interface ChannelConfig {
-  /** Of type email. */
+  /** E-mail address, for the type email. */
   readonly address: string | null;
-  /** Of type webhook. */
+  /** URL of the endpoint, for the type webhook. */
   readonly url: string | null;
-  /** Of type webhook: 64 hex characters in the answer that made it, ******** in all others. */
+  /** Signing secret of a webhook: 64 hex characters in the response of the creation, ******** in all others. */
   readonly secret: string | null;
 }
 
-/** One attempt to deliver an event, recorded when it has ended. */
+/** An attempt to deliver an event, recorded at its end. */
 export interface ChannelDelivery {
   readonly id: string;
   readonly channel_id: string;
   readonly event_id: string;
   readonly event_type: string;
   readonly attempt: number;
-  /** null for e-mail, and when the endpoint did not answer. */
+  /** HTTP status of the response; null for e-mail, and without a response. */
   readonly response_status: number | null;
-  /** null when it was taken. */
+  /** Null for a successful delivery. */
   readonly error_message: string | null;
-  /** When it was taken; null when it was not. */
+  /** Time of the delivery; null for a failed attempt. */
   readonly delivered_at: string | null;
-  /** When the attempt began. */
+  /** Start of the attempt. */
   readonly created_at: string;
   readonly duration_ms: number;
 }
@@ -297,31 +298,31 @@ export interface ChannelDelivery {
 export interface ClaimedMessage {
   readonly id: number;
   readonly payload: unknown;
-  /** This claim is counted. */
+  /** Number of attempts, including this claim. */
   readonly attempt_count: number;
   readonly enqueued_at: string;
   readonly visible_at: string;
-  /** Proof of this claim of this message, for ack, nack and extend. */
+  /** Proof of the claim, for ack, nack and extend. */
   readonly receipt: string;
 }
 
 /** All parameters of a service, by name. */
 export interface Configuration {
   readonly parameters: Readonly<Record<string, ParameterState>>;
-  /** The operation that applies the change, until it is over. */
+  /** The operation that applies the change, while it is in progress. */
   readonly operation: Operation | null;
 }
 
-/** All that a client needs to connect but the password. */
+/** Everything that a client needs to connect, except the password. */
 export interface Connection {
-  /** For clients anywhere, like the uri. */
+  /** Public host name, also in the uri. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Without a password. */
+  /** Connection URI without a password. */
   readonly uri: string;
-  /** PEM of the authority that signed the server's certificate. */
+  /** PEM of the certificate authority of the server certificate. */
   readonly ca_certificate: string;
   readonly listeners: readonly {
     readonly name: string;
@@ -330,7 +331,7 @@ export interface Connection {
     readonly audience: string;
     /** "required" or "none". */
     readonly tls: string;
-    /** Name that this audience finds it by. */
+    /** Host name for this audience. */
     readonly host: string;
   }[];
   readonly nodes: readonly {
@@ -341,84 +342,84 @@ export interface Connection {
     readonly private_hostname: string;
     readonly private_addresses: readonly string[];
   }[];
-  /** For clients on private addresses; the same port and certificate. */
+  /** Host name for clients in the private network; port and certificate are the same. */
   readonly private_host: string;
-  /** Without a password. */
+  /** Connection URI without a password. */
   readonly private_uri: string;
-  /** For reads: it leads to the replicas, or to the primary while none of them is healthy. Without a password. */
+  /** URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy. */
   readonly replica_uri: string;
   /**
-   * Names every node, for clients that find the primary by themselves; null for engines whose clients cannot. Without a
-   * password.
+   * URI with all nodes, without a password, for clients that find the primary themselves; null for engines whose
+   * clients cannot.
    */
   readonly all_nodes_uri: string | null;
-  /** Through the pooler; null while it is not enabled. Without a password. */
+  /** URI of the pooler, without a password; null while it is disabled. */
   readonly pooled_uri: string | null;
 }
 
-/** A person without a password: hand them the setup token. */
+/** A user without a password, with a setup token. */
 export interface CreatedUser {
-  /** The user name. */
+  /** User name. */
   readonly id: string;
-  /** Shown this once; good for setup_expires_at. */
+  /** Setup token, which only this response has, valid until setup_expires_at. */
   readonly setup_token: string;
   readonly setup_expires_at: string;
   readonly created_at: string;
 }
 
-/** What became of a snapshot of the data. */
+/** The outcome of a data snapshot. */
 export interface DataSnapshot {
-  /** "restored": the data were put back to it. */
+  /** State of the snapshot; "restored" when the data were restored from it. */
   readonly state: "taken" | "none" | "restored";
-  /** Why there is none, or why the data were not put back to it though the image was rolled back. */
+  /** Reason why there is no snapshot, or why the data were not restored although the image was rolled back. */
   readonly reason: string | null;
 }
 
-/** A database inside a service. */
+/** A database in a service's engine. */
 export interface Database {
   readonly service_id: string;
   readonly name: string;
   readonly owner: string;
   readonly size_bytes: number;
-  /** The operation that creates or drops it, until it is over. */
+  /** The operation that creates or drops it, while it is in progress. */
   readonly operation: Operation | null;
   readonly state: "ready" | "creating" | "closed" | "dropping" | "invalid";
 }
 
-/** A database that goes: all that is left to tell while it takes time. */
+/** A database that is being dropped. */
 export interface DatabaseDeletion {
   readonly service_id: string;
   readonly name: string;
-  /** Until it is over. */
+  /** The operation in progress; null when it is completed. */
   readonly operation: Operation | null;
 }
 
-/** A password of a database user, readable. Keep it out of logs. */
+/** The password of a database user in plain text. Do not log it. */
 export interface DatabasePassword {
   readonly service_id: string;
   readonly username: string;
   readonly password: string;
-  /** Set while the engine has not taken the password yet. */
+  /** The operation that applies the password, while it is in progress. */
   readonly operation: Operation | null;
 }
 
-/** A user inside the engine of a service. */
+/** A user in a service's engine. */
 export interface DatabaseUser {
   readonly service_id: string;
   readonly username: string;
   readonly role: UserRole;
-  /** True when the platform made it and keeps its password. */
+  /** True when the platform created it and stores its password. */
   readonly managed: boolean;
   readonly created_at: string | null;
-  /** The operation that changes it in the engine, until it is over. */
+  /** The operation that changes it in the engine, while it is in progress. */
   readonly operation: Operation | null;
 }
 
-/** A user that goes: all that is left to tell while it takes time. */
+/** A user that is being removed. */
 export interface DatabaseUserDeletion {
   readonly service_id: string;
   readonly username: string;
-  /** Until it is over. */
+  /** The operation in progress; null when it is completed. */
   readonly operation: Operation | null;
 }
 
@@ -428,76 +429,76 @@ export interface DeadMessage {
   readonly attempt_count: number;
   readonly enqueued_at: string;
   readonly died_at: string;
-  /** What the last nack said. */
+  /** Error of the last nack. */
   readonly last_error: string | null;
 }
 
-/** The channel of rules without one of their own. */
+/** The channel of rules that name none. */
 export interface DefaultChannel {
-  /** null when rules without a channel of their own only make events. */
+  /** Null when rules without a channel only emit events. */
   readonly channel_id: string | null;
 }
 
-/** One attempt to deliver an event, recorded when it has ended. */
+/** An attempt to deliver an event, recorded at its end. */
 export interface Delivery {
   readonly id: string;
   readonly webhook_id: string;
   readonly event_id: string;
   readonly event_type: string;
   readonly attempt: number;
-  /** null when the endpoint did not answer. */
+  /** HTTP status of the response; null without a response. */
   readonly response_status: number | null;
-  /** null when the endpoint took it. */
+  /** Null for a successful delivery. */
   readonly error_message: string | null;
-  /** When the endpoint took it; null when it did not. */
+  /** Time of the delivery; null for a failed attempt. */
   readonly delivered_at: string | null;
-  /** When the attempt began. */
+  /** Start of the attempt. */
   readonly created_at: string;
   readonly duration_ms: number;
 }
 
-/** A test of the backups of a service by restoring them. */
+/** A test of a service's backups by restoring them. */
 export interface Drill {
   readonly id: string;
   readonly service_id: string;
-  /** The last two are final. */
+  /** "completed" and "failed" are final. */
   readonly status: "pending" | "running" | "completed" | "failed";
   readonly trigger: "schedule" | "request";
-  /** The newest completed backup of then, which is restored as it is. */
+  /** The newest completed backup at the start of the drill, which is restored. */
   readonly backup_id: string;
-  /** The moment that is restored to beside it; null where there is only the backup. */
+  /** The point in time that is restored in addition; null when the engine supports only backups. */
   readonly target: string | null;
-  /** What was found so far. */
+  /** Results so far. */
   readonly checks: readonly DrillCheck[];
-  /** Why it failed; null otherwise. */
+  /** Error of a failed backup or drill; null otherwise. */
   readonly error: string | null;
   readonly created_at: string;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** Of the operation that it is. */
+  /** Id of the drill's operation. */
   readonly operation_id: string;
 }
 
 export interface DrillCheck {
   /**
-   * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
-   * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
-   * "databases": names databases that are invalid, as they are in the source; it passes.
+   * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
+   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * "databases": lists databases that are invalid in the source too; it passes.
    */
   readonly name: string;
-  /** The source of this restore: "backup" or "target". */
+  /** The restore that was checked: that of the "backup" or of the "target" time. */
   readonly of: string;
   readonly passed: boolean;
   readonly detail: string;
 }
 
-/** An error, for a person and for a program. */
+/** An error: a code for programs and a message for people. */
 export interface Fault {
   readonly code: string;
   readonly message: string;
 }
 
-/** An alert that fires; notifications to channels have the same fields. */
+/** A firing alert. Notifications to channels have the same fields. */
 export interface FiringAlert {
   readonly id: string;
   readonly rule_id: string;
@@ -508,17 +509,17 @@ export interface FiringAlert {
   readonly metric: string;
   readonly condition: AlertCondition;
   readonly threshold: number;
-  /** The value that fired; null without data. */
+  /** Value that fired the alert; null without data. */
   readonly current_value: number | null;
   readonly severity: AlertSeverity;
-  /** firing or no_data. */
+  /** "firing" or "no_data". */
   readonly state: AlertState;
-  /** Since when the condition holds, or there are no data. */
+  /** Time since which the condition is true, or since which there are no data. */
   readonly since: string;
   readonly fired_at: string;
 }
 
-/** Results of a service's checks, together and one by one. */
+/** The health of a service: the combined result and each check. */
 export interface Health {
   readonly status: HealthStatus;
   readonly since: string | null;
@@ -532,12 +533,12 @@ export interface Health {
   }[];
 }
 
-/** How the last trial of a service's backups ended. */
+/** The result of the last drill of a service's backups. */
 export interface LastDrill {
   readonly id: string;
   readonly passed: boolean;
   readonly finished_at: string;
-  /** Why it failed; null otherwise. */
+  /** Error of a failed drill; null otherwise. */
   readonly error: string | null;
 }
 
@@ -550,36 +551,38 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** Pending updates of a service, and when they are applied. */
+/** Pending updates of a service and the times of their application. */
 export interface Maintenance {
   readonly service_id: string;
   readonly window: MaintenanceWindow;
-  /** True for the default window, which follows from the service's id. */
+  /** True for the default window, which is derived from the service's id. */
   readonly window_is_default: boolean;
-  /** When the window is open next, or since when it is open now. */
+  /** Next opening of the window, or its start when it is open. */
   readonly next_window_from: string;
   readonly next_window_until: string;
-  /** Node image that the service runs from; null where engines of the host run. */
+  /** Node image of the service; null when the host's engines are used. */
   readonly image: string | null;
-  /** Full version of the engine, such as "17.11"; null while it is not known. */
+  /** Full version of the engine, such as "17.11"; null while it is unknown. */
   readonly engine_version: string | null;
   readonly updates: readonly PendingUpdate[];
-  /** The operation that applies updates now. */
+  /** The operation that is applying updates. */
   readonly operation: Operation | null;
-  /** Why the platform begins nothing by itself at present; updates can still be applied by request. */
+  /**
+   * Reason why automatic maintenance is paused; updates can still be applied by request. Null when it is not paused.
+   */
   readonly held: string | null;
-  /** Kernel that the service's virtual machines boot from; null where machines have none of their own. */
+  /** Kernel of the service's virtual machines; null for machines without one of their own. */
   readonly guest_kernel: string | null;
 }
 
-/** Two hours of each week in which updates may begin by themselves. */
+/** A window of two hours per week in which updates may start automatically. */
 export interface MaintenanceWindow {
   readonly day: Weekday;
-  /** When it opens, UTC; omitted: 0, which is midnight. */
+  /** Hour in UTC at which the window opens. Omitted: 0, which is midnight. */
   readonly hour: number;
 }
 
-/** A managed database service, as it is now. */
+/** A managed database service. */
 export interface ManagedService {
   readonly id: string;
   readonly name: string;
@@ -591,7 +594,7 @@ export interface ManagedService {
   readonly storage_tier: string;
   readonly zone: string;
   readonly allowed_cidrs: readonly string[];
-  /** Name that clients connect to; fixed at creation. It resolves to the public address. */
+  /** Host name for clients, fixed at creation. It resolves to the public address of the primary. */
   readonly hostname: string;
   readonly port: number;
   readonly nodes: readonly ServiceNode[];
@@ -600,65 +603,68 @@ export interface ManagedService {
   readonly health: Health;
   readonly tags: Readonly<Record<string, string>>;
   readonly deletion_protection: boolean;
-  /** Hours after its creation at which it is deleted; null to keep it. */
+  /** Hours after the creation at which it is deleted; null for no expiry. */
   readonly ttl_hours: number | null;
   readonly expires_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Why the status is Error. */
+  /** The reason of the status Error; null otherwise. */
   readonly error: Fault | null;
-  /** When updates may begin by themselves. */
+  /** The window in which updates may start automatically. */
   readonly maintenance_window: MaintenanceWindow;
-  /** Pending updates in short; the service's maintenance has the details. */
+  /** Summaries of pending updates; GetMaintenance has the details. */
   readonly pending_updates: readonly PendingUpdateSummary[];
   /**
-   * The same for clients inside: it resolves to the private address, which is the public one where there is no other.
+   * Host name for clients in the private network. It resolves to the private address, or to the public one when there
+   * is no other.
    */
   readonly private_hostname: string;
-  /** Null where the engine has no backups. */
+  /** Null for an engine without backups. */
   readonly backups: ServiceBackups | null;
-  /** Only of a service that is deleted and can come back: when it was deleted, and until when it can be undeleted. */
+  /** Time of the deletion of a deleted service that can be undeleted, and the end of that period; null otherwise. */
   readonly deleted_at: string | null;
   readonly undelete_until: string | null;
-  /** The node that takes writes. */
+  /** Id of the primary, the node that accepts writes. */
   readonly primary_node_id: string;
-  /** Counts the primaries that the service has had. */
+  /** Number of primaries so far; it is raised by each switchover and failover. */
   readonly term: number;
-  /** Null while the service has one node. */
+  /** Null for a service with one node. */
   readonly replication: Replication | null;
-  /** Where its data came from; null of a service that began empty. */
+  /** The source of the data; null for a service that was created empty. */
   readonly restored_from: RestoredFrom | null;
-  /** Null where the engine has no pooler. */
+  /** Null for an engine without a pooler. */
   readonly pooler: {
     readonly enabled: boolean;
     /**
-     * "transaction": a client has a session of the engine for as long as a transaction lasts. "session": for as long as
-     * it is connected.
+     * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
+     * connected.
      */
     readonly mode: string;
   } | null;
   readonly storage_autoscale: {
     readonly enabled: boolean;
-    /** Limit of growth; null until one is set. */
+    /** Maximum size; null while none is set. */
     readonly max_gb: number | null;
   };
-  /** The project, stack or pipeline that it belongs to: that one alone deletes, stops, resizes and renames it. */
+  /**
+   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
+   */
   readonly managed_by: ManagedBy | null;
 }
 
-/** A caller, its organization and its rights. */
+/** A caller with its organization and scopes. */
 export interface Me {
-  /** user, api_key or token. */
+  /** "user", "api_key" or "token". */
   readonly kind: "user" | "api_key" | "token";
   readonly id: string;
   readonly name: string;
-  /** The organization that this call acts in; null for a person of several who has named none. */
+  /** The organization of this call; null for a user of several organizations who chose none. */
   readonly organization_id: string | null;
-  /** Null for keys and tokens. */
+  /** Role of a user; null for keys and tokens. */
   readonly role: Role | null;
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
-  /** At most 200 of them; ListOrganizations has all. */
+  /** Organizations of the caller, at most 200; ListOrganizations has all. */
   readonly organizations: readonly {
     readonly id: string;
     readonly name: string;
@@ -666,25 +672,25 @@ export interface Me {
   }[];
 }
 
-/** A person in an organization. */
+/** A member of an organization. */
 export interface Member {
-  /** The person's user name. */
+  /** User name. */
   readonly user_id: string;
   readonly role: Role;
   readonly created_at: string;
 }
 
-/** Prometheus text format 0.0.4. */
+/** Metrics in the Prometheus text format 0.0.4. */
 export interface MetricExposition {
   readonly text: string;
 }
 
-/** What one node was like at one time. */
+/** A sample of one node. */
 export interface MetricSample {
   readonly time: string;
   readonly node_id: string;
   readonly role: NodeRole;
-  /** By name, of the metrics that were asked for; one without a value then is left out. */
+  /** Values of the requested metrics by name; metrics without a value are left out. */
   readonly values: Readonly<Record<string, number>>;
 }
 
@@ -694,85 +700,85 @@ export interface MetricSeries {
   readonly node_id: string;
   readonly role: NodeRole;
   /**
-   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the
-   * time begins, a multiple of the resolution. The last one may still be in progress.
+   * Points [unix_seconds, average, minimum, maximum] of intervals with samples, oldest first. unix_seconds is the start
+   * of the interval, a multiple of the resolution. The last interval may be incomplete.
    */
   readonly points: readonly MetricPoint[];
 }
 
 export interface Metrics {
-  /** As it was asked for; null with start. */
+  /** The requested period; null with `start`. */
   readonly period: string | null;
   readonly resolution: "1m" | "5m" | "1h";
-  /** One for each metric and node that has it, in the order asked. */
+  /** One series per metric and node, in the order of the request. */
   readonly series: readonly MetricSeries[];
-  /** Metrics that were asked for and that a node cannot tell. */
+  /** Requested metrics that a node does not have. */
   readonly absent: readonly {
     readonly metric: string;
     readonly node_id: string;
-    /** Why there are no samples of it. */
+    /** Reason why there are no samples. */
     readonly reason: string;
   }[];
 }
 
-/** Something that takes time. */
+/** A change that takes time. */
 export interface Operation {
   readonly id: string;
   readonly service_id: string;
   /**
-   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
-   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". Inside its engine: "create_user",
-   * "reset_password", "delete_user", "create_database" or "delete_database". Of its backups: "backup", "verify_backup"
+   * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
+   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
+   * "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup", "verify_backup"
    * or "drill".
    */
   readonly type: string;
   readonly status: OperationStatus;
-  /** The present step, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer. */
+  /** Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable. */
   readonly step: string | null;
   readonly progress_pct: number;
   readonly created_at: string;
   readonly started_at: string | null;
   /**
-   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's
-   * clock jumped.
+   * Time after which it is considered stuck; null while it waits for an unreachable host, and for up to an hour after a
+   * jump of the platform's clock.
    */
   readonly deadline: string | null;
   readonly finished_at: string | null;
   readonly error: Fault | null;
-  /** Of maintenance that changes the image: the outcome of the snapshot of the data before the change. */
+  /** The data snapshot before maintenance that changes the image; null for other operations. */
   readonly snapshot: DataSnapshot | null;
-  /** What it found and left as it is, such as databases that are invalid; sentences for a person. */
+  /** Findings that it did not change, such as invalid databases, as readable sentences. */
   readonly warnings: readonly string[];
 }
 
-/** The owner of services, keys and memberships. */
+/** An organization: the tenant that owns services, keys and memberships. */
 export interface Organization {
   readonly id: string;
   readonly name: string;
-  /** How many of each it may have, and has. Operators set the quota. */
+  /** Quota, which operators set. */
   readonly quota: OrganizationFigures;
   readonly usage: OrganizationFigures;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-/** How many of each an organization may have, or has. */
+/** Quotas or usage of an organization. */
 export interface OrganizationFigures {
   readonly services: number;
   readonly members: number;
   readonly api_keys: number;
   readonly tokens: number;
   readonly webhooks: number;
-  /** Of all services together. */
+  /** Storage of all services in GB. */
   readonly storage_gb: number;
-  /** People that the organization made. */
+  /** Users that the organization created. */
   readonly users: number;
   readonly projects: number;
   readonly stacks: number;
   readonly pipelines: number;
 }
 
-/** A parameter of an engine. Values are texts, as the engine writes them. */
+/** A parameter of an engine. Values are strings in the engine's format, such as "8MB". */
 export interface ParameterState {
   readonly value: string;
   readonly default: string;
@@ -780,33 +786,33 @@ export interface ParameterState {
   readonly reason: string | null;
 }
 
-/** A pending update in short. */
+/** A summary of a pending update. */
 export interface PendingUpdateSummary {
   readonly id: string;
   readonly kind: UpdateKind;
-  /** It waits for the window no longer than its notice. */
+  /** True when it starts at the end of its notice even outside of the window. */
   readonly urgent: boolean;
-  /** When it begins by itself; null when only a request applies it. */
+  /** Time of its automatic start; null when it is applied by request only. */
   readonly apply_at: string | null;
 }
 
-/** A queue inside a PostgreSQL service. */
+/** A queue in a PostgreSQL service. */
 export interface Queue {
   readonly id: string;
   readonly service_id: string;
   readonly name: string;
   readonly database_name: string;
-  /** How long a claimed message is hidden, unless its claim says otherwise. */
+  /** Default visibility timeout of claims. */
   readonly visibility_timeout_seconds: number;
-  /** Claims of one message, after which it is dead. */
+  /** Number of attempts after which a message is dead. */
   readonly max_attempts: number;
-  /** Dead messages are kept for 14 days; false: they are deleted. */
+  /** True to store dead messages for 14 days, false to delete them. */
   readonly dlq_enabled: boolean;
-  /** Only an Active queue takes and gives messages. */
+  /** Status; only an Active queue accepts and delivers messages. */
   readonly status: QueueStatus;
   readonly created_at: string;
   readonly updated_at: string;
-  /** While it is Failed. */
+  /** Reason of the status Failed; null otherwise. */
   readonly error_message: string | null;
 }
 
@@ -818,201 +824,201 @@ export interface QueueMessage {
   readonly max_attempts: number;
   readonly enqueued_at: string;
   readonly visible_at: string;
-  /** What the last nack said. */
+  /** Error of the last nack. */
   readonly last_error: string | null;
 }
 
-/** The id of a result that comes later, for 24 hours. */
+/** Id of a task, whose result can be fetched for 24 hours. */
 export interface QueueTask {
   readonly task_id: string;
 }
 
-/** What a statement of the query console answered. */
+/** The result of a statement. */
 export interface QueryResult {
   readonly columns: readonly string[];
-  /** A list for each row: numbers that fit a JSON number, truth values and null as such, all else as text. */
+  /** One list per row. Numbers that fit a JSON number, booleans and null are JSON values; all others are strings. */
   readonly rows: readonly (readonly (string | number | boolean | null)[])[];
   readonly row_count: number;
   readonly execution_ms: number;
-  /** True when there are more rows than the 1,000, or 8 MiB, that are answered. */
+  /** True when the result was cut at 1,000 rows or 8 MiB. */
   readonly truncated: boolean;
 }
 
-/** What the engine counted of one query of one database. */
+/** Statistics of one query in one database. */
 export interface QueryStatistic {
-  /** The text with placeholders instead of literals; a remark instead of it where it cannot be shown without them. */
+  /** Text of the query with placeholders instead of literals, or a remark when they cannot be removed. */
   readonly query: string;
   readonly calls: number;
-  /** Milliseconds, of all executions and of one on average. */
+  /** Execution time in milliseconds: total_time of all executions, mean_time on average. */
   readonly total_time: number;
   readonly mean_time: number;
-  /** Returned or affected by all executions. */
+  /** Number of rows that all executions returned or affected. */
   readonly rows: number;
-  /** 0 to 1: share of the needed blocks that was in memory. Null when none was needed. */
+  /** Share of blocks that were found in memory, 0 to 1; null when no blocks were read. */
   readonly cache_hit_ratio: number | null;
-  /** The engine's id of the query, the same for all executions. */
+  /** Id of the query in the engine, the same for all executions. */
   readonly query_id: string;
   readonly database: string;
 }
 
 export interface QueryStatistics {
   readonly queries: readonly QueryStatistic[];
-  /** How many different queries the engine has counted. */
+  /** Number of different queries in the statistics. */
   readonly total_count: number;
   readonly collected_at: string;
   readonly database_type: string;
-  /** When counting began: the last reset, or the last failover. */
+  /** Start of the statistics: the last reset, or the last failover. */
   readonly since: string;
 }
 
-/** Statistics that are answered later: null members until it is completed. */
+/** A statistics task; members of the result are null until it is completed. */
 export interface QueryStatisticsTask {
   readonly task_id: string;
   readonly status: TaskStatus;
-  /** Of a failed one. */
+  /** Error of a failed task. */
   readonly error: Fault | null;
   readonly queries: readonly QueryStatistic[];
-  /** Null until it is completed, as all that follows. */
+  /** This and all following members are null until the task is completed. */
   readonly total_count: number | null;
   readonly collected_at: string | null;
   readonly database_type: string | null;
   readonly since: string | null;
 }
 
-/** How the nodes of a service hold together. */
+/** Replication of a service. */
 export interface Replication {
-  /** Replication that a commit waits for: "async", "sync" or "sync_strict". */
+  /** Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict". */
   readonly mode: string;
-  /** Every replica is connected to the primary, and commits wait for one where they should. */
+  /** True when all replicas are connected to the primary, and commits wait for one if the mode requires it. */
   readonly healthy: boolean;
-  /**
-   * Names of the replicas that can become primary; in "sync" and "sync_strict" one of these replicas has each commit.
-   */
+  /** Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit. */
   readonly standby_names: readonly string[];
 }
 
-/** How far a node is behind its primary, as both said just now. */
+/** The replication status of a node. */
 export interface ReplicationStatus {
   readonly node_id: string;
   readonly role: NodeRole;
-  /** Log of the primary that the node has not replayed; null when neither end tells. */
+  /** Bytes of the primary's log that the node has not replayed; null when unknown. */
   readonly lag_bytes: number | null;
-  /** Age of the oldest commit that it lacks; 0 when it lacks none, null when neither end tells. */
+  /** Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown. */
   readonly lag_seconds: number | null;
   readonly connected: boolean;
   /** Null for the primary. */
   readonly sync_state: SyncState | null;
-  /** Position in the log, of a replica as replayed, of the primary as written, in the engine's notation. */
+  /**
+   * Position in the log in the engine's notation, such as "0/3000148": replayed by a replica, written by the primary.
+   */
   readonly position: string | null;
   readonly timeline: number | null;
-  /** Since when it is connected, or is not. */
+  /** Time of the last connection or disconnection. */
   readonly since: string | null;
   readonly measured_at: string;
 }
 
-/** What the data of a service were made from. */
+/** The source of a service's data. */
 export interface RestoredFrom {
   /** "restore", "fork" or "undelete". */
   readonly kind: string;
-  /** The service that the backup is of. */
+  /** Id of the service of the backup. */
   readonly service_id: string;
-  /** The backup that was restored, or that the log was followed from. */
+  /** The restored backup, from which the log was replayed for a restore to a point in time. */
   readonly backup_id: string;
-  /** The moment up to which the log was followed; null when the data are those of the backup. */
+  /** The point in time up to which the log was replayed; null for the data of the backup. */
   readonly restore_point: string | null;
 }
 
-/** The new signing secret. */
+/** A new signing secret. */
 export interface RotatedSecret {
-  /** 64 hex characters; not shown again. */
+  /** Signing secret: 64 hex characters. Only this response has it. */
   readonly secret: string;
-  /** null when the old secret ended at once. */
+  /** Time until which the old secret signs; null when it ended at once. */
   readonly previous_valid_until: string | null;
 }
 
 export interface RunningQueries {
-  /** 200 at most. */
+  /** At most 200 sessions. */
   readonly queries: readonly RunningQuery[];
-  /** True when there are more. */
+  /** True when there are more sessions. */
   readonly truncated: boolean;
 }
 
-/** A session that runs a query, or holds a transaction open. */
+/** A session that runs a query or has an open transaction. */
 export interface RunningQuery {
-  /** Names the session, and no later session with the same pid. */
+  /** Id of the session; a later session with the same pid has another id. */
   readonly query_run_id: string;
   readonly pid: number;
   readonly username: string;
   readonly database: string;
-  /** As the engine says it, such as "active" or "idle in transaction". */
+  /** State in the engine, such as "active" or "idle in transaction". */
   readonly state: string;
-  /** The event that it waits for, such as "Lock: relation"; null while it works. */
+  /** Wait event, such as "Lock: relation"; null while it does not wait. */
   readonly wait: string | null;
-  /** Sessions of this list or of the platform's that it waits for. */
+  /** Pids of sessions that block it, in this list or of the platform. */
   readonly blocked_by: readonly number[];
-  /** Since its query began, in seconds. */
+  /** Seconds since the start of its query. */
   readonly age_seconds: number;
-  /** Since its transaction began, in seconds; null outside of one. */
+  /** Seconds since the start of its transaction; null without one. */
   readonly transaction_seconds: number | null;
-  /** Address of the client. */
+  /** IP address of the client. */
   readonly client: string | null;
-  /** As it was sent, up to 10,000 characters; of an idle session the last one. */
+  /** Text of the query, up to 10,000 characters; for an idle session that of the last query. */
   readonly query: string;
 }
 
-/** Backups of a service and its restore window, in short. */
+/** A summary of a service's backups and its restore window. */
 export interface ServiceBackups {
-  /** Null while nothing can be. */
+  /** The restore window; null while nothing can be restored. */
   readonly restorable: TimeRange | null;
-  /** Times within it that cannot be restored to, the newest 20. */
+  /** Ranges in the window that cannot be restored, the newest 20. */
   readonly gaps: readonly TimeRange[];
   readonly last_completed_at: string | null;
-  /** When the next one begins by itself; null while none will. */
+  /** Time of the next automatic backup; null when there will be none. */
   readonly next_at: string | null;
-  /** Version of the key that the next one is sealed under; null before the first. */
+  /** Version of the key that encrypts the next backup; null before the first. */
   readonly key_version: number | null;
-  /** The last drill that has ended; null before the first. */
+  /** The last finished drill; null before the first. */
   readonly last_drill: LastDrill | null;
 }
 
 export interface MetricsExport {
   readonly id: string;
-  /** null for all services of the organization, now and later. */
+  /** Null for all current and future services of the organization. */
   readonly service_id: string | null;
   readonly name: string;
   readonly destination_type: DestinationType;
   readonly data_type: ExportDataType;
   readonly export_interval_seconds: number;
-  /** As docs/exports.md has it for each type; secrets show as ********. */
+  /** Configuration of the destination type, as in docs/exports.md; secrets are ********. */
   readonly configuration: Readonly<Record<string, unknown>>;
   readonly is_enabled: boolean;
-  /** Ticks that failed since the last that did not. */
+  /** Number of consecutive failed exports. */
   readonly consecutive_failures: number;
-  /** null while the last tick did not fail. */
+  /** Error of the last export; null when it was successful. */
   readonly last_export_error: string | null;
-  /** When the destination took something last. */
+  /** Time of the last successful export. */
   readonly last_export_at: string | null;
-  /** When something was sent last, taken or not. */
+  /** Time of the last export, successful or not. */
   readonly last_attempt_at: string | null;
-  /** Age of the oldest thing that may wait to be sent; 0 when the last tick left nothing. */
+  /** Age of the oldest unsent data in seconds; 0 when there are none. */
   readonly backlog_seconds: number;
   readonly exported: {
     readonly samples: number;
     readonly log_entries: number;
   };
   readonly dropped: {
-    /** Older than the destination takes. */
+    /** Items that are too old for the destination. */
     readonly too_old: number;
-    /** Refused by the destination, each alone. */
+    /** Items that the destination refused individually. */
     readonly refused: number;
-    /** Samples that left the history before they were sent. */
+    /** Samples that were deleted from the history before they were sent. */
     readonly gone: number;
-    /** Segments of engine logs that were rotated away before they were sent. */
+    /** Segments of engine logs that were rotated before they were sent. */
     readonly gone_log_segments: number;
   };
-  /** Why the platform disabled it; null when it did not. */
+  /** Reason why the platform disabled it; null when it did not. */
   readonly disabled_reason: string | null;
-  /** What is not as was asked for, such as a half of data_type that the destination does not take. */
+  /** Deviations from the request, such as a part of data_type that the destination does not support. */
   readonly warnings: readonly string[];
   readonly created_at: string;
   readonly updated_at: string;
@@ -1020,7 +1026,7 @@ export interface MetricsExport {
 
 export interface MetricsExportPage {
   readonly integrations: readonly MetricsExport[];
-  /** Of all that the filter lets through. */
+  /** Number of all matching integrations. */
   readonly total: number;
   readonly limit: number;
   readonly offset: number;
@@ -1028,11 +1034,11 @@ export interface MetricsExportPage {
 
 export interface MetricsExportTest {
   readonly success: boolean;
-  /** null on success. */
+  /** Null on success. */
   readonly error: string | null;
 }
 
-/** A key with its secret, shown this once. */
+/** A key with its secret, which only this response has. */
 export interface CreatedInferenceKey {
   readonly id: string;
   readonly secret: string;
@@ -1050,47 +1056,47 @@ export interface InferenceCapabilities {
   readonly embeddings: boolean;
 }
 
-/** The month (UTC) so far. */
+/** The circuit breaker and the cost of the current month (UTC). */
 export interface InferenceCircuit {
-  /** Calls are refused until the limit is raised with reset_circuit, or the month ends. */
+  /** True while calls are refused: until the limit is raised with reset_circuit, or the month ends. */
   readonly open: boolean;
   readonly opened_at: string | null;
   readonly spent_cents: number;
-  /** Promised to processes of the proxy for calls under way and to come. */
+  /** Cost reserved by processes of the proxy for current and coming calls. */
   readonly reserved_cents: number;
   readonly period_start: string;
-  /** What processes of the proxy that were lost with their directories may have spent besides, at most. */
+  /** Maximum unreported cost of processes of the proxy that were lost with their directories. */
   readonly unaccounted_cents: number;
 }
 
-/** What applications call the proxy with; the secret is not shown. */
+/** A key of an application for the proxy, without its secret. */
 export interface InferenceKey {
   readonly id: string;
   readonly name: string;
   readonly status: InferenceKeyStatus;
-  /** Tokens in a month (UTC), in and out; null for no limit. */
+  /** Maximum number of input and output tokens in a month (UTC); null for no limit. */
   readonly monthly_token_limit: number | null;
-  /** Requests in any 60 s; null for no limit. */
+  /** Maximum number of requests in 60 s; null for no limit. */
   readonly rate_limit_rpm: number | null;
   readonly expires_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-/** A provider of models, as the organization has configured it. */
+/** A configured model provider. */
 export interface InferenceProvider {
   /** Prefix of its models, such as "provider_a". */
   readonly provider: string;
   readonly enabled: boolean;
-  /** Where it is called; null for the catalog's own URL. */
+  /** Base URL of its API; null for that of the catalog. */
   readonly base_url: string | null;
-  /** The operator attests that base_url is served from the EU. */
+  /** True when the organization attests that base_url is served from the EU. */
   readonly eu_endpoint: boolean;
   readonly has_api_key: boolean;
   readonly capabilities: InferenceCapabilities;
-  /** Calls to it stay in the EU, so that eu_only lets them pass. */
+  /** True when calls stay in the EU, so that they are allowed with eu_only. */
   readonly eu_route: boolean;
-  /** PEM of authorities that its certificate is verified by instead of the public ones. */
+  /** PEM of the certificate authorities to trust instead of the public ones. */
   readonly ca_certificate: string | null;
   readonly updated_at: string;
 }
@@ -1099,31 +1105,31 @@ export interface InferenceProvider {
 export interface InferenceSettings {
   readonly monthly_cost_limit_cents: number;
   readonly eu_only: boolean;
-  /** inference.budget_warning happens at this share of the limit. */
+  /** Percentage of the limit at which inference.budget_warning is emitted. */
   readonly alert_pct: number;
   readonly circuit: InferenceCircuit;
 }
 
 export interface InferenceUsage {
   readonly period: InferenceUsagePeriod;
-  /** EUR. */
+  /** Currency: "EUR". */
   readonly currency: string;
   readonly items: readonly InferenceUsageItem[];
   readonly total: InferenceUsageTotal;
 }
 
 export interface InferenceUsageItem {
-  /** With the provider's prefix; null when grouped by key. */
+  /** Model with the provider's prefix; null when grouped by key. */
   readonly model: string | null;
-  /** null when grouped by model. */
+  /** Null when grouped by model. */
   readonly key_id: string | null;
-  /** Of the key; null when grouped by model, and when it was revoked. */
+  /** Name of the key; null when grouped by model, and for a deleted key. */
   readonly name: string | null;
   readonly requests: number;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly cost_cents: number;
-  /** Requests whose provider told no usable usage; their tokens are our own count. */
+  /** Requests for which the provider returned no usable usage, so that the proxy counted the tokens. */
   readonly estimated_requests: number;
 }
 
@@ -1140,24 +1146,24 @@ export interface InferenceUsageTotal {
   readonly estimated_requests: number;
 }
 
-/** An id and a secret that programs sign in with; the secret is not shown. */
+/** An API key without its secret. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** The maker, as the audit log names it. */
+  /** Creator in the format of the audit log, such as "user:anna". */
   readonly created_by: string | null;
-  /** Up to a minute old. */
+  /** Time of the last use, at most one minute old. */
   readonly last_used_at: string | null;
-  /** Address of the caller. */
+  /** IP address of the last caller. */
   readonly last_used_from: string | null;
-  /** Until when the secret before the last rotation works. */
+  /** Time until which the secret before the last rotation is valid. */
   readonly previous_secret_expires_at: string | null;
 }
 
-/** The offer of this installation: engines, plans, storage, zones, prices and limits. */
+/** The catalog of this installation: engines, plans, storage, zones, prices and limits. */
 export interface Catalog {
   readonly engines: readonly {
     readonly database_type: string;
@@ -1175,30 +1181,32 @@ export interface Catalog {
       /** "integer", "real", "boolean", "enum", "text", "bytes" or "duration". */
       readonly type: string;
       readonly description: string;
-      /** Null when the plan decides. */
+      /** Default value; null when it depends on the plan. */
       readonly default: string | null;
       readonly minimum: string | null;
       readonly maximum: string | null;
       readonly values: readonly string[];
       readonly unit: string | null;
       readonly needs_restart: boolean;
-      /** Versions that have it; empty means all. */
+      /** Engine versions with this parameter; empty for all. */
       readonly versions: readonly string[];
     }[];
     /** Extensions that the default user may create; empty where the engine has none. */
     readonly extensions: readonly string[];
-    /** Null where the engine has no backups. */
+    /** Null for an engine without backups. */
     readonly backups: {
       /** Kind of a base backup: "full" or "snapshot". */
       readonly kind: string;
-      /** Possible moments of a restore: "any_second" of the window, or "snapshots", the moments of its backups. */
+      /**
+       * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
+       */
       readonly restore_points: string;
-      /** A service can be forked. */
+      /** True when services can be forked. */
       readonly fork: boolean;
-      /** A daily backup can hold only the changes since the one before. */
+      /** True when daily backups can be incremental. */
       readonly increments: boolean;
     } | null;
-    /** Null where the engine has no pooler. */
+    /** Null for an engine without a pooler. */
     readonly pooler: {
       readonly port: number;
       /** "transaction" and "session"; the first is the default. */
@@ -1209,7 +1217,7 @@ export interface Catalog {
     readonly plan_name: string;
     readonly vcpu: number;
     readonly memory_gb: number;
-    /** For a month, in the currency of the catalog. */
+    /** Cost of a month, in the currency of the catalog. */
     readonly monthly_cost: number;
     /** Kind of its machines: "container" or "virtual_machine". */
     readonly kind: string;
@@ -1218,7 +1226,7 @@ export interface Catalog {
     readonly storage_tier: string;
     readonly medium: string;
     readonly use: string;
-    /** For one GB and a month, in the currency of the catalog. */
+    /** Cost of one GB in a month, in the currency of the catalog. */
     readonly monthly_cost_per_gb: number;
   }[];
   readonly zones: readonly {
@@ -1233,20 +1241,20 @@ export interface Catalog {
     readonly allowed_cidrs_max: number;
     readonly tags_max: number;
   };
-  /** Networks that may connect when a request names none. */
+  /** Networks that may connect by default. */
   readonly default_allowed_cidrs: readonly string[];
   /** ISO 4217 code of every price. */
   readonly currency: string;
-  /** Every metric there is a name for. */
+  /** All metrics. */
   readonly metrics: readonly {
     readonly name: string;
     /** "percent", "per second", "per minute", "bytes per second", "bytes", "seconds" or "count". */
     readonly unit: string;
-    /** Values of database_type that have it; empty means all. */
+    /** Values of database_type with this metric; empty for all. */
     readonly engines: readonly string[];
     /**
-     * "gauge" is the value at the time of a sample, "rate" the increase since the sample before, divided by the time
-     * between.
+     * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the
+     * time between them.
      */
     readonly kind: string;
     readonly meaning: string;
@@ -1255,10 +1263,10 @@ export interface Catalog {
   }[];
 }
 
-/** A key with its secret. */
+/** An API key with its secret. */
 export interface CreatedApiKey {
   readonly id: string;
-  /** Shown this once. */
+  /** The secret, which only this response has. */
   readonly secret: string;
   readonly name: string;
   readonly scopes: readonly string[];
@@ -1267,10 +1275,10 @@ export interface CreatedApiKey {
   readonly previous_secret_expires_at: string | null;
 }
 
-/** A token with its text. */
+/** A created token. */
 export interface CreatedToken {
   readonly id: string;
-  /** Shown this once. */
+  /** The bearer token, which only this response has. */
   readonly token: string;
   readonly scopes: readonly string[];
   readonly resources: readonly TokenResource[];
@@ -1278,7 +1286,7 @@ export interface CreatedToken {
   readonly created_at: string;
 }
 
-/** An endpoint with its secret. */
+/** A webhook endpoint with its secret. */
 export interface CreatedWebhook {
   readonly id: string;
   readonly url: string;
@@ -1289,56 +1297,50 @@ export interface CreatedWebhook {
   readonly warning: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** 64 hex characters: the key of the signatures as it stands. It is not shown again. */
+  /** Signing secret: 64 hex characters, whose ASCII bytes are the HMAC key. Only this response has it. */
   readonly secret: string;
 }
 
-/** Something that waits to be done to a service. */
+/** A pending update of a service. */
 export interface PendingUpdate {
   readonly id: string;
   readonly kind: UpdateKind;
   readonly title: string;
   readonly description: string;
-  /**
-   * Version of the engine, of the kernel or of the keeper, or else image or kernel, that the service has; null for a
-   * restart.
-   */
+  /** Current version of the engine, kernel or keeper, or else the image; null for a restart. */
   readonly from: string | null;
   readonly to: string | null;
-  /** It does not wait for the window longer than its notice. */
+  /** True when it starts at the end of its notice even outside of the window. */
   readonly urgent: boolean;
   readonly available_since: string;
-  /** When it begins by itself; null when only a request applies it. */
+  /** Time of its automatic start; null when it is applied by request only. */
   readonly apply_at: string | null;
-  /** The engine is stopped and started: clients lose their connections. */
+  /** True when the engine is restarted, so that clients lose their connections. */
   readonly requires_restart: boolean;
-  /** What stands against it now. */
+  /** Reason why it cannot be applied now; null for none. */
   readonly blocked_reason: string | null;
-  /**
-   * It changes the order of text that indexes of the service were made with, and is applied only with
-   * accept_text_order_change.
-   */
+  /** True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change. */
   readonly changes_text_order: boolean;
   /**
-   * Why no snapshot of the data can be taken before it, so that only the image can be rolled back; absent when one can,
-   * and where none is needed.
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * snapshot is possible or not needed.
    */
   readonly no_snapshot_reason: string | null;
 }
 
-/** A bearer token, without its text. */
+/** A bearer token, without the token itself. */
 export interface Token {
   readonly id: string;
   readonly scopes: readonly string[];
-  /** Objects that it is limited to; everything of the organization when empty. */
+  /** Objects that it is limited to; empty for all objects of the organization. */
   readonly resources: readonly TokenResource[];
   readonly expires_at: string | null;
   readonly created_at: string;
-  /** The maker, as the audit log names it. */
+  /** Creator in the format of the audit log, such as "user:anna". */
   readonly created_by: string | null;
-  /** Up to a minute old. */
+  /** Time of the last use, at most one minute old. */
   readonly last_used_at: string | null;
-  /** Address of the caller. */
+  /** IP address of the last caller. */
   readonly last_used_from: string | null;
 }
 
@@ -1347,21 +1349,21 @@ export interface SignalledQuery {
   readonly pid: number;
 }
 
-/** What became of a request that is answered later. */
+/** A request whose result is fetched later. */
 export interface Task {
   readonly task_id: string;
-  /** Type of its work, such as "queue_enqueue". */
+  /** Type, such as "queue_enqueue". */
   readonly type: string;
   readonly status: TaskStatus;
-  /** Of a completed task: the result, in the form that the method documents which handed out the id. */
+  /** Result of a completed task, as documented at the method that returned the id. */
   readonly result: unknown;
-  /** Of a failed task. */
+  /** Error of a failed task. */
   readonly error: Fault | null;
   readonly created_at: string;
   readonly finished_at: string | null;
 }
 
-/** How far the operation in progress is. */
+/** The progress of the current operation. */
 export interface TaskSummary {
   readonly status: ServiceStatus;
   readonly current_task: string | null;
@@ -1369,41 +1371,41 @@ export interface TaskSummary {
   readonly operation_id: string | null;
 }
 
-/** From a time on, until another one. */
+/** A range of time. */
 export interface TimeRange {
   readonly from: string;
   readonly to: string;
 }
 
-/** What a token is limited to. */
+/** An object that a token is limited to. */
 export interface TokenResource {
-  /** managed-service. */
+  /** Kind of the object: "managed-service". */
   readonly kind: "managed-service";
   readonly id: string;
 }
 
-/** A question as SQL. */
+/** The translation of a question to SQL. */
 export interface Translation {
-  /** For execute; empty when there is none that may run. */
+  /** Statement for ExecuteQuery; empty when there is none. */
   readonly sql: string;
   readonly explanation: string;
   readonly database_type: string;
-  /** Why there is no statement, or the model's own doubts about it; null for none. */
+  /** Reason why there is no statement, or doubts of the model; null for none. */
   readonly warning: string | null;
 }
 
-/** An upgrade of a service to another version of its engine: its findings, and the operation once it has begun. */
+/** An upgrade of a service's engine: its findings, and its operation. */
 export interface Upgrade {
   readonly service_id: string;
   readonly from_version: string;
   readonly to_version: string;
-  /** All findings, those that prevent the upgrade first. */
+  /** Findings, those that prevent the upgrade first. */
   readonly findings: readonly UpgradeFinding[];
-  /** Null when only a check was asked for. */
+  /** The operation of the upgrade; null for a check. */
   readonly operation: Operation | null;
 }
 
-/** Something to know before an upgrade. */
+/** A fact to know before an upgrade. */
 export interface UpgradeFinding {
   /**
    * "not_ready", "no_image", "parameter_unknown", "no_snapshot", "no_backup", "replicas", "text_order", "downtime" or
@@ -1411,22 +1413,22 @@ export interface UpgradeFinding {
    * "invalid_databases", "column_types", "not_null_constraints", "extensions" or "statistics_views".
    */
   readonly code: string;
-  /** The upgrade is refused because of it. */
+  /** True when it prevents the upgrade. */
   readonly blocking: boolean;
   readonly message: string;
 }
 
-/** An endpoint that gets events as signed requests. */
+/** A webhook endpoint. */
 export interface Webhook {
   readonly id: string;
   readonly url: string;
-  /** Types that the endpoint gets; null for all, an empty list for none. */
+  /** Event types to send; null for all, an empty list for none. */
   readonly events: readonly string[] | null;
   readonly active: boolean;
   readonly retry_policy: RetryPolicy;
-  /** When the platform switched the endpoint off because it had failed for 5 days; null while it is active. */
+  /** Time at which the platform disabled the endpoint after 5 days of failures; null otherwise. */
   readonly disabled_at: string | null;
-  /** Says so when deliveries go over plain HTTP, where others can read them. */
+  /** A warning when deliveries use unencrypted HTTP; null otherwise. */
   readonly warning: string | null;
   readonly created_at: string;
   readonly updated_at: string;
@@ -1437,7 +1439,7 @@ export interface App {
   readonly name: string;
   readonly status: AppStatus;
   readonly hosting: AppHosting;
-  /** Where its users find it. */
+  /** URL of the app's home page. */
   readonly home_url: string | null;
   readonly attachments: readonly Attachment[];
   readonly created_at: string;
@@ -1445,7 +1447,7 @@ export interface App {
   readonly domains: readonly AppDomain[];
 }
 
-/** A domain of the app's owner. */
+/** A domain of an app. */
 export interface AppDomain {
   readonly id: string;
   readonly app_id: string;
@@ -1456,15 +1458,15 @@ export interface AppDomain {
   readonly verified_at: string | null;
 }
 
-/** The record that shows whose a domain is. */
+/** The DNS record that proves the ownership of a domain. */
 export interface AppDomainRecord {
-  /** TXT. */
+  /** Type of the record: "TXT". */
   readonly type: string;
   readonly name: string;
   readonly value: string;
 }
 
-/** A database that an app uses. */
+/** A database that is attached to an app. */
 export interface Attachment {
   readonly id: string;
   /** "postgresql". */
@@ -1481,15 +1483,15 @@ export interface AppAuth {
   readonly app_service_id: string;
   readonly database_service_id: string;
   readonly attachment_id: string;
-  /** The `iss` of its tokens, and where discovery begins. */
+  /** Issuer URL: the claim `iss` of tokens and the base of discovery. */
   readonly issuer_url: string;
   readonly fallback_domain: string;
   readonly status: AuthStatus;
-  /** Null until the schema is migrated. */
+  /** Version of the applied database schema; null before the first migration. */
   readonly schema_version_applied: string | null;
   readonly theme: AuthTheme;
   readonly idp_providers: readonly AuthIdpProvider[];
-  /** While it is Failed: the step that failed, and what mends it. */
+  /** The failed step and its remedy while the status is Failed; null otherwise. */
   readonly failure_reason: string | null;
   readonly custom_domain: string | null;
   readonly smtp: AuthSmtp;
@@ -1500,25 +1502,25 @@ export interface AppAuth {
   readonly updated_at: string;
 }
 
-/** What pages and mails look like. */
+/** Appearance of pages and mails. */
 export interface AuthTheme {
   readonly display_name: string;
-  /** #rrggbb. */
+  /** Color in the format #rrggbb. */
   readonly brand_color: string;
   readonly logo_url: string | null;
 }
 
-/** Another provider that end users may sign in with. */
+/** An identity provider that end users may sign in with. */
 export interface AuthIdpProvider {
   readonly provider: string;
   readonly issuer_url: string;
   readonly client_id: string;
   readonly scopes: readonly string[];
-  /** What the provider has to have registered as redirect URI. */
+  /** Redirect URI to register at the provider. */
   readonly callback_url: string;
 }
 
-/** The app owner's mail server, without what it is signed in to with. */
+/** The mail server of the app, without its credentials. */
 export interface AuthSmtp {
   readonly host: string;
   readonly port: number;
@@ -1526,7 +1528,7 @@ export interface AuthSmtp {
   readonly from_name: string;
 }
 
-/** What becomes of sign-ins now. */
+/** Health of the sign-in. */
 export interface AuthHealth {
   /** "healthy" or "degraded". */
   readonly status: string;
@@ -1536,7 +1538,7 @@ export interface AuthHealth {
 
 export interface AuthKey {
   readonly kid: string;
-  /** RS256. */
+  /** JWS algorithm: "RS256". */
   readonly algorithm: string;
   readonly status: AuthKeyStatus;
   readonly activated_at: string;
@@ -1552,7 +1554,7 @@ export interface RotatedAuthKey {
   readonly signing_key: AuthKey;
 }
 
-/** The id of a result that comes later, for 24 hours. */
+/** Id of a task, whose result can be fetched for 24 hours. */
 export interface AuthTask {
   readonly task_id: string;
 }
@@ -1584,7 +1586,7 @@ export interface AuthEvent {
   readonly ip: string | null;
 }
 
-/** A program that signs the app's users in. */
+/** An OAuth client: a program that signs the app's users in. */
 export interface AuthClient {
   readonly client_id: string;
   readonly name: string;
@@ -1592,9 +1594,9 @@ export interface AuthClient {
   readonly redirect_uris: readonly string[];
   readonly post_logout_redirect_uris: readonly string[];
   readonly allowed_origins: readonly string[];
-  /** False: it sends a nonce instead. */
+  /** True when the client must use PKCE; otherwise it must send a nonce. */
   readonly require_pkce: boolean;
-  /** In the answer that made it only. */
+  /** Client secret, only in the response of its creation or rotation. */
   readonly client_secret: string | null;
 }
 
@@ -1625,22 +1627,22 @@ export interface Deployment {
   readonly status: DeploymentStatus;
   readonly error: string | null;
   readonly plan: readonly PlanEntry[];
-  /** Of now while it is in progress, else of when it ended. */
+  /** Status of the project, current or at the end of the deployment. */
   readonly project_status: ProjectStatus;
-  /** Likewise. */
+  /** Resources, current or at the end of the deployment. */
   readonly resources: readonly {
     readonly logical_name: string;
     readonly kind: string;
-    /** Null before it is made. */
+    /** Id of the resource; null before its creation. */
     readonly resource_id: string | null;
-    /** Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted. */
+    /** "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted". */
     readonly status: string;
     readonly status_detail: string | null;
-    /** False: the newest descriptor does not name it. */
+    /** False when the newest descriptor does not contain it. */
     readonly managed: boolean;
   }[];
   readonly progress_pct: number;
-  /** The caller, as the audit log names it. */
+  /** Caller in the format of the audit log, such as "user:anna". */
   readonly actor: string;
   readonly created_at: string;
   readonly started_at: string | null;
@@ -1649,7 +1651,7 @@ export interface Deployment {
 
 /** The parent of a resource. */
 export interface ManagedBy {
-  /** project, stack or pipeline. */
+  /** "project", "stack" or "pipeline". */
   readonly kind: string;
   readonly id: string;
 }
@@ -1674,25 +1676,25 @@ export interface PipelineDetail {
   readonly status_detail: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Names of its services. */
+  /** Names of the services. */
   readonly services: readonly string[];
   readonly members: readonly {
     readonly role: string;
     readonly database_type: string;
-    /** Null before it is made. */
+    /** Id of the service; null before its creation. */
     readonly service_id: string | null;
     readonly status: string;
     readonly status_detail: string | null;
     readonly healthy: boolean;
   }[];
-  /** Of the services that run. */
+  /** Connections of running services. */
   readonly connections: readonly {
     readonly role: string;
     readonly connections: {
       readonly bootstrap_servers: string | null;
       readonly security_protocol: string | null;
       readonly sasl_mechanism: string | null;
-      /** With the password, for callers with services:secrets. */
+      /** URI with the password, for callers with services:secrets; null for others. */
       readonly connection_uri: string | null;
       readonly endpoint: string | null;
       readonly username: string | null;
@@ -1707,7 +1709,7 @@ export interface PipelineTemplate {
   readonly description: string;
   readonly version: string;
   readonly available: boolean;
-  /** Why it cannot be launched here. */
+  /** Reason why it is unavailable; null when it is available. */
   readonly unavailable_reason: string | null;
   readonly services: readonly {
     readonly role: string;
@@ -1717,14 +1719,14 @@ export interface PipelineTemplate {
     readonly storage_gb: number;
     readonly extensions: readonly string[];
   }[];
-  /** Null while an engine of it is missing. */
+  /** Estimated monthly cost; null when one of its engines is unavailable. */
   readonly estimated_monthly_cost: number | null;
   readonly currency: string;
 }
 
-/** A difference at one path. Values of env are not shown. */
+/** A difference at one path. Values of env are left out. */
 export interface PlanChange {
-  /** Such as plan_name or env.KEY. */
+  /** Path, such as "plan_name" or "env.KEY". */
   readonly path: string;
   readonly before: unknown;
   readonly after: unknown;
@@ -1735,11 +1737,11 @@ export interface PlanEntry {
   readonly kind: string;
   readonly action: PlanAction;
   readonly changes: readonly PlanChange[];
-  /** What the descriptor says and the resource has not: recorded, not applied. */
+  /** Differences between descriptor and resource that are recorded but not applied. */
   readonly pending_changes: readonly PlanChange[];
-  /** Why nothing is changed. */
+  /** Reason why nothing is changed; null when something is. */
   readonly reason: string | null;
-  /** Paths at which the resource is not as it was made. */
+  /** Paths at which the resource differs from its recorded state. */
   readonly drift: readonly string[];
   readonly monthly_cost: number;
 }
@@ -1749,18 +1751,18 @@ export interface Project {
   readonly name: string;
   readonly status: ProjectStatus;
   readonly status_detail: string | null;
-  /** Of its resources: healthy, degraded or unknown. */
+  /** Health of the resources: "healthy", "degraded" or "unknown". */
   readonly health: string;
   readonly last_deployment_id: string;
   readonly resources: readonly {
     readonly logical_name: string;
     readonly kind: string;
-    /** Null before it is made. */
+    /** Id of the resource; null before its creation. */
     readonly resource_id: string | null;
-    /** Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted. */
+    /** "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted". */
     readonly status: string;
     readonly status_detail: string | null;
-    /** False: the newest descriptor does not name it. */
+    /** False when the newest descriptor does not contain it. */
     readonly managed: boolean;
   }[];
   readonly monthly_cost: number;
@@ -1772,24 +1774,24 @@ export interface ProjectDrift {
   readonly resources: readonly {
     readonly logical_name: string;
     readonly kind: string;
-    /** `before` is what was recorded, `after` what there is. */
+    /** Differences: `before` is the recorded value, `after` the actual one. */
     readonly changes: readonly PlanChange[];
   }[];
 }
 
 export interface ProjectPlan {
   readonly plan: readonly PlanEntry[];
-  /** Sent with a deployment, it is refused when the plan is another one by then. */
+  /** Digest of the plan. A deployment with it is refused when the plan has changed. */
   readonly plan_digest: string;
-  /** In the currency of the catalog. */
+  /** Monthly cost after the deployment, in the currency of the catalog. */
   readonly monthly_cost: number;
-  /** Against what the project costs now. */
+  /** Difference to the current monthly cost. */
   readonly cost_delta: number;
   readonly currency: string;
   readonly warnings: readonly string[];
 }
 
-/** JSON Schema of descriptors. */
+/** The JSON Schema of descriptors. */
 export interface SchemaText {
   readonly text: string;
 }
@@ -1799,14 +1801,14 @@ export interface Stack {
   readonly name: string;
   readonly status: StackStatus;
   readonly status_detail: string | null;
-  /** Of its console, once it is Running; null where it has none. */
+  /** URL of its web console once it is Running; null without one. */
   readonly endpoint_url: string | null;
   readonly resources: readonly {
     readonly symbolic_name: string;
     readonly kind: string;
     readonly status: string;
     readonly status_detail: string | null;
-    /** Null before it is made. */
+    /** Id of the service; null before its creation. */
     readonly service_id: string | null;
   }[];
   readonly template_name: string;
@@ -1826,7 +1828,7 @@ export interface StackMigration {
   readonly steps: readonly {
     readonly symbolic_name: string;
     readonly action: string;
-    /** Pending, Applying, Completed or Failed. */
+    /** "Pending", "Applying", "Completed" or "Failed". */
     readonly status: string;
     readonly error: string | null;
   }[];
@@ -1844,7 +1846,7 @@ export interface StackPreview {
     readonly kind: string;
     readonly description: string;
     readonly monthly_cost: number;
-    /** It depends on use, and is this at most. */
+    /** True when the cost depends on usage and this is its maximum. */
     readonly is_ceiling: boolean;
   }[];
   readonly warnings: readonly string[];
@@ -1856,7 +1858,7 @@ export interface StackTemplate {
   readonly title: string;
   readonly description: string;
   readonly available: boolean;
-  /** Why it cannot be launched here. */
+  /** Reason why it is unavailable; null when it is available. */
   readonly unavailable_reason: string | null;
   readonly resources: readonly {
     readonly symbolic_name: string;
@@ -1872,9 +1874,9 @@ export interface UpgradePreview {
     readonly symbolic_name: string;
     readonly kind: string;
     readonly change: UpgradeChangeType;
-    /** redeploy_app, scale_app or scale_service. */
+    /** "redeploy_app", "scale_app" or "scale_service"; null for none. */
     readonly action: string | null;
-    /** The members that change, as a JSON object; values of env are not shown. */
+    /** Changed members as a JSON object; values of env are left out. */
     readonly target_spec: unknown;
     readonly reason: string | null;
   }[];
@@ -1885,26 +1887,26 @@ export interface UpgradePreview {
   readonly blocked_reasons: readonly string[];
 }
 
-/** One machine of a service. */
+/** A node: one machine of a service. */
 export interface ServiceNode {
   readonly id: string;
   readonly role: NodeRole;
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly zone: string;
-  /** Resolves to its private address. */
+  /** Host name that resolves to the private address. */
   readonly private_hostname: string;
-  /** The operation in progress that adds or removes it. */
+  /** The operation that adds or removes it, while it is in progress. */
   readonly operation_id: string | null;
 }
 
-/** Of a task: `task_id` to `error`. Without one: `messages` and `next_cursor`. */
+/** The result of a task (`task_id` to `error`), or a page of messages (`messages` and `next_cursor`). */
 export interface QueueMessages {
   readonly task_id: string | null;
   readonly status: TaskStatus | null;
-  /** Of a completed task. */
+  /** Result of a completed task. */
   readonly result: unknown;
-  /** Of a failed task. */
+  /** Error of a failed task. */
   readonly error: Fault | null;
   readonly messages: readonly QueueMessage[];
   readonly next_cursor: string | null;
@@ -1914,10 +1916,10 @@ export interface ClaimedMessages {
   readonly messages: readonly ClaimedMessage[];
 }
 
-/** Receipts of messages that were changed, and of messages whose claims had ended. */
+/** Receipts of changed messages, and of messages whose claims had expired. */
 export interface Receipts {
-  /** Receipts of messages that it was done to. */
+  /** Receipts of changed messages. */
   readonly done: readonly string[];
-  /** Receipts of messages whose claims had ended. */
+  /** Receipts of messages whose claims had expired. */
   readonly lost: readonly string[];
 }

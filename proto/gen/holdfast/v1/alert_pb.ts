@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/alert.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Rules that watch a service's metrics, and their alerts.
+// Alert rules on metrics of services, and their alerts.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -44,7 +44,7 @@ export type AlertRule = Message<"holdfast.v1.AlertRule"> & {
   name: string;
 
   /**
-   * A metric of the catalog.
+   * Name of a metric in the catalog, such as "cpu".
    *
    * @generated from field: string metric = 4;
    */
@@ -66,14 +66,14 @@ export type AlertRule = Message<"holdfast.v1.AlertRule"> & {
   severity: AlertSeverity;
 
   /**
-   * How long the condition must hold at every sample before the rule fires.
+   * Minutes for which the condition must be true at every sample before the rule fires.
    *
    * @generated from field: int32 duration_minutes = 8;
    */
   durationMinutes: number;
 
   /**
-   * null: the default channel of the organization, if it has one.
+   * Channel of notifications; null for the default channel of the organization, if there is one.
    *
    * @generated from field: optional string notification_channel_id = 9;
    */
@@ -95,21 +95,21 @@ export type AlertRule = Message<"holdfast.v1.AlertRule"> & {
   state: AlertState;
 
   /**
-   * Since when the condition holds while the rule is pending or fires; null otherwise.
+   * Time since which the condition is true while the rule is pending or firing; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 13;
    */
   since?: Timestamp | undefined;
 
   /**
-   * The newest value of the worst node; null without one.
+   * Newest value of the node that determines the state; null without one.
    *
    * @generated from field: optional double value = 14;
    */
   value?: number | undefined;
 
   /**
-   * The node that decides; null without one.
+   * The node that determines the state; null without one.
    *
    * @generated from field: optional string node_id = 15;
    */
@@ -148,7 +148,7 @@ export type AlertRuleJson = {
   name?: string;
 
   /**
-   * A metric of the catalog.
+   * Name of a metric in the catalog, such as "cpu".
    *
    * @generated from field: string metric = 4;
    */
@@ -170,14 +170,14 @@ export type AlertRuleJson = {
   severity?: AlertSeverityJson;
 
   /**
-   * How long the condition must hold at every sample before the rule fires.
+   * Minutes for which the condition must be true at every sample before the rule fires.
    *
    * @generated from field: int32 duration_minutes = 8;
    */
   durationMinutes?: number;
 
   /**
-   * null: the default channel of the organization, if it has one.
+   * Channel of notifications; null for the default channel of the organization, if there is one.
    *
    * @generated from field: optional string notification_channel_id = 9;
    */
@@ -199,21 +199,21 @@ export type AlertRuleJson = {
   state?: AlertStateJson;
 
   /**
-   * Since when the condition holds while the rule is pending or fires; null otherwise.
+   * Time since which the condition is true while the rule is pending or firing; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 13;
    */
   since?: TimestampJson;
 
   /**
-   * The newest value of the worst node; null without one.
+   * Newest value of the node that determines the state; null without one.
    *
    * @generated from field: optional double value = 14;
    */
   value?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The node that decides; null without one.
+   * The node that determines the state; null without one.
    *
    * @generated from field: optional string node_id = 15;
    */
@@ -238,7 +238,7 @@ export const AlertRuleSchema: GenMessage<AlertRule, {jsonType: AlertRuleJson}> =
   messageDesc(file_holdfast_v1_alert, 0);
 
 /**
- * A rule to be made.
+ * A rule to be created.
  *
  * @generated from message holdfast.v1.CreateAlertRuleRequest
  */
@@ -249,7 +249,7 @@ export type CreateAlertRuleRequest = Message<"holdfast.v1.CreateAlertRuleRequest
   serviceId: string;
 
   /**
-   * Left out: metric, condition and threshold.
+   * Omitted: metric, condition and threshold.
    *
    * @generated from field: optional string name = 2;
    */
@@ -271,14 +271,14 @@ export type CreateAlertRuleRequest = Message<"holdfast.v1.CreateAlertRuleRequest
   threshold?: number | undefined;
 
   /**
-   * Left out: warning.
+   * Omitted: warning.
    *
    * @generated from field: optional holdfast.v1.AlertSeverity severity = 6;
    */
   severity?: AlertSeverity | undefined;
 
   /**
-   * Left out: 0, the first sample fires.
+   * Omitted: 0, which fires at the first sample.
    *
    * @generated from field: optional int32 duration_minutes = 7;
    */
@@ -290,7 +290,7 @@ export type CreateAlertRuleRequest = Message<"holdfast.v1.CreateAlertRuleRequest
   notificationChannelId?: string | undefined;
 
   /**
-   * Left out: ignore.
+   * Omitted: ignore.
    *
    * @generated from field: optional holdfast.v1.AlertNoData no_data = 9;
    */
@@ -303,7 +303,7 @@ export type CreateAlertRuleRequest = Message<"holdfast.v1.CreateAlertRuleRequest
 };
 
 /**
- * A rule to be made.
+ * A rule to be created.
  *
  * @generated from message holdfast.v1.CreateAlertRuleRequest
  */
@@ -314,7 +314,7 @@ export type CreateAlertRuleRequestJson = {
   serviceId?: string;
 
   /**
-   * Left out: metric, condition and threshold.
+   * Omitted: metric, condition and threshold.
    *
    * @generated from field: optional string name = 2;
    */
@@ -336,14 +336,14 @@ export type CreateAlertRuleRequestJson = {
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Left out: warning.
+   * Omitted: warning.
    *
    * @generated from field: optional holdfast.v1.AlertSeverity severity = 6;
    */
   severity?: AlertSeverityJson;
 
   /**
-   * Left out: 0, the first sample fires.
+   * Omitted: 0, which fires at the first sample.
    *
    * @generated from field: optional int32 duration_minutes = 7;
    */
@@ -355,7 +355,7 @@ export type CreateAlertRuleRequestJson = {
   notificationChannelId?: string;
 
   /**
-   * Left out: ignore.
+   * Omitted: ignore.
    *
    * @generated from field: optional holdfast.v1.AlertNoData no_data = 9;
    */
@@ -496,7 +496,7 @@ export const GetAlertRuleRequestSchema: GenMessage<GetAlertRuleRequest, {jsonTyp
   messageDesc(file_holdfast_v1_alert, 4);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateAlertRuleRequest
  */
@@ -537,7 +537,7 @@ export type UpdateAlertRuleRequest = Message<"holdfast.v1.UpdateAlertRuleRequest
   durationMinutes?: number | undefined;
 
   /**
-   * null: the default channel.
+   * Null: the default channel.
    *
    * @generated from field: optional string notification_channel_id = 8;
    */
@@ -554,7 +554,7 @@ export type UpdateAlertRuleRequest = Message<"holdfast.v1.UpdateAlertRuleRequest
   paused?: boolean | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -562,7 +562,7 @@ export type UpdateAlertRuleRequest = Message<"holdfast.v1.UpdateAlertRuleRequest
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateAlertRuleRequest
  */
@@ -603,7 +603,7 @@ export type UpdateAlertRuleRequestJson = {
   durationMinutes?: number;
 
   /**
-   * null: the default channel.
+   * Null: the default channel.
    *
    * @generated from field: optional string notification_channel_id = 8;
    */
@@ -620,7 +620,7 @@ export type UpdateAlertRuleRequestJson = {
   paused?: boolean;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -681,7 +681,7 @@ export type ListAlertEventsRequest = Message<"holdfast.v1.ListAlertEventsRequest
   serviceId: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 2;
    */
@@ -698,7 +698,7 @@ export type ListAlertEventsRequest = Message<"holdfast.v1.ListAlertEventsRequest
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 5;
    */
@@ -715,7 +715,7 @@ export type ListAlertEventsRequestJson = {
   serviceId?: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 2;
    */
@@ -732,7 +732,7 @@ export type ListAlertEventsRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 5;
    */
@@ -784,7 +784,7 @@ export const ListFiringAlertsRequestSchema: GenMessage<ListFiringAlertsRequest, 
   messageDesc(file_holdfast_v1_alert, 8);
 
 /**
- * An alert that fires; notifications to channels have the same fields.
+ * A firing alert. Notifications to channels have the same fields.
  *
  * @generated from message holdfast.v1.FiringAlert
  */
@@ -835,7 +835,7 @@ export type FiringAlert = Message<"holdfast.v1.FiringAlert"> & {
   threshold: number;
 
   /**
-   * The value that fired; null without data.
+   * Value that fired the alert; null without data.
    *
    * @generated from field: optional double current_value = 10;
    */
@@ -847,14 +847,14 @@ export type FiringAlert = Message<"holdfast.v1.FiringAlert"> & {
   severity: AlertSeverity;
 
   /**
-   * firing or no_data.
+   * "firing" or "no_data".
    *
    * @generated from field: holdfast.v1.AlertState state = 12;
    */
   state: AlertState;
 
   /**
-   * Since when the condition holds, or there are no data.
+   * Time since which the condition is true, or since which there are no data.
    *
    * @generated from field: google.protobuf.Timestamp since = 13;
    */
@@ -867,7 +867,7 @@ export type FiringAlert = Message<"holdfast.v1.FiringAlert"> & {
 };
 
 /**
- * An alert that fires; notifications to channels have the same fields.
+ * A firing alert. Notifications to channels have the same fields.
  *
  * @generated from message holdfast.v1.FiringAlert
  */
@@ -918,7 +918,7 @@ export type FiringAlertJson = {
   threshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The value that fired; null without data.
+   * Value that fired the alert; null without data.
    *
    * @generated from field: optional double current_value = 10;
    */
@@ -930,14 +930,14 @@ export type FiringAlertJson = {
   severity?: AlertSeverityJson;
 
   /**
-   * firing or no_data.
+   * "firing" or "no_data".
    *
    * @generated from field: holdfast.v1.AlertState state = 12;
    */
   state?: AlertStateJson;
 
   /**
-   * Since when the condition holds, or there are no data.
+   * Time since which the condition is true, or since which there are no data.
    *
    * @generated from field: google.protobuf.Timestamp since = 13;
    */
@@ -1040,13 +1040,13 @@ export const SetDefaultChannelRequestSchema: GenMessage<SetDefaultChannelRequest
   messageDesc(file_holdfast_v1_alert, 12);
 
 /**
- * The channel of rules without one of their own.
+ * The channel of rules that name none.
  *
  * @generated from message holdfast.v1.DefaultChannel
  */
 export type DefaultChannel = Message<"holdfast.v1.DefaultChannel"> & {
   /**
-   * null when rules without a channel of their own only make events.
+   * Null when rules without a channel only emit events.
    *
    * @generated from field: optional string channel_id = 1;
    */
@@ -1054,13 +1054,13 @@ export type DefaultChannel = Message<"holdfast.v1.DefaultChannel"> & {
 };
 
 /**
- * The channel of rules without one of their own.
+ * The channel of rules that name none.
  *
  * @generated from message holdfast.v1.DefaultChannel
  */
 export type DefaultChannelJson = {
   /**
-   * null when rules without a channel of their own only make events.
+   * Null when rules without a channel only emit events.
    *
    * @generated from field: optional string channel_id = 1;
    */
@@ -1075,7 +1075,7 @@ export const DefaultChannelSchema: GenMessage<DefaultChannel, {jsonType: Default
   messageDesc(file_holdfast_v1_alert, 13);
 
 /**
- * "gt": above the threshold; "lt": below it.
+ * The condition of a rule: "gt" fires above the threshold, "lt" below it.
  *
  * @generated from enum holdfast.v1.AlertCondition
  */
@@ -1101,14 +1101,14 @@ export const AlertCondition = {
 } as const;
 
 /**
- * "gt": above the threshold; "lt": below it.
+ * The condition of a rule: "gt" fires above the threshold, "lt" below it.
  *
  * @generated from enum holdfast.v1.AlertCondition
  */
 export type AlertCondition = (typeof AlertCondition)[keyof typeof AlertCondition] | UnknownEnum;
 
 /**
- * "gt": above the threshold; "lt": below it.
+ * The condition of a rule: "gt" fires above the threshold, "lt" below it.
  *
  * @generated from enum holdfast.v1.AlertCondition
  */
@@ -1162,7 +1162,7 @@ export const AlertSeveritySchema: GenEnum<AlertSeverity, AlertSeverityJson> = /*
   enumDesc(file_holdfast_v1_alert, 1);
 
 /**
- * Effect of missing samples: nothing, or an alert after 60 s.
+ * The effect of missing samples: "ignore" has none, "fire" fires an alert after 60 s.
  *
  * @generated from enum holdfast.v1.AlertNoData
  */
@@ -1173,14 +1173,14 @@ export const AlertNoData = {
   UNSPECIFIED: 0,
 
   /**
-   * Without samples the rule stays as it is.
+   * The state of the rule does not change without samples.
    *
    * @generated from enum value: ALERT_NO_DATA_IGNORE = 1;
    */
   IGNORE: 1,
 
   /**
-   * Without a sample for 60 s the rule fires, while the service is to run.
+   * The rule fires after 60 s without a sample, unless the service is stopped.
    *
    * @generated from enum value: ALERT_NO_DATA_FIRE = 2;
    */
@@ -1188,14 +1188,14 @@ export const AlertNoData = {
 } as const;
 
 /**
- * Effect of missing samples: nothing, or an alert after 60 s.
+ * The effect of missing samples: "ignore" has none, "fire" fires an alert after 60 s.
  *
  * @generated from enum holdfast.v1.AlertNoData
  */
 export type AlertNoData = (typeof AlertNoData)[keyof typeof AlertNoData] | UnknownEnum;
 
 /**
- * Effect of missing samples: nothing, or an alert after 60 s.
+ * The effect of missing samples: "ignore" has none, "fire" fires an alert after 60 s.
  *
  * @generated from enum holdfast.v1.AlertNoData
  */
@@ -1222,7 +1222,7 @@ export const AlertState = {
   OK: 1,
 
   /**
-   * The condition holds, not yet for the duration.
+   * The condition is true, but not yet for the duration.
    *
    * @generated from enum value: ALERT_STATE_PENDING = 2;
    */
@@ -1265,7 +1265,7 @@ export const AlertStateSchema: GenEnum<AlertState, AlertStateJson> = /*@__PURE__
  */
 export const AlertService: GenService<{
   /**
-   * Makes a rule. A service has at most 50, the default ones among them.
+   * Creates a rule. A service has at most 50 rules, including the default ones.
    *
    * @generated from rpc holdfast.v1.AlertService.CreateAlertRule
    */
@@ -1275,7 +1275,7 @@ export const AlertService: GenService<{
     output: typeof AlertRuleSchema;
   },
   /**
-   * The rules of a service with their states.
+   * Lists the rules of a service with their states.
    *
    * @generated from rpc holdfast.v1.AlertService.ListAlertRules
    */
@@ -1285,7 +1285,7 @@ export const AlertService: GenService<{
     output: typeof ListAlertRulesResponseSchema;
   },
   /**
-   * One rule with its state.
+   * Returns a rule with its state.
    *
    * @generated from rpc holdfast.v1.AlertService.GetAlertRule
    */
@@ -1295,7 +1295,7 @@ export const AlertService: GenService<{
     output: typeof AlertRuleSchema;
   },
   /**
-   * A change of the condition resolves the rule's alerts, and the rule begins anew.
+   * Changes a rule. A change of its condition resolves its alerts and restarts the evaluation.
    *
    * @generated from rpc holdfast.v1.AlertService.UpdateAlertRule
    */
@@ -1305,7 +1305,7 @@ export const AlertService: GenService<{
     output: typeof AlertRuleSchema;
   },
   /**
-   * A rule that fires is resolved.
+   * Deletes a rule and resolves its firing alert.
    *
    * @generated from rpc holdfast.v1.AlertService.DeleteAlertRule
    */
@@ -1315,7 +1315,7 @@ export const AlertService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Events alert.fired and alert.resolved of a service, oldest first, also after the service is gone.
+   * Lists the events alert.fired and alert.resolved of a service, oldest first, also after its deletion.
    *
    * @generated from rpc holdfast.v1.AlertService.ListAlertEvents
    */
@@ -1325,7 +1325,7 @@ export const AlertService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * All alerts of the organization that fire now.
+   * Lists the firing alerts of the organization.
    *
    * @generated from rpc holdfast.v1.AlertService.ListFiringAlerts
    */
@@ -1335,7 +1335,7 @@ export const AlertService: GenService<{
     output: typeof ListFiringAlertsResponseSchema;
   },
   /**
-   * The channel that rules without one of their own use.
+   * Returns the channel of rules that name none.
    *
    * @generated from rpc holdfast.v1.AlertService.GetDefaultChannel
    */
@@ -1345,7 +1345,7 @@ export const AlertService: GenService<{
     output: typeof DefaultChannelSchema;
   },
   /**
-   * Names the channel that rules without one of their own use from now on; null for none.
+   * Sets the channel of rules that name none; null for no channel.
    *
    * @generated from rpc holdfast.v1.AlertService.SetDefaultChannel
    */

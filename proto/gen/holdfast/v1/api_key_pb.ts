@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/api_key.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// API keys: an id and a secret that programs of the organization sign in with.
+// API keys: an id and a secret, the credentials of programs of the organization.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_holdfast_v1_api_key: GenFile = /*@__PURE__*/
   fileDesc("Chlob2xkZmFzdC92MS9hcGlfa2V5LnByb3RvEgtob2xkZmFzdC52MSKqAwoGQXBpS2V5EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGc2NvcGVzGAMgAygJEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgGIAEoCUgBiAEBEjUKDGxhc3RfdXNlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIbCg5sYXN0X3VzZWRfZnJvbRgIIAEoCUgDiAEBEkMKGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBQg0KC19leHBpcmVzX2F0Qg0KC19jcmVhdGVkX2J5Qg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tQh0KG19wcmV2aW91c19zZWNyZXRfZXhwaXJlc19hdCKpAgoNQ3JlYXRlZEFwaUtleRIKCgJpZBgBIAEoCRIWCgZzZWNyZXQYAiABKAlCBrK7GAIIARIMCgRuYW1lGAMgASgJEg4KBnNjb3BlcxgEIAMoCRIzCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEkMKGnByZXZpb3VzX3NlY3JldF9leHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBQg0KC19leHBpcmVzX2F0Qh0KG19wcmV2aW91c19zZWNyZXRfZXhwaXJlc19hdCLpAQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBJFCgRuYW1lGAEgASgJQje6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8kEkcKBnNjb3BlcxgCIAMoCUI3ukg0kgExCAEQIBgBIilyJzIlXlthLXpdW2Etei1dezAsMzF9OihbYS16XXsxLDE2fXxbKl0pJBIzCgpleHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQg0KC19leHBpcmVzX2F0ImoKEkxpc3RBcGlLZXlzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImYKE0xpc3RBcGlLZXlzUmVzcG9uc2USJQoIYXBpX2tleXMYASADKAsyEy5ob2xkZmFzdC52MS5BcGlLZXkSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKgoTRGVsZXRlQXBpS2V5UmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCJkChNSb3RhdGVBcGlLZXlSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEiYKDW92ZXJsYXBfaG91cnMYAiABKAVCCrpIBxoFGKgBKABIAIgBAUIQCg5fb3ZlcmxhcF9ob3VyczLxAwoNQXBpS2V5U2VydmljZRJ1CgxDcmVhdGVBcGlLZXkSIC5ob2xkZmFzdC52MS5DcmVhdGVBcGlLZXlSZXF1ZXN0GhouaG9sZGZhc3QudjEuQ3JlYXRlZEFwaUtleSInqrsYDwjJARIKa2V5czp3cml0ZYLT5JMCDjoBKiIJL2FwaS1rZXlzEnQKC0xpc3RBcGlLZXlzEh8uaG9sZGZhc3QudjEuTGlzdEFwaUtleXNSZXF1ZXN0GiAuaG9sZGZhc3QudjEuTGlzdEFwaUtleXNSZXNwb25zZSIiqrsYDRIJa2V5czpyZWFkOAGC0+STAgsSCS9hcGkta2V5cxJzCgxEZWxldGVBcGlLZXkSIC5ob2xkZmFzdC52MS5EZWxldGVBcGlLZXlSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IimquxgPCMwBEgprZXlzOndyaXRlgtPkkwIQKg4vYXBpLWtleXMve2lkfRJ+CgxSb3RhdGVBcGlLZXkSIC5ob2xkZmFzdC52MS5Sb3RhdGVBcGlLZXlSZXF1ZXN0GhouaG9sZGZhc3QudjEuQ3JlYXRlZEFwaUtleSIwqrsYDBIKa2V5czp3cml0ZYLT5JMCGjoBKiIVL2FwaS1rZXlzL3tpZH0vcm90YXRlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * An id and a secret that programs sign in with; the secret is not shown.
+ * An API key without its secret.
  *
  * @generated from message holdfast.v1.ApiKey
  */
@@ -51,28 +51,28 @@ export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The maker, as the audit log names it.
+   * Creator in the format of the audit log, such as "user:anna".
    *
    * @generated from field: optional string created_by = 6;
    */
   createdBy?: string | undefined;
 
   /**
-   * Up to a minute old.
+   * Time of the last use, at most one minute old.
    *
    * @generated from field: optional google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * Address of the caller.
+   * IP address of the last caller.
    *
    * @generated from field: optional string last_used_from = 8;
    */
   lastUsedFrom?: string | undefined;
 
   /**
-   * Until when the secret before the last rotation works.
+   * Time until which the secret before the last rotation is valid.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_secret_expires_at = 9;
    */
@@ -80,7 +80,7 @@ export type ApiKey = Message<"holdfast.v1.ApiKey"> & {
 };
 
 /**
- * An id and a secret that programs sign in with; the secret is not shown.
+ * An API key without its secret.
  *
  * @generated from message holdfast.v1.ApiKey
  */
@@ -111,28 +111,28 @@ export type ApiKeyJson = {
   createdAt?: TimestampJson;
 
   /**
-   * The maker, as the audit log names it.
+   * Creator in the format of the audit log, such as "user:anna".
    *
    * @generated from field: optional string created_by = 6;
    */
   createdBy?: string;
 
   /**
-   * Up to a minute old.
+   * Time of the last use, at most one minute old.
    *
    * @generated from field: optional google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: TimestampJson;
 
   /**
-   * Address of the caller.
+   * IP address of the last caller.
    *
    * @generated from field: optional string last_used_from = 8;
    */
   lastUsedFrom?: string;
 
   /**
-   * Until when the secret before the last rotation works.
+   * Time until which the secret before the last rotation is valid.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_secret_expires_at = 9;
    */
@@ -147,7 +147,7 @@ export const ApiKeySchema: GenMessage<ApiKey, {jsonType: ApiKeyJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_api_key, 0);
 
 /**
- * A key with its secret.
+ * An API key with its secret.
  *
  * @generated from message holdfast.v1.CreatedApiKey
  */
@@ -158,7 +158,7 @@ export type CreatedApiKey = Message<"holdfast.v1.CreatedApiKey"> & {
   id: string;
 
   /**
-   * Shown this once.
+   * The secret, which only this response has.
    *
    * @generated from field: string secret = 2;
    */
@@ -191,7 +191,7 @@ export type CreatedApiKey = Message<"holdfast.v1.CreatedApiKey"> & {
 };
 
 /**
- * A key with its secret.
+ * An API key with its secret.
  *
  * @generated from message holdfast.v1.CreatedApiKey
  */
@@ -202,7 +202,7 @@ export type CreatedApiKeyJson = {
   id?: string;
 
   /**
-   * Shown this once.
+   * The secret, which only this response has.
    *
    * @generated from field: string secret = 2;
    */
@@ -242,7 +242,7 @@ export const CreatedApiKeySchema: GenMessage<CreatedApiKey, {jsonType: CreatedAp
   messageDesc(file_holdfast_v1_api_key, 1);
 
 /**
- * A key to be made. Scopes that the caller lacks are refused.
+ * A key to be created. Scopes that the caller lacks are refused.
  *
  * @generated from message holdfast.v1.CreateApiKeyRequest
  */
@@ -264,7 +264,7 @@ export type CreateApiKeyRequest = Message<"holdfast.v1.CreateApiKeyRequest"> & {
 };
 
 /**
- * A key to be made. Scopes that the caller lacks are refused.
+ * A key to be created. Scopes that the caller lacks are refused.
  *
  * @generated from message holdfast.v1.CreateApiKeyRequest
  */
@@ -435,7 +435,7 @@ export const RotateApiKeyRequestSchema: GenMessage<RotateApiKeyRequest, {jsonTyp
  */
 export const ApiKeyService: GenService<{
   /**
-   * The secret is shown this once. Scopes that the caller lacks cannot be given: 403.
+   * Creates a key. Only this response has the secret. 403 for scopes that the caller lacks.
    *
    * @generated from rpc holdfast.v1.ApiKeyService.CreateApiKey
    */
@@ -445,7 +445,7 @@ export const ApiKeyService: GenService<{
     output: typeof CreatedApiKeySchema;
   },
   /**
-   * The keys of the organization, without their secrets.
+   * Lists the keys of the organization, without their secrets.
    *
    * @generated from rpc holdfast.v1.ApiKeyService.ListApiKeys
    */
@@ -455,7 +455,7 @@ export const ApiKeyService: GenService<{
     output: typeof ListApiKeysResponseSchema;
   },
   /**
-   * Ends the key at once, and the tokens that it made.
+   * Deletes a key and the tokens that it created; they are refused at once.
    *
    * @generated from rpc holdfast.v1.ApiKeyService.DeleteApiKey
    */
@@ -465,7 +465,7 @@ export const ApiKeyService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * A new secret under the same id. The old one works on for overlap_hours, none by default.
+   * Creates a new secret for the same id. The old one stays valid for overlap_hours, 0 by default.
    *
    * @generated from rpc holdfast.v1.ApiKeyService.RotateApiKey
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/app_auth.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Sign-in for an app: an OpenID Connect issuer of its own, whose end users are in a database of the app's owner.
+// Sign-in for an app: an OpenID Connect issuer whose end users are stored in the app's attached database.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -47,7 +47,7 @@ export type AppAuth = Message<"holdfast.v1.AppAuth"> & {
   attachmentId: string;
 
   /**
-   * The `iss` of its tokens, and where discovery begins.
+   * Issuer URL: the claim `iss` of tokens and the base of discovery.
    *
    * @generated from field: string issuer_url = 5;
    */
@@ -64,7 +64,7 @@ export type AppAuth = Message<"holdfast.v1.AppAuth"> & {
   status: AuthStatus;
 
   /**
-   * Null until the schema is migrated.
+   * Version of the applied database schema; null before the first migration.
    *
    * @generated from field: optional string schema_version_applied = 8;
    */
@@ -81,7 +81,7 @@ export type AppAuth = Message<"holdfast.v1.AppAuth"> & {
   idpProviders: AuthIdpProvider[];
 
   /**
-   * While it is Failed: the step that failed, and what mends it.
+   * The failed step and its remedy while the status is Failed; null otherwise.
    *
    * @generated from field: optional string failure_reason = 11;
    */
@@ -150,7 +150,7 @@ export type AppAuthJson = {
   attachmentId?: string;
 
   /**
-   * The `iss` of its tokens, and where discovery begins.
+   * Issuer URL: the claim `iss` of tokens and the base of discovery.
    *
    * @generated from field: string issuer_url = 5;
    */
@@ -167,7 +167,7 @@ export type AppAuthJson = {
   status?: AuthStatusJson;
 
   /**
-   * Null until the schema is migrated.
+   * Version of the applied database schema; null before the first migration.
    *
    * @generated from field: optional string schema_version_applied = 8;
    */
@@ -184,7 +184,7 @@ export type AppAuthJson = {
   idpProviders?: AuthIdpProviderJson[];
 
   /**
-   * While it is Failed: the step that failed, and what mends it.
+   * The failed step and its remedy while the status is Failed; null otherwise.
    *
    * @generated from field: optional string failure_reason = 11;
    */
@@ -234,7 +234,7 @@ export const AppAuthSchema: GenMessage<AppAuth, {jsonType: AppAuthJson}> = /*@__
   messageDesc(file_holdfast_v1_app_auth, 0);
 
 /**
- * What pages and mails look like.
+ * Appearance of pages and mails.
  *
  * @generated from message holdfast.v1.AuthTheme
  */
@@ -245,7 +245,7 @@ export type AuthTheme = Message<"holdfast.v1.AuthTheme"> & {
   displayName: string;
 
   /**
-   * #rrggbb.
+   * Color in the format #rrggbb.
    *
    * @generated from field: string brand_color = 2;
    */
@@ -258,7 +258,7 @@ export type AuthTheme = Message<"holdfast.v1.AuthTheme"> & {
 };
 
 /**
- * What pages and mails look like.
+ * Appearance of pages and mails.
  *
  * @generated from message holdfast.v1.AuthTheme
  */
@@ -269,7 +269,7 @@ export type AuthThemeJson = {
   displayName?: string;
 
   /**
-   * #rrggbb.
+   * Color in the format #rrggbb.
    *
    * @generated from field: string brand_color = 2;
    */
@@ -289,7 +289,7 @@ export const AuthThemeSchema: GenMessage<AuthTheme, {jsonType: AuthThemeJson}> =
   messageDesc(file_holdfast_v1_app_auth, 1);
 
 /**
- * Another provider that end users may sign in with.
+ * An identity provider that end users may sign in with.
  *
  * @generated from message holdfast.v1.AuthIdpProvider
  */
@@ -315,7 +315,7 @@ export type AuthIdpProvider = Message<"holdfast.v1.AuthIdpProvider"> & {
   scopes: string[];
 
   /**
-   * What the provider has to have registered as redirect URI.
+   * Redirect URI to register at the provider.
    *
    * @generated from field: string callback_url = 5;
    */
@@ -323,7 +323,7 @@ export type AuthIdpProvider = Message<"holdfast.v1.AuthIdpProvider"> & {
 };
 
 /**
- * Another provider that end users may sign in with.
+ * An identity provider that end users may sign in with.
  *
  * @generated from message holdfast.v1.AuthIdpProvider
  */
@@ -349,7 +349,7 @@ export type AuthIdpProviderJson = {
   scopes?: string[];
 
   /**
-   * What the provider has to have registered as redirect URI.
+   * Redirect URI to register at the provider.
    *
    * @generated from field: string callback_url = 5;
    */
@@ -364,7 +364,7 @@ export const AuthIdpProviderSchema: GenMessage<AuthIdpProvider, {jsonType: AuthI
   messageDesc(file_holdfast_v1_app_auth, 2);
 
 /**
- * The app owner's mail server, without what it is signed in to with.
+ * The mail server of the app, without its credentials.
  *
  * @generated from message holdfast.v1.AuthSmtp
  */
@@ -391,7 +391,7 @@ export type AuthSmtp = Message<"holdfast.v1.AuthSmtp"> & {
 };
 
 /**
- * The app owner's mail server, without what it is signed in to with.
+ * The mail server of the app, without its credentials.
  *
  * @generated from message holdfast.v1.AuthSmtp
  */
@@ -425,7 +425,7 @@ export const AuthSmtpSchema: GenMessage<AuthSmtp, {jsonType: AuthSmtpJson}> = /*
   messageDesc(file_holdfast_v1_app_auth, 3);
 
 /**
- * What becomes of sign-ins now.
+ * Health of the sign-in.
  *
  * @generated from message holdfast.v1.AuthHealth
  */
@@ -449,7 +449,7 @@ export type AuthHealth = Message<"holdfast.v1.AuthHealth"> & {
 };
 
 /**
- * What becomes of sign-ins now.
+ * Health of the sign-in.
  *
  * @generated from message holdfast.v1.AuthHealth
  */
@@ -489,7 +489,7 @@ export type AuthKey = Message<"holdfast.v1.AuthKey"> & {
   kid: string;
 
   /**
-   * RS256.
+   * JWS algorithm: "RS256".
    *
    * @generated from field: string algorithm = 2;
    */
@@ -521,7 +521,7 @@ export type AuthKeyJson = {
   kid?: string;
 
   /**
-   * RS256.
+   * JWS algorithm: "RS256".
    *
    * @generated from field: string algorithm = 2;
    */
@@ -615,7 +615,7 @@ export const RotatedAuthKeySchema: GenMessage<RotatedAuthKey, {jsonType: Rotated
   messageDesc(file_holdfast_v1_app_auth, 7);
 
 /**
- * The id of a result that comes later, for 24 hours.
+ * Id of a task, whose result can be fetched for 24 hours.
  *
  * @generated from message holdfast.v1.AuthTask
  */
@@ -627,7 +627,7 @@ export type AuthTask = Message<"holdfast.v1.AuthTask"> & {
 };
 
 /**
- * The id of a result that comes later, for 24 hours.
+ * Id of a task, whose result can be fetched for 24 hours.
  *
  * @generated from message holdfast.v1.AuthTask
  */
@@ -877,7 +877,7 @@ export const AuthEventSchema: GenMessage<AuthEvent, {jsonType: AuthEventJson}> =
   messageDesc(file_holdfast_v1_app_auth, 11);
 
 /**
- * A program that signs the app's users in.
+ * An OAuth client: a program that signs the app's users in.
  *
  * @generated from message holdfast.v1.AuthClient
  */
@@ -913,14 +913,14 @@ export type AuthClient = Message<"holdfast.v1.AuthClient"> & {
   allowedOrigins: string[];
 
   /**
-   * False: it sends a nonce instead.
+   * True when the client must use PKCE; otherwise it must send a nonce.
    *
    * @generated from field: bool require_pkce = 7;
    */
   requirePkce: boolean;
 
   /**
-   * In the answer that made it only.
+   * Client secret, only in the response of its creation or rotation.
    *
    * @generated from field: optional string client_secret = 8;
    */
@@ -928,7 +928,7 @@ export type AuthClient = Message<"holdfast.v1.AuthClient"> & {
 };
 
 /**
- * A program that signs the app's users in.
+ * An OAuth client: a program that signs the app's users in.
  *
  * @generated from message holdfast.v1.AuthClient
  */
@@ -964,14 +964,14 @@ export type AuthClientJson = {
   allowedOrigins?: string[];
 
   /**
-   * False: it sends a nonce instead.
+   * True when the client must use PKCE; otherwise it must send a nonce.
    *
    * @generated from field: bool require_pkce = 7;
    */
   requirePkce?: boolean;
 
   /**
-   * In the answer that made it only.
+   * Client secret, only in the response of its creation or rotation.
    *
    * @generated from field: optional string client_secret = 8;
    */
@@ -986,7 +986,7 @@ export const AuthClientSchema: GenMessage<AuthClient, {jsonType: AuthClientJson}
   messageDesc(file_holdfast_v1_app_auth, 12);
 
 /**
- * Bare: only what the request has to say of a list.
+ * A list of URIs, in JSON the bare array.
  *
  * @generated from message holdfast.v1.AuthUris
  */
@@ -998,7 +998,7 @@ export type AuthUris = Message<"holdfast.v1.AuthUris"> & {
 };
 
 /**
- * Bare: only what the request has to say of a list.
+ * A list of URIs, in JSON the bare array.
  *
  * @generated from message holdfast.v1.AuthUris
  */
@@ -1017,27 +1017,27 @@ export const AuthUrisSchema: GenMessage<AuthUris, {jsonType: AuthUrisJson}> = /*
   messageDesc(file_holdfast_v1_app_auth, 13);
 
 /**
- * What is left out is the platform's own.
+ * Appearance of pages and mails. Omitted fields have the platform's defaults.
  *
  * @generated from message holdfast.v1.NewAuthTheme
  */
 export type NewAuthTheme = Message<"holdfast.v1.NewAuthTheme"> & {
   /**
-   * 60 characters at most.
+   * Name of the app, at most 60 characters.
    *
    * @generated from field: optional string display_name = 1;
    */
   displayName?: string | undefined;
 
   /**
-   * #rrggbb.
+   * Color in the format #rrggbb.
    *
    * @generated from field: optional string brand_color = 2;
    */
   brandColor?: string | undefined;
 
   /**
-   * https; only browsers fetch it.
+   * URL of the logo, https; only browsers fetch it.
    *
    * @generated from field: optional string logo_url = 3;
    */
@@ -1045,27 +1045,27 @@ export type NewAuthTheme = Message<"holdfast.v1.NewAuthTheme"> & {
 };
 
 /**
- * What is left out is the platform's own.
+ * Appearance of pages and mails. Omitted fields have the platform's defaults.
  *
  * @generated from message holdfast.v1.NewAuthTheme
  */
 export type NewAuthThemeJson = {
   /**
-   * 60 characters at most.
+   * Name of the app, at most 60 characters.
    *
    * @generated from field: optional string display_name = 1;
    */
   displayName?: string;
 
   /**
-   * #rrggbb.
+   * Color in the format #rrggbb.
    *
    * @generated from field: optional string brand_color = 2;
    */
   brandColor?: string;
 
   /**
-   * https; only browsers fetch it.
+   * URL of the logo, https; only browsers fetch it.
    *
    * @generated from field: optional string logo_url = 3;
    */
@@ -1091,14 +1091,14 @@ export type NewAuthSmtp = Message<"holdfast.v1.NewAuthSmtp"> & {
   host: string;
 
   /**
-   * 25, 465, 587 or 2525; 465 speaks TLS at once, the others after STARTTLS.
+   * Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS.
    *
    * @generated from field: int32 port = 2;
    */
   port: number;
 
   /**
-   * Both credentials or none.
+   * User name and password are required together.
    *
    * @generated from field: optional string username = 3;
    */
@@ -1120,7 +1120,7 @@ export type NewAuthSmtp = Message<"holdfast.v1.NewAuthSmtp"> & {
   fromName: string;
 
   /**
-   * PEM, for a server whose certificate no public authority signed.
+   * PEM of the certificate authority, for a server without a publicly trusted certificate.
    *
    * @generated from field: optional string ca_certificate = 7;
    */
@@ -1139,14 +1139,14 @@ export type NewAuthSmtpJson = {
   host?: string;
 
   /**
-   * 25, 465, 587 or 2525; 465 speaks TLS at once, the others after STARTTLS.
+   * Port 25, 465, 587 or 2525. Port 465 uses TLS from the start, the others STARTTLS.
    *
    * @generated from field: int32 port = 2;
    */
   port?: number;
 
   /**
-   * Both credentials or none.
+   * User name and password are required together.
    *
    * @generated from field: optional string username = 3;
    */
@@ -1168,7 +1168,7 @@ export type NewAuthSmtpJson = {
   fromName?: string;
 
   /**
-   * PEM, for a server whose certificate no public authority signed.
+   * PEM of the certificate authority, for a server without a publicly trusted certificate.
    *
    * @generated from field: optional string ca_certificate = 7;
    */
@@ -1197,7 +1197,7 @@ export type EnableAuthRequest = Message<"holdfast.v1.EnableAuthRequest"> & {
   attachmentId: string;
 
   /**
-   * fallback unless it is given.
+   * Omitted: fallback.
    *
    * @generated from field: optional holdfast.v1.IssuerDomainChoice issuer_domain_choice = 3;
    */
@@ -1214,14 +1214,14 @@ export type EnableAuthRequest = Message<"holdfast.v1.EnableAuthRequest"> & {
   theme?: NewAuthTheme | undefined;
 
   /**
-   * Of the first client; `<home_url>/auth/callback` unless they are given.
+   * Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`.
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 6;
    */
   redirectUris?: AuthUris | undefined;
 
   /**
-   * Of `custom`: which verified domain of the app; the only one unless it is given.
+   * For `custom`: a verified domain of the app. Omitted: the only one.
    *
    * @generated from field: optional string custom_domain = 7;
    */
@@ -1243,7 +1243,7 @@ export type EnableAuthRequestJson = {
   attachmentId?: string;
 
   /**
-   * fallback unless it is given.
+   * Omitted: fallback.
    *
    * @generated from field: optional holdfast.v1.IssuerDomainChoice issuer_domain_choice = 3;
    */
@@ -1260,14 +1260,14 @@ export type EnableAuthRequestJson = {
   theme?: NewAuthThemeJson;
 
   /**
-   * Of the first client; `<home_url>/auth/callback` unless they are given.
+   * Redirect URIs of the first client. Omitted: `<home_url>/auth/callback`.
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 6;
    */
   redirectUris?: AuthUrisJson;
 
   /**
-   * Of `custom`: which verified domain of the app; the only one unless it is given.
+   * For `custom`: a verified domain of the app. Omitted: the only one.
    *
    * @generated from field: optional string custom_domain = 7;
    */
@@ -1541,7 +1541,7 @@ export const RevokeAuthSessionRequestSchema: GenMessage<RevokeAuthSessionRequest
   messageDesc(file_holdfast_v1_app_auth, 23);
 
 /**
- * Either of them.
+ * Names the user by either email or user_id.
  *
  * @generated from message holdfast.v1.EraseAuthUserRequest
  */
@@ -1563,7 +1563,7 @@ export type EraseAuthUserRequest = Message<"holdfast.v1.EraseAuthUserRequest"> &
 };
 
 /**
- * Either of them.
+ * Names the user by either email or user_id.
  *
  * @generated from message holdfast.v1.EraseAuthUserRequest
  */
@@ -1938,7 +1938,7 @@ export const ListAuthEventsResponseSchema: GenMessage<ListAuthEventsResponse, {j
   messageDesc(file_holdfast_v1_app_auth, 32);
 
 /**
- * A client to be made.
+ * A client to be created.
  *
  * @generated from message holdfast.v1.CreateAuthClientRequest
  */
@@ -1959,7 +1959,7 @@ export type CreateAuthClientRequest = Message<"holdfast.v1.CreateAuthClientReque
   type: AuthClientType;
 
   /**
-   * One at least, compared to the letter; https, or loopback with any port.
+   * At least one. Compared exactly; https, or http on loopback with any port.
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 4;
    */
@@ -1976,7 +1976,7 @@ export type CreateAuthClientRequest = Message<"holdfast.v1.CreateAuthClientReque
   allowedOrigins?: AuthUris | undefined;
 
   /**
-   * True unless it is given; a public one always has it.
+   * Omitted: true. Public clients always need PKCE.
    *
    * @generated from field: optional bool require_pkce = 7;
    */
@@ -1984,7 +1984,7 @@ export type CreateAuthClientRequest = Message<"holdfast.v1.CreateAuthClientReque
 };
 
 /**
- * A client to be made.
+ * A client to be created.
  *
  * @generated from message holdfast.v1.CreateAuthClientRequest
  */
@@ -2005,7 +2005,7 @@ export type CreateAuthClientRequestJson = {
   type?: AuthClientTypeJson;
 
   /**
-   * One at least, compared to the letter; https, or loopback with any port.
+   * At least one. Compared exactly; https, or http on loopback with any port.
    *
    * @generated from field: optional holdfast.v1.AuthUris redirect_uris = 4;
    */
@@ -2022,7 +2022,7 @@ export type CreateAuthClientRequestJson = {
   allowedOrigins?: AuthUrisJson;
 
   /**
-   * True unless it is given; a public one always has it.
+   * Omitted: true. Public clients always need PKCE.
    *
    * @generated from field: optional bool require_pkce = 7;
    */
@@ -2336,7 +2336,7 @@ export const AuthSmtpTestSchema: GenMessage<AuthSmtpTest, {jsonType: AuthSmtpTes
   messageDesc(file_holdfast_v1_app_auth, 40);
 
 /**
- * Bare: only what the request has to say of a list.
+ * A list of scopes, in JSON the bare array.
  *
  * @generated from message holdfast.v1.AuthScopes
  */
@@ -2348,7 +2348,7 @@ export type AuthScopes = Message<"holdfast.v1.AuthScopes"> & {
 };
 
 /**
- * Bare: only what the request has to say of a list.
+ * A list of scopes, in JSON the bare array.
  *
  * @generated from message holdfast.v1.AuthScopes
  */
@@ -2367,7 +2367,7 @@ export const AuthScopesSchema: GenMessage<AuthScopes, {jsonType: AuthScopesJson}
   messageDesc(file_holdfast_v1_app_auth, 41);
 
 /**
- * Another provider, as its registration of this app says.
+ * An identity provider, with the values of the app's registration there.
  *
  * @generated from message holdfast.v1.PutAuthIdpProviderRequest
  */
@@ -2378,7 +2378,7 @@ export type PutAuthIdpProviderRequest = Message<"holdfast.v1.PutAuthIdpProviderR
   appId: string;
 
   /**
-   * google or oidc.
+   * "google" or "oidc".
    *
    * @generated from field: string provider = 2;
    */
@@ -2390,28 +2390,28 @@ export type PutAuthIdpProviderRequest = Message<"holdfast.v1.PutAuthIdpProviderR
   clientId: string;
 
   /**
-   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
+   * Required for a new provider, and when issuer_url, client_id or ca_certificate change. Omitted: the stored one.
    *
    * @generated from field: optional string client_secret = 4;
    */
   clientSecret?: string | undefined;
 
   /**
-   * Of `oidc`: where discovery begins, https. Google's own is known.
+   * Issuer URL of an `oidc` provider, https. Not needed for google.
    *
    * @generated from field: optional string issuer_url = 5;
    */
   issuerUrl?: string | undefined;
 
   /**
-   * `openid email` unless they are given, and always among them.
+   * Omitted: `openid email`, which are always included.
    *
    * @generated from field: optional holdfast.v1.AuthScopes scopes = 6;
    */
   scopes?: AuthScopes | undefined;
 
   /**
-   * PEM, for a provider whose certificate no public authority signed.
+   * PEM of the certificate authority, for a provider without a publicly trusted certificate.
    *
    * @generated from field: optional string ca_certificate = 7;
    */
@@ -2419,7 +2419,7 @@ export type PutAuthIdpProviderRequest = Message<"holdfast.v1.PutAuthIdpProviderR
 };
 
 /**
- * Another provider, as its registration of this app says.
+ * An identity provider, with the values of the app's registration there.
  *
  * @generated from message holdfast.v1.PutAuthIdpProviderRequest
  */
@@ -2430,7 +2430,7 @@ export type PutAuthIdpProviderRequestJson = {
   appId?: string;
 
   /**
-   * google or oidc.
+   * "google" or "oidc".
    *
    * @generated from field: string provider = 2;
    */
@@ -2442,28 +2442,28 @@ export type PutAuthIdpProviderRequestJson = {
   clientId?: string;
 
   /**
-   * Omitted: the one that is stored stays, as long as issuer_url, client_id and ca_certificate do. Required at first.
+   * Required for a new provider, and when issuer_url, client_id or ca_certificate change. Omitted: the stored one.
    *
    * @generated from field: optional string client_secret = 4;
    */
   clientSecret?: string;
 
   /**
-   * Of `oidc`: where discovery begins, https. Google's own is known.
+   * Issuer URL of an `oidc` provider, https. Not needed for google.
    *
    * @generated from field: optional string issuer_url = 5;
    */
   issuerUrl?: string;
 
   /**
-   * `openid email` unless they are given, and always among them.
+   * Omitted: `openid email`, which are always included.
    *
    * @generated from field: optional holdfast.v1.AuthScopes scopes = 6;
    */
   scopes?: AuthScopesJson;
 
   /**
-   * PEM, for a provider whose certificate no public authority signed.
+   * PEM of the certificate authority, for a provider without a publicly trusted certificate.
    *
    * @generated from field: optional string ca_certificate = 7;
    */
@@ -2611,14 +2611,14 @@ export const AuthSignUp = {
   UNSPECIFIED: 0,
 
   /**
-   * Whoever reads the mails of an address can become a user.
+   * Everyone who can receive mail at their address may sign up.
    *
    * @generated from enum value: AUTH_SIGN_UP_OPEN = 1;
    */
   OPEN: 1,
 
   /**
-   * Only users that were made by the app's owner.
+   * Only users that the app's owner created may sign in.
    *
    * @generated from enum value: AUTH_SIGN_UP_CLOSED = 2;
    */
@@ -2722,9 +2722,9 @@ export const IssuerDomainChoiceSchema: GenEnum<IssuerDomainChoice, IssuerDomainC
  */
 export const AppAuthService: GenService<{
   /**
-   * Begins to make the issuer; GET says when it is Active. After Failed or Disabled it keeps its id and chooses its
-   * domain anew. 409 auth_already_enabled, 422 attachment_not_postgresql, attachment_unhealthy,
-   * custom_domain_not_verified and target_not_allowed, 400 smtp_required.
+   * Starts to create the issuer, which is ready when its status is Active. After Failed or Disabled it keeps its id,
+   * and the domain can be chosen again. 409 auth_already_enabled; 422 attachment_not_postgresql, attachment_unhealthy,
+   * custom_domain_not_verified and target_not_allowed; 400 smtp_required.
    *
    * @generated from rpc holdfast.v1.AppAuthService.EnableAuth
    */
@@ -2742,7 +2742,7 @@ export const AppAuthService: GenService<{
     output: typeof AppAuthSchema;
   },
   /**
-   * Another mail server needs its password anew.
+   * Changes settings. Another mail server needs its password again.
    *
    * @generated from rpc holdfast.v1.AppAuthService.UpdateAuth
    */
@@ -2752,7 +2752,7 @@ export const AppAuthService: GenService<{
     output: typeof AppAuthSchema;
   },
   /**
-   * Its hosts answer 404 from then on; keys and end users stay.
+   * Disables sign-in: the issuer responds with 404. Keys and end users stay.
    *
    * @generated from rpc holdfast.v1.AppAuthService.DisableAuth
    */
@@ -2762,8 +2762,9 @@ export const AppAuthService: GenService<{
     output: typeof AppAuthSchema;
   },
   /**
-   * The key that the JWKS has had in reserve signs from now on; tokens of the one before hold until it retires. With
-   * `emergency` the one before and the reserve end at once, and with them every token that they signed.
+   * Rotates the signing key: the reserve key in the JWKS signs from now on, and tokens of the former key are valid
+   * until it retires. With `emergency`, the former key and the reserve key are removed at once, which invalidates all
+   * their tokens.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RotateAuthKey
    */
@@ -2773,7 +2774,7 @@ export const AppAuthService: GenService<{
     output: typeof RotatedAuthKeySchema;
   },
   /**
-   * The keys that sign or have signed, newest first, 20 at most.
+   * Lists current and former signing keys, newest first, at most 20.
    *
    * @generated from rpc holdfast.v1.AppAuthService.ListAuthKeys
    */
@@ -2783,7 +2784,7 @@ export const AppAuthService: GenService<{
     output: typeof ListAuthKeysResponseSchema;
   },
   /**
-   * Ends a session of an end user, with its refresh tokens. A session that is not there is ended already.
+   * Revokes a session of an end user and its refresh tokens. An unknown session counts as revoked.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RevokeAuthSession
    */
@@ -2793,7 +2794,7 @@ export const AppAuthService: GenService<{
     output: typeof AuthTaskSchema;
   },
   /**
-   * Leaves nothing of an end user in any table; the task's result is `{erased}`, false when there was no such user.
+   * Erases an end user from all tables. The task's result is `{erased}`, false for an unknown user.
    *
    * @generated from rpc holdfast.v1.AppAuthService.EraseAuthUser
    */
@@ -2803,7 +2804,7 @@ export const AppAuthService: GenService<{
     output: typeof AuthTaskSchema;
   },
   /**
-   * The same, by address or id in the path.
+   * Erases an end user by the e-mail address or id in the path.
    *
    * @generated from rpc holdfast.v1.AppAuthService.DeleteAuthUser
    */
@@ -2813,7 +2814,7 @@ export const AppAuthService: GenService<{
     output: typeof AuthTaskSchema;
   },
   /**
-   * Makes a user before the first sign-in, as apps need whose sign-up is closed. 409 user_exists.
+   * Creates a user before the first sign-in, which apps with closed sign-up need. 409 user_exists.
    *
    * @generated from rpc holdfast.v1.AppAuthService.CreateAuthUser
    */
@@ -2839,7 +2840,7 @@ export const AppAuthService: GenService<{
     output: typeof ListAuthSessionsResponseSchema;
   },
   /**
-   * What end users did, newest first, for 400 days.
+   * Lists events of end users of the last 400 days, newest first.
    *
    * @generated from rpc holdfast.v1.AppAuthService.ListAuthEvents
    */
@@ -2849,7 +2850,7 @@ export const AppAuthService: GenService<{
     output: typeof ListAuthEventsResponseSchema;
   },
   /**
-   * 20 at most. Only this answer shows the secret of a confidential one.
+   * Creates a client; an app has at most 20. Only this response has the secret of a confidential client.
    *
    * @generated from rpc holdfast.v1.AppAuthService.CreateAuthClient
    */
@@ -2883,7 +2884,7 @@ export const AppAuthService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Only this answer shows the new secret; the one before is of no use from then on.
+   * Creates a new secret, which only this response has. The former one is refused at once.
    *
    * @generated from rpc holdfast.v1.AppAuthService.RotateAuthClientSecret
    */
@@ -2893,8 +2894,8 @@ export const AppAuthService: GenService<{
     output: typeof AuthClientSchema;
   },
   /**
-   * Lets end users sign in with another provider: `google`, or `oidc` for any other that speaks OpenID Connect. 422
-   * target_not_allowed for one that apps may not reach.
+   * Configures an identity provider that end users may sign in with: `google`, or `oidc` for another OpenID Connect
+   * provider. 422 target_not_allowed for an address that is not permitted.
    *
    * @generated from rpc holdfast.v1.AppAuthService.PutAuthIdpProvider
    */
@@ -2904,7 +2905,7 @@ export const AppAuthService: GenService<{
     output: typeof AuthIdpProviderSchema;
   },
   /**
-   * Users who came by it sign in by mail from then on.
+   * Deletes an identity provider. Its users sign in by mail from then on.
    *
    * @generated from rpc holdfast.v1.AppAuthService.DeleteAuthIdpProvider
    */
@@ -2914,7 +2915,7 @@ export const AppAuthService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Sends one mail through the configured server.
+   * Sends a test mail through the configured mail server.
    *
    * @generated from rpc holdfast.v1.AppAuthService.TestAuthSmtp
    */

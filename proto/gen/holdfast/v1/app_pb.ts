@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/app.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Apps of an organization, and the databases that are attached to them.
+// Apps of an organization and their attached databases.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -45,7 +45,7 @@ export type App = Message<"holdfast.v1.App"> & {
   hosting: AppHosting;
 
   /**
-   * Where its users find it.
+   * URL of the app's home page.
    *
    * @generated from field: optional string home_url = 5;
    */
@@ -97,7 +97,7 @@ export type AppJson = {
   hosting?: AppHostingJson;
 
   /**
-   * Where its users find it.
+   * URL of the app's home page.
    *
    * @generated from field: optional string home_url = 5;
    */
@@ -132,7 +132,7 @@ export const AppSchema: GenMessage<App, {jsonType: AppJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_app, 0);
 
 /**
- * A domain of the app's owner.
+ * A domain of an app.
  *
  * @generated from message holdfast.v1.AppDomain
  */
@@ -174,7 +174,7 @@ export type AppDomain = Message<"holdfast.v1.AppDomain"> & {
 };
 
 /**
- * A domain of the app's owner.
+ * A domain of an app.
  *
  * @generated from message holdfast.v1.AppDomain
  */
@@ -223,13 +223,13 @@ export const AppDomainSchema: GenMessage<AppDomain, {jsonType: AppDomainJson}> =
   messageDesc(file_holdfast_v1_app, 1);
 
 /**
- * The record that shows whose a domain is.
+ * The DNS record that proves the ownership of a domain.
  *
  * @generated from message holdfast.v1.AppDomainRecord
  */
 export type AppDomainRecord = Message<"holdfast.v1.AppDomainRecord"> & {
   /**
-   * TXT.
+   * Type of the record: "TXT".
    *
    * @generated from field: string type = 1;
    */
@@ -247,13 +247,13 @@ export type AppDomainRecord = Message<"holdfast.v1.AppDomainRecord"> & {
 };
 
 /**
- * The record that shows whose a domain is.
+ * The DNS record that proves the ownership of a domain.
  *
  * @generated from message holdfast.v1.AppDomainRecord
  */
 export type AppDomainRecordJson = {
   /**
-   * TXT.
+   * Type of the record: "TXT".
    *
    * @generated from field: string type = 1;
    */
@@ -278,7 +278,7 @@ export const AppDomainRecordSchema: GenMessage<AppDomainRecord, {jsonType: AppDo
   messageDesc(file_holdfast_v1_app, 2);
 
 /**
- * A database that an app uses.
+ * A database that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -317,7 +317,7 @@ export type Attachment = Message<"holdfast.v1.Attachment"> & {
 };
 
 /**
- * A database that an app uses.
+ * A database that is attached to an app.
  *
  * @generated from message holdfast.v1.Attachment
  */
@@ -363,7 +363,7 @@ export const AttachmentSchema: GenMessage<Attachment, {jsonType: AttachmentJson}
   messageDesc(file_holdfast_v1_app, 3);
 
 /**
- * An app to be made.
+ * An app to be created.
  *
  * @generated from message holdfast.v1.CreateAppRequest
  */
@@ -384,7 +384,7 @@ export type CreateAppRequest = Message<"holdfast.v1.CreateAppRequest"> & {
 };
 
 /**
- * An app to be made.
+ * An app to be created.
  *
  * @generated from message holdfast.v1.CreateAppRequest
  */
@@ -603,7 +603,7 @@ export type CreateAttachmentRequest = Message<"holdfast.v1.CreateAttachmentReque
   serviceId: string;
 
   /**
-   * The service's own database unless it is named.
+   * Omitted: the service's default database.
    *
    * @generated from field: optional string database_name = 3;
    */
@@ -627,7 +627,7 @@ export type CreateAttachmentRequestJson = {
   serviceId?: string;
 
   /**
-   * The service's own database unless it is named.
+   * Omitted: the service's default database.
    *
    * @generated from field: optional string database_name = 3;
    */
@@ -838,7 +838,7 @@ export const AppHosting = {
   UNSPECIFIED: 0,
 
   /**
-   * It runs anywhere.
+   * The app runs outside of the platform.
    *
    * @generated from enum value: APP_HOSTING_EXTERNAL = 1;
    */
@@ -938,7 +938,7 @@ export const AppDomainStatusSchema: GenEnum<AppDomainStatus, AppDomainStatusJson
  */
 export const AppService: GenService<{
   /**
-   * An app that runs anywhere; it is Running at once. 409 for a name in use.
+   * Creates an app, which runs outside of the platform and is Running at once. 409 for a name in use.
    *
    * @generated from rpc holdfast.v1.AppService.CreateApp
    */
@@ -972,7 +972,7 @@ export const AppService: GenService<{
     output: typeof AppSchema;
   },
   /**
-   * Its sign-in ends with it; the end users stay in the owner's database.
+   * Deletes an app and its sign-in; the end users stay in the attached database.
    *
    * @generated from rpc holdfast.v1.AppService.DeleteApp
    */
@@ -992,7 +992,7 @@ export const AppService: GenService<{
     output: typeof AttachmentSchema;
   },
   /**
-   * 409 attachment_in_use while the app's end users are in it.
+   * Detaches a database. 409 attachment_in_use while it has the app's end users.
    *
    * @generated from rpc holdfast.v1.AppService.DeleteAttachment
    */
@@ -1002,7 +1002,7 @@ export const AppService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Names a domain of the owner's; it counts once it is verified. 409 name_taken when the app has it already.
+   * Adds a domain, which can be used once it is verified. 409 name_taken when the app has it already.
    *
    * @generated from rpc holdfast.v1.AppService.CreateAppDomain
    */
@@ -1012,8 +1012,8 @@ export const AppService: GenService<{
     output: typeof AppDomainSchema;
   },
   /**
-   * Looks for the TXT record of `verification`. 422 custom_domain_not_verified when DNS does not have it, 409 name_taken
-   * when another app has verified the domain.
+   * Verifies a domain by the TXT record in `verification`. 422 custom_domain_not_verified when DNS does not have it,
+   * 409 name_taken when another app has verified the domain.
    *
    * @generated from rpc holdfast.v1.AppService.VerifyAppDomain
    */
@@ -1023,7 +1023,7 @@ export const AppService: GenService<{
     output: typeof AppDomainSchema;
   },
   /**
-   * 409 wrong_state while the app's issuer is under it.
+   * Deletes a domain. 409 wrong_state while the app's issuer uses it.
    *
    * @generated from rpc holdfast.v1.AppService.DeleteAppDomain
    */

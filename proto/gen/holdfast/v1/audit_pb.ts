@@ -20,7 +20,7 @@ export const file_holdfast_v1_audit: GenFile = /*@__PURE__*/
   fileDesc("Chdob2xkZmFzdC92MS9hdWRpdC5wcm90bxILaG9sZGZhc3QudjEi4AEKDUF1ZGl0TG9nRW50cnkSCgoCaWQYASABKAkSKAoEdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFYWN0b3IYAyABKAkSDgoGc291cmNlGAQgASgJEg4KBmFjdGlvbhgFIAEoCRITCgtvYmplY3Rfa2luZBgGIAEoCRIRCglvYmplY3RfaWQYByABKAkSDgoGcmVzdWx0GAggASgJEhIKCnJlcXVlc3RfaWQYCSABKAkSEwoGZGV0YWlsGAogASgJSACIAQFCCQoHX2RldGFpbCLhAgoTTGlzdEF1ZGl0TG9nUmVxdWVzdBIeCgVhY3RvchgBIAEoCUIKukgHcgUQARiAAUgAiAEBEh8KBm9iamVjdBgCIAEoCUIKukgHcgUQARiAAUgBiAEBEh8KBmFjdGlvbhgDIAEoCUIKukgHcgUQARiAAUgCiAEBEi4KBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEi4KBXVudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBEh4KBWxpbWl0GAYgASgFQgq6SAcaBRjIASgBSAWIAQESHwoGY3Vyc29yGAcgASgJQgq6SAdyBRABGIAISAaIAQFCCAoGX2FjdG9yQgkKB19vYmplY3RCCQoHX2FjdGlvbkIICgZfc2luY2VCCAoGX3VudGlsQggKBl9saW1pdEIJCgdfY3Vyc29yIm0KFExpc3RBdWRpdExvZ1Jlc3BvbnNlEisKB2VudHJpZXMYASADKAsyGi5ob2xkZmFzdC52MS5BdWRpdExvZ0VudHJ5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yMosBCgxBdWRpdFNlcnZpY2USewoMTGlzdEF1ZGl0TG9nEiAuaG9sZGZhc3QudjEuTGlzdEF1ZGl0TG9nUmVxdWVzdBohLmhvbGRmYXN0LnYxLkxpc3RBdWRpdExvZ1Jlc3BvbnNlIiaquxgQEgphdWRpdDpyZWFkOAFIBYLT5JMCDBIKL2F1ZGl0LWxvZ2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A call that changed something or revealed a secret, or was refused, and its caller.
+ * A change or a read of a secret, successful or refused, with its caller.
  *
  * @generated from message holdfast.v1.AuditLogEntry
  */
@@ -36,21 +36,21 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
   time?: Timestamp | undefined;
 
   /**
-   * user:NAME, api_key:ID or token:ID.
+   * Caller: user:NAME, api_key:ID or token:ID.
    *
    * @generated from field: string actor = 3;
    */
   actor: string;
 
   /**
-   * Address the request came from.
+   * IP address of the client.
    *
    * @generated from field: string source = 4;
    */
   source: string;
 
   /**
-   * Such as managed-service.create.
+   * Action, such as "managed-service.create".
    *
    * @generated from field: string action = 5;
    */
@@ -67,7 +67,7 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
   objectId: string;
 
   /**
-   * ok or refused.
+   * "ok" or "refused".
    *
    * @generated from field: string result = 8;
    */
@@ -81,8 +81,7 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
   requestId: string;
 
   /**
-   * Further detail beside the object: of a statement of the console its text, constants left out and cut; null for
-   * none.
+   * Further detail. For a statement of the query console its text, shortened and without constants; null for none.
    *
    * @generated from field: optional string detail = 10;
    */
@@ -90,7 +89,7 @@ export type AuditLogEntry = Message<"holdfast.v1.AuditLogEntry"> & {
 };
 
 /**
- * A call that changed something or revealed a secret, or was refused, and its caller.
+ * A change or a read of a secret, successful or refused, with its caller.
  *
  * @generated from message holdfast.v1.AuditLogEntry
  */
@@ -106,21 +105,21 @@ export type AuditLogEntryJson = {
   time?: TimestampJson;
 
   /**
-   * user:NAME, api_key:ID or token:ID.
+   * Caller: user:NAME, api_key:ID or token:ID.
    *
    * @generated from field: string actor = 3;
    */
   actor?: string;
 
   /**
-   * Address the request came from.
+   * IP address of the client.
    *
    * @generated from field: string source = 4;
    */
   source?: string;
 
   /**
-   * Such as managed-service.create.
+   * Action, such as "managed-service.create".
    *
    * @generated from field: string action = 5;
    */
@@ -137,7 +136,7 @@ export type AuditLogEntryJson = {
   objectId?: string;
 
   /**
-   * ok or refused.
+   * "ok" or "refused".
    *
    * @generated from field: string result = 8;
    */
@@ -151,8 +150,7 @@ export type AuditLogEntryJson = {
   requestId?: string;
 
   /**
-   * Further detail beside the object: of a statement of the console its text, constants left out and cut; null for
-   * none.
+   * Further detail. For a statement of the query console its text, shortened and without constants; null for none.
    *
    * @generated from field: optional string detail = 10;
    */
@@ -167,7 +165,7 @@ export const AuditLogEntrySchema: GenMessage<AuditLogEntry, {jsonType: AuditLogE
   messageDesc(file_holdfast_v1_audit, 0);
 
 /**
- * An entry must have all that is given.
+ * A filter of the audit log. All given fields must match.
  *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */
@@ -190,14 +188,14 @@ export type ListAuditLogRequest = Message<"holdfast.v1.ListAuditLogRequest"> & {
   action?: string | undefined;
 
   /**
-   * From this time on.
+   * Earliest time, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 4;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Before this time.
+   * Latest time, exclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp until = 5;
    */
@@ -215,7 +213,7 @@ export type ListAuditLogRequest = Message<"holdfast.v1.ListAuditLogRequest"> & {
 };
 
 /**
- * An entry must have all that is given.
+ * A filter of the audit log. All given fields must match.
  *
  * @generated from message holdfast.v1.ListAuditLogRequest
  */
@@ -238,14 +236,14 @@ export type ListAuditLogRequestJson = {
   action?: string;
 
   /**
-   * From this time on.
+   * Earliest time, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 4;
    */
   since?: TimestampJson;
 
   /**
-   * Before this time.
+   * Latest time, exclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp until = 5;
    */
@@ -311,7 +309,7 @@ export const ListAuditLogResponseSchema: GenMessage<ListAuditLogResponse, {jsonT
  */
 export const AuditService: GenService<{
   /**
-   * Changes and reveals of secrets, carried out or refused; each filter narrows the list further.
+   * Lists changes and reads of secrets, successful or refused. All filters must match.
    *
    * @generated from rpc holdfast.v1.AuditService.ListAuditLog
    */

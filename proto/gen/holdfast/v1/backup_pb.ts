@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/backup.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Backups of a service: taken, kept, verified, and restored into new services.
+// Backups of services: creation, retention, verification, and restores into new services.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -23,7 +23,7 @@ export const file_holdfast_v1_backup: GenFile = /*@__PURE__*/
   fileDesc("Chhob2xkZmFzdC92MS9iYWNrdXAucHJvdG8SC2hvbGRmYXN0LnYxIqUICgZCYWNrdXASCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIsCgtiYWNrdXBfdHlwZRgDIAEoDjIXLmhvbGRmYXN0LnYxLkJhY2t1cFR5cGUSJQoEdHlwZRgEIAEoDjIXLmhvbGRmYXN0LnYxLkJhY2t1cFR5cGUSKQoGc3RhdHVzGAUgASgOMhkuaG9sZGZhc3QudjEuQmFja3VwU3RhdHVzEhcKCnNpemVfYnl0ZXMYBiABKANIAIgBARIuCgpjcmVhdGVkX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIaCg1lcnJvcl9tZXNzYWdlGAggASgJSAGIAQESGgoSZW5jcnlwdGlvbl9lbmFibGVkGAkgASgIEhwKFGVuY3J5cHRpb25fYWxnb3JpdGhtGAogASgJEiUKBGtpbmQYCyABKA4yFy5ob2xkZmFzdC52MS5CYWNrdXBLaW5kEisKB3RyaWdnZXIYDCABKA4yGi5ob2xkZmFzdC52MS5CYWNrdXBUcmlnZ2VyEhkKDHNvdXJjZV9ieXRlcxgNIAEoA0gCiAEBEhQKDHByb2dyZXNzX3BjdBgOIAEoBRIdChBkdXJhdGlvbl9zZWNvbmRzGA8gASgBSAOIAQESDwoHdmVyc2lvbhgQIAEoCRIVCg1kYXRhYmFzZV90eXBlGBEgASgJEjMKCmV4cGlyZXNfYXQYEiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSASIAQESEwoLa2V5X3ZlcnNpb24YEyABKAUSNAoLdmVyaWZpZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAWIAQESMwoKc3RhcnRlZF9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBogBARI0CgtmaW5pc2hlZF9hdBgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI0CgtyZXN0b3Jlc190bxgXIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICIgBARIZCgxvcGVyYXRpb25faWQYGCABKAlICYgBARIbCg5iYXNlX2JhY2t1cF9pZBgZIAEoCUgKiAEBQg0KC19zaXplX2J5dGVzQhAKDl9lcnJvcl9tZXNzYWdlQg8KDV9zb3VyY2VfYnl0ZXNCEwoRX2R1cmF0aW9uX3NlY29uZHNCDQoLX2V4cGlyZXNfYXRCDgoMX3ZlcmlmaWVkX2F0Qg0KC19zdGFydGVkX2F0Qg4KDF9maW5pc2hlZF9hdEIOCgxfcmVzdG9yZXNfdG9CDwoNX29wZXJhdGlvbl9pZEIRCg9fYmFzZV9iYWNrdXBfaWQizQIKEkxpc3RCYWNrdXBzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEjQKBHR5cGUYAiABKA4yFy5ob2xkZmFzdC52MS5CYWNrdXBUeXBlQgi6SAWCAQIQAUgAiAEBEnoKBnN0YXR1cxgDIAEoCUJlukhicmBSB3BlbmRpbmdSB3J1bm5pbmdSCXZlcmlmeWluZ1IJY29tcGxldGVkUgZmYWlsZWRSB1BlbmRpbmdSB1J1bm5pbmdSCVZlcmlmeWluZ1IJQ29tcGxldGVkUgZGYWlsZWRIAYgBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgCiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgDiAEBQgcKBV90eXBlQgkKB19zdGF0dXNCCAoGX2xpbWl0QgkKB19jdXJzb3IiZQoTTGlzdEJhY2t1cHNSZXNwb25zZRIkCgdiYWNrdXBzGAEgAygLMhMuaG9sZGZhc3QudjEuQmFja3VwEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIn8KE0NyZWF0ZUJhY2t1cFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBI7CgtiYWNrdXBfdHlwZRgCIAEoDjIXLmhvbGRmYXN0LnYxLkJhY2t1cFR5cGVCCLpIBYIBAhgCSACIAQFCDgoMX2JhY2t1cF90eXBlIksKEEdldEJhY2t1cFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIaCgliYWNrdXBfaWQYAiABKAlCB7pIBHICGEAiTgoTRGVsZXRlQmFja3VwUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhoKCWJhY2t1cF9pZBgCIAEoCUIHukgEcgIYQCJOChNWZXJpZnlCYWNrdXBSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGgoJYmFja3VwX2lkGAIgASgJQge6SARyAhhAIk4KE0NhbmNlbEJhY2t1cFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIaCgliYWNrdXBfaWQYAiABKAlCB7pIBHICGEAizQIKFVJlc3RvcmVUb1BvaW50UmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEjkKDXJlc3RvcmVfcG9pbnQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESRQoTdGFyZ2V0X3NlcnZpY2VfbmFtZRgDIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCwzOH1bYS16MC05XSk/JBIhCglwbGFuX25hbWUYBCABKAlCCbpIBnIEEAEYKEgAiAEBEhwKBHpvbmUYBSABKAlCCbpIBnIEEAEYKEgBiAEBEikKD3N0b3JhZ2Vfc2l6ZV9nYhgGIAEoBUILukgIGgYYgIABKAFIAogBAUIMCgpfcGxhbl9uYW1lQgcKBV96b25lQhIKEF9zdG9yYWdlX3NpemVfZ2IirQIKFFJlc3RvcmVCYWNrdXBSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGgoJYmFja3VwX2lkGAIgASgJQge6SARyAhhAEkUKE3RhcmdldF9zZXJ2aWNlX25hbWUYAyABKAlCKLpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsMzh9W2EtejAtOV0pPyQSIQoJcGxhbl9uYW1lGAQgASgJQgm6SAZyBBABGChIAIgBARIcCgR6b25lGAUgASgJQgm6SAZyBBABGChIAYgBARIpCg9zdG9yYWdlX3NpemVfZ2IYBiABKAVCC7pICBoGGICAASgBSAKIAQFCDAoKX3BsYW5fbmFtZUIHCgVfem9uZUISChBfc3RvcmFnZV9zaXplX2diIqEBChlGb3JrTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASNgoEbmFtZRgCIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCwzOH1bYS16MC05XSk/JBIhCgliYWNrdXBfaWQYAyABKAlCCbpIBnIEEAEYQEgAiAEBQgwKCl9iYWNrdXBfaWQiNwoYR2V0QmFja3VwU2V0dGluZ3NSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEAi+AEKG1VwZGF0ZUJhY2t1cFNldHRpbmdzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhwKBGhvdXIYAiABKAVCCbpIBhoEGBcoAEgAiAEBEh4KBm1pbnV0ZRgDIAEoBUIJukgGGgQYOygASAGIAQESJgoOcmV0ZW50aW9uX2RheXMYBCABKAVCCbpIBhoEGB4oAkgCiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfaG91ckIJCgdfbWludXRlQhEKD19yZXRlbnRpb25fZGF5cyJaCg5CYWNrdXBTZXR0aW5ncxISCgpzZXJ2aWNlX2lkGAEgASgJEgwKBGhvdXIYAiABKAUSDgoGbWludXRlGAMgASgFEhYKDnJldGVudGlvbl9kYXlzGAQgASgFIjUKFlJvdGF0ZUJhY2t1cEtleVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQCKUAQoJQmFja3VwS2V5EhIKCnNlcnZpY2VfaWQYASABKAkSEwoLa2V5X3ZlcnNpb24YAiABKAUSLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKcm90YXRlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiggEKHVVuZGVsZXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASOwoEbmFtZRgCIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCwzOH1bYS16MC05XSk/JEgAiAEBQgcKBV9uYW1lIjIKE0RyaWxsQmFja3Vwc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQCKGAQoRTGlzdERyaWxsc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImIKEkxpc3REcmlsbHNSZXNwb25zZRIiCgZkcmlsbHMYASADKAsyEi5ob2xkZmFzdC52MS5EcmlsbBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciLjAwoFRHJpbGwSCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIoCgZzdGF0dXMYAyABKA4yGC5ob2xkZmFzdC52MS5EcmlsbFN0YXR1cxIqCgd0cmlnZ2VyGAQgASgOMhkuaG9sZGZhc3QudjEuRHJpbGxUcmlnZ2VyEhEKCWJhY2t1cF9pZBgFIAEoCRIvCgZ0YXJnZXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESJwoGY2hlY2tzGAcgAygLMhcuaG9sZGZhc3QudjEuRHJpbGxDaGVjaxISCgVlcnJvchgIIAEoCUgBiAEBEi4KCmNyZWF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCnN0YXJ0ZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESNAoLZmluaXNoZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFAoMb3BlcmF0aW9uX2lkGAwgASgJQgkKB190YXJnZXRCCAoGX2Vycm9yQg0KC19zdGFydGVkX2F0Qg4KDF9maW5pc2hlZF9hdCJGCgpEcmlsbENoZWNrEgwKBG5hbWUYASABKAkSCgoCb2YYAiABKAkSDgoGcGFzc2VkGAMgASgIEg4KBmRldGFpbBgEIAEoCSp5CgpCYWNrdXBUeXBlEhsKF0JBQ0tVUF9UWVBFX1VOU1BFQ0lGSUVEEAASKQoVQkFDS1VQX1RZUEVfQVVUT01BVEVEEAEaDrI+CwoJYXV0b21hdGVkEiMKEkJBQ0tVUF9UWVBFX01BTlVBTBACGguyPggKBm1hbnVhbCqAAgoMQmFja3VwU3RhdHVzEh0KGUJBQ0tVUF9TVEFUVVNfVU5TUEVDSUZJRUQQABInChVCQUNLVVBfU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdwZW5kaW5nEicKFUJBQ0tVUF9TVEFUVVNfUlVOTklORxACGgyyPgkKB3J1bm5pbmcSKwoXQkFDS1VQX1NUQVRVU19WRVJJRllJTkcQAxoOsj4LCgl2ZXJpZnlpbmcSKwoXQkFDS1VQX1NUQVRVU19DT01QTEVURUQQBBoOsj4LCgljb21wbGV0ZWQSJQoUQkFDS1VQX1NUQVRVU19GQUlMRUQQBRoLsj4ICgZmYWlsZWQqogEKCkJhY2t1cEtpbmQSGwoXQkFDS1VQX0tJTkRfVU5TUEVDSUZJRUQQABIfChBCQUNLVVBfS0lORF9GVUxMEAEaCbI+BgoEZnVsbBItChdCQUNLVVBfS0lORF9JTkNSRU1FTlRBTBACGhCyPg0KC2luY3JlbWVudGFsEicKFEJBQ0tVUF9LSU5EX1NOQVBTSE9UEAMaDbI+CgoIc25hcHNob3QqnQIKDUJhY2t1cFRyaWdnZXISHgoaQkFDS1VQX1RSSUdHRVJfVU5TUEVDSUZJRUQQABIqChdCQUNLVVBfVFJJR0dFUl9TQ0hFRFVMRRABGg2yPgoKCHNjaGVkdWxlEigKFkJBQ0tVUF9UUklHR0VSX1JFUVVFU1QQAhoMsj4JCgdyZXF1ZXN0EiQKFEJBQ0tVUF9UUklHR0VSX0ZJUlNUEAMaCrI+BwoFZmlyc3QSJAoUQkFDS1VQX1RSSUdHRVJfRklOQUwQBBoKsj4HCgVmaW5hbBIgChJCQUNLVVBfVFJJR0dFUl9HQVAQBRoIsj4FCgNnYXASKAoWQkFDS1VQX1RSSUdHRVJfVVBHUkFERRAGGgyyPgkKB3VwZ3JhZGUqzQEKC0RyaWxsU3RhdHVzEhwKGERSSUxMX1NUQVRVU19VTlNQRUNJRklFRBAAEiYKFERSSUxMX1NUQVRVU19QRU5ESU5HEAEaDLI+CQoHcGVuZGluZxImChREUklMTF9TVEFUVVNfUlVOTklORxACGgyyPgkKB3J1bm5pbmcSKgoWRFJJTExfU1RBVFVTX0NPTVBMRVRFRBADGg6yPgsKCWNvbXBsZXRlZBIkChNEUklMTF9TVEFUVVNfRkFJTEVEEAQaC7I+CAoGZmFpbGVkKoEBCgxEcmlsbFRyaWdnZXISHQoZRFJJTExfVFJJR0dFUl9VTlNQRUNJRklFRBAAEikKFkRSSUxMX1RSSUdHRVJfU0NIRURVTEUQARoNsj4KCghzY2hlZHVsZRInChVEUklMTF9UUklHR0VSX1JFUVVFU1QQAhoMsj4JCgdyZXF1ZXN0MvQUCg1CYWNrdXBTZXJ2aWNlEpUBCgtMaXN0QmFja3VwcxIfLmhvbGRmYXN0LnYxLkxpc3RCYWNrdXBzUmVxdWVzdBogLmhvbGRmYXN0LnYxLkxpc3RCYWNrdXBzUmVzcG9uc2UiQ6q7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCKBImL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2JhY2t1cHMSvAEKDENyZWF0ZUJhY2t1cBIgLmhvbGRmYXN0LnYxLkNyZWF0ZUJhY2t1cFJlcXVlc3QaEy5ob2xkZmFzdC52MS5CYWNrdXAidaq7GEAIygESDnNlcnZpY2VzOndyaXRlMisvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy97aWR9gtPkkwIrOgEqIiYvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3VwcxKQAQoJR2V0QmFja3VwEh0uaG9sZGZhc3QudjEuR2V0QmFja3VwUmVxdWVzdBoTLmhvbGRmYXN0LnYxLkJhY2t1cCJPqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwI0EjIvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy97YmFja3VwX2lkfRKbAQoMRGVsZXRlQmFja3VwEiAuaG9sZGZhc3QudjEuRGVsZXRlQmFja3VwUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJRqrsYEwjMARIOc2VydmljZXM6d3JpdGWC0+STAjQqMi9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9iYWNrdXBzL3tiYWNrdXBfaWR9EtABCgxWZXJpZnlCYWNrdXASIC5ob2xkZmFzdC52MS5WZXJpZnlCYWNrdXBSZXF1ZXN0GhMuaG9sZGZhc3QudjEuQmFja3VwIogBqrsYQAjKARIOc2VydmljZXM6d3JpdGUyKy9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9iYWNrdXBzL3tpZH2C0+STAj46ASoiOS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9iYWNrdXBzL3tiYWNrdXBfaWR9L3ZlcmlmeRLQAQoMQ2FuY2VsQmFja3VwEiAuaG9sZGZhc3QudjEuQ2FuY2VsQmFja3VwUmVxdWVzdBoTLmhvbGRmYXN0LnYxLkJhY2t1cCKIAaq7GEAIygESDnNlcnZpY2VzOndyaXRlMisvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy97aWR9gtPkkwI+OgEqIjkvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy97YmFja3VwX2lkfS9jYW5jZWwSuwEKDlJlc3RvcmVUb1BvaW50EiIuaG9sZGZhc3QudjEuUmVzdG9yZVRvUG9pbnRSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiaKq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIzOgEqIi4vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy9yZXN0b3JlEsUBCg1SZXN0b3JlQmFja3VwEiEuaG9sZGZhc3QudjEuUmVzdG9yZUJhY2t1cFJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJ0qrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAj86ASoiOi9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9iYWNrdXBzL3tiYWNrdXBfaWR9L3Jlc3RvcmUSuAEKEkZvcmtNYW5hZ2VkU2VydmljZRImLmhvbGRmYXN0LnYxLkZvcmtNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSJdqrsYKwjKARIOc2VydmljZXM6d3JpdGUyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAig6ASoiIy9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9mb3JrEqQBChFHZXRCYWNrdXBTZXR0aW5ncxIlLmhvbGRmYXN0LnYxLkdldEJhY2t1cFNldHRpbmdzUmVxdWVzdBobLmhvbGRmYXN0LnYxLkJhY2t1cFNldHRpbmdzIkuquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAjASLi9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9iYWNrdXAtc2V0dGluZ3MSrAEKFFVwZGF0ZUJhY2t1cFNldHRpbmdzEiguaG9sZGZhc3QudjEuVXBkYXRlQmFja3VwU2V0dGluZ3NSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQmFja3VwU2V0dGluZ3MiTaq7GBASDnNlcnZpY2VzOndyaXRlgtPkkwIzOgEqMi4vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3VwLXNldHRpbmdzEqMBCg9Sb3RhdGVCYWNrdXBLZXkSIy5ob2xkZmFzdC52MS5Sb3RhdGVCYWNrdXBLZXlSZXF1ZXN0GhYuaG9sZGZhc3QudjEuQmFja3VwS2V5IlOquxgTCMoBEg5zZXJ2aWNlczp3cml0ZYLT5JMCNjoBKiIxL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2JhY2t1cHMvcm90YXRlLWtleRKUAQoMRHJpbGxCYWNrdXBzEiAuaG9sZGZhc3QudjEuRHJpbGxCYWNrdXBzUmVxdWVzdBoSLmhvbGRmYXN0LnYxLkRyaWxsIk6quxgTCMoBEg5zZXJ2aWNlczp3cml0ZYLT5JMCMToBKiIsL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2JhY2t1cHMvZHJpbGwSmQEKCkxpc3REcmlsbHMSHi5ob2xkZmFzdC52MS5MaXN0RHJpbGxzUmVxdWVzdBofLmhvbGRmYXN0LnYxLkxpc3REcmlsbHNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vYmFja3Vwcy9kcmlsbHMSxAEKFlVuZGVsZXRlTWFuYWdlZFNlcnZpY2USKi5ob2xkZmFzdC52MS5VbmRlbGV0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlImGquxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCLDoBKiInL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3VuZGVsZXRlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_managed_service, file_holdfast_v1_options]);
 
 /**
- * One backup of a service, as it is now.
+ * A backup of a service.
  *
  * @generated from message holdfast.v1.Backup
  */
@@ -56,7 +56,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   status: BackupStatus;
 
   /**
-   * Stored, compressed and sealed; null until it is known.
+   * Stored size, compressed and encrypted; null until it is known.
    *
    * @generated from field: optional int64 size_bytes = 6;
    */
@@ -68,7 +68,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed backup or drill; null otherwise.
    *
    * @generated from field: optional string error_message = 8;
    */
@@ -95,7 +95,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   trigger: BackupTrigger;
 
   /**
-   * Of the data that it was made from; null until it is known.
+   * Size of the source data; null until it is known.
    *
    * @generated from field: optional int64 source_bytes = 13;
    */
@@ -107,14 +107,14 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   progressPct: number;
 
   /**
-   * From when it began to run to its end, or to now.
+   * Duration from the start to the end, or until now.
    *
    * @generated from field: optional double duration_seconds = 15;
    */
   durationSeconds?: number | undefined;
 
   /**
-   * Of the engine.
+   * Version of the engine.
    *
    * @generated from field: string version = 16;
    */
@@ -126,21 +126,21 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   databaseType: string;
 
   /**
-   * When retention deletes it; null for a backup that is kept until a user deletes it.
+   * Time at which it is deleted; null for a backup without an end of its retention.
    *
    * @generated from field: optional google.protobuf.Timestamp expires_at = 18;
    */
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Version of the service's backup key that it is sealed under.
+   * Version of the service's backup key that encrypts it.
    *
    * @generated from field: int32 key_version = 19;
    */
   keyVersion: number;
 
   /**
-   * When every byte of it was last read and opened by request; null if never.
+   * Time of the last successful verification by request; null for never.
    *
    * @generated from field: optional google.protobuf.Timestamp verified_at = 20;
    */
@@ -157,22 +157,21 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
   finishedAt?: Timestamp | undefined;
 
   /**
-   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
-   * completed.
+   * A restore of this backup has at least the data that were acknowledged before this time. Null until it is completed.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 23;
    */
   restoresTo?: Timestamp | undefined;
 
   /**
-   * The operation that takes it, or that last verified it.
+   * Id of the operation that takes it or last verified it.
    *
    * @generated from field: optional string operation_id = 24;
    */
   operationId?: string | undefined;
 
   /**
-   * Of an incremental one: the backup whose data it has the changes since. That one stays for as long as this one does.
+   * The base of an incremental backup, which is retained as long as this one; null otherwise.
    *
    * @generated from field: optional string base_backup_id = 25;
    */
@@ -180,7 +179,7 @@ export type Backup = Message<"holdfast.v1.Backup"> & {
 };
 
 /**
- * One backup of a service, as it is now.
+ * A backup of a service.
  *
  * @generated from message holdfast.v1.Backup
  */
@@ -213,7 +212,7 @@ export type BackupJson = {
   status?: BackupStatusJson;
 
   /**
-   * Stored, compressed and sealed; null until it is known.
+   * Stored size, compressed and encrypted; null until it is known.
    *
    * @generated from field: optional int64 size_bytes = 6;
    */
@@ -225,7 +224,7 @@ export type BackupJson = {
   createdAt?: TimestampJson;
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed backup or drill; null otherwise.
    *
    * @generated from field: optional string error_message = 8;
    */
@@ -252,7 +251,7 @@ export type BackupJson = {
   trigger?: BackupTriggerJson;
 
   /**
-   * Of the data that it was made from; null until it is known.
+   * Size of the source data; null until it is known.
    *
    * @generated from field: optional int64 source_bytes = 13;
    */
@@ -264,14 +263,14 @@ export type BackupJson = {
   progressPct?: number;
 
   /**
-   * From when it began to run to its end, or to now.
+   * Duration from the start to the end, or until now.
    *
    * @generated from field: optional double duration_seconds = 15;
    */
   durationSeconds?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Of the engine.
+   * Version of the engine.
    *
    * @generated from field: string version = 16;
    */
@@ -283,21 +282,21 @@ export type BackupJson = {
   databaseType?: string;
 
   /**
-   * When retention deletes it; null for a backup that is kept until a user deletes it.
+   * Time at which it is deleted; null for a backup without an end of its retention.
    *
    * @generated from field: optional google.protobuf.Timestamp expires_at = 18;
    */
   expiresAt?: TimestampJson;
 
   /**
-   * Version of the service's backup key that it is sealed under.
+   * Version of the service's backup key that encrypts it.
    *
    * @generated from field: int32 key_version = 19;
    */
   keyVersion?: number;
 
   /**
-   * When every byte of it was last read and opened by request; null if never.
+   * Time of the last successful verification by request; null for never.
    *
    * @generated from field: optional google.protobuf.Timestamp verified_at = 20;
    */
@@ -314,22 +313,21 @@ export type BackupJson = {
   finishedAt?: TimestampJson;
 
   /**
-   * No later than the data that a restore by id brings back: what was acknowledged before is in them. Null until it is
-   * completed.
+   * A restore of this backup has at least the data that were acknowledged before this time. Null until it is completed.
    *
    * @generated from field: optional google.protobuf.Timestamp restores_to = 23;
    */
   restoresTo?: TimestampJson;
 
   /**
-   * The operation that takes it, or that last verified it.
+   * Id of the operation that takes it or last verified it.
    *
    * @generated from field: optional string operation_id = 24;
    */
   operationId?: string;
 
   /**
-   * Of an incremental one: the backup whose data it has the changes since. That one stays for as long as this one does.
+   * The base of an incremental backup, which is retained as long as this one; null otherwise.
    *
    * @generated from field: optional string base_backup_id = 25;
    */
@@ -344,7 +342,7 @@ export const BackupSchema: GenMessage<Backup, {jsonType: BackupJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_backup, 0);
 
 /**
- * A backup must have all that is given.
+ * A filter of backups. All given fields must match.
  *
  * @generated from message holdfast.v1.ListBackupsRequest
  */
@@ -360,7 +358,7 @@ export type ListBackupsRequest = Message<"holdfast.v1.ListBackupsRequest"> & {
   type?: BackupType | undefined;
 
   /**
-   * A status, also with a capital: "completed" or "Completed".
+   * Status, in lower case or capitalized: "completed" or "Completed".
    *
    * @generated from field: optional string status = 3;
    */
@@ -378,7 +376,7 @@ export type ListBackupsRequest = Message<"holdfast.v1.ListBackupsRequest"> & {
 };
 
 /**
- * A backup must have all that is given.
+ * A filter of backups. All given fields must match.
  *
  * @generated from message holdfast.v1.ListBackupsRequest
  */
@@ -394,7 +392,7 @@ export type ListBackupsRequestJson = {
   type?: BackupTypeJson;
 
   /**
-   * A status, also with a capital: "completed" or "Completed".
+   * Status, in lower case or capitalized: "completed" or "Completed".
    *
    * @generated from field: optional string status = 3;
    */
@@ -465,7 +463,7 @@ export type CreateBackupRequest = Message<"holdfast.v1.CreateBackupRequest"> & {
   serviceId: string;
 
   /**
-   * "manual"; omitted: the same. Automated ones are the schedule's.
+   * "manual", which is also the default. Automated backups are created by the schedule only.
    *
    * @generated from field: optional holdfast.v1.BackupType backup_type = 2;
    */
@@ -482,7 +480,7 @@ export type CreateBackupRequestJson = {
   serviceId?: string;
 
   /**
-   * "manual"; omitted: the same. Automated ones are the schedule's.
+   * "manual", which is also the default. Automated backups are created by the schedule only.
    *
    * @generated from field: optional holdfast.v1.BackupType backup_type = 2;
    */
@@ -654,7 +652,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   serviceId: string;
 
   /**
-   * The data are as they were then. With an offset or Z.
+   * Point in time to restore, RFC 3339 with an offset or Z.
    *
    * @generated from field: google.protobuf.Timestamp restore_point = 2;
    */
@@ -666,7 +664,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   targetServiceName: string;
 
   /**
-   * Omitted: that of the source, like zone and storage.
+   * Omitted: that of the source. The same applies to zone and storage.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -678,7 +676,7 @@ export type RestoreToPointRequest = Message<"holdfast.v1.RestoreToPointRequest">
   zone?: string | undefined;
 
   /**
-   * Not less than that of the source.
+   * At least that of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -695,7 +693,7 @@ export type RestoreToPointRequestJson = {
   serviceId?: string;
 
   /**
-   * The data are as they were then. With an offset or Z.
+   * Point in time to restore, RFC 3339 with an offset or Z.
    *
    * @generated from field: google.protobuf.Timestamp restore_point = 2;
    */
@@ -707,7 +705,7 @@ export type RestoreToPointRequestJson = {
   targetServiceName?: string;
 
   /**
-   * Omitted: that of the source, like zone and storage.
+   * Omitted: that of the source. The same applies to zone and storage.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -719,7 +717,7 @@ export type RestoreToPointRequestJson = {
   zone?: string;
 
   /**
-   * Not less than that of the source.
+   * At least that of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -734,7 +732,7 @@ export const RestoreToPointRequestSchema: GenMessage<RestoreToPointRequest, {jso
   messageDesc(file_holdfast_v1_backup, 8);
 
 /**
- * Settings that a restore may choose besides the name; all others are the source's.
+ * Settings of the new service; all others are those of the source.
  *
  * @generated from message holdfast.v1.RestoreBackupRequest
  */
@@ -755,7 +753,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
   targetServiceName: string;
 
   /**
-   * Omitted: that of the source, like zone and storage.
+   * Omitted: that of the source. The same applies to zone and storage.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -767,7 +765,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
   zone?: string | undefined;
 
   /**
-   * Not less than that of the source.
+   * At least that of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -775,7 +773,7 @@ export type RestoreBackupRequest = Message<"holdfast.v1.RestoreBackupRequest"> &
 };
 
 /**
- * Settings that a restore may choose besides the name; all others are the source's.
+ * Settings of the new service; all others are those of the source.
  *
  * @generated from message holdfast.v1.RestoreBackupRequest
  */
@@ -796,7 +794,7 @@ export type RestoreBackupRequestJson = {
   targetServiceName?: string;
 
   /**
-   * Omitted: that of the source, like zone and storage.
+   * Omitted: that of the source. The same applies to zone and storage.
    *
    * @generated from field: optional string plan_name = 4;
    */
@@ -808,7 +806,7 @@ export type RestoreBackupRequestJson = {
   zone?: string;
 
   /**
-   * Not less than that of the source.
+   * At least that of the source.
    *
    * @generated from field: optional int32 storage_size_gb = 6;
    */
@@ -837,7 +835,7 @@ export type ForkManagedServiceRequest = Message<"holdfast.v1.ForkManagedServiceR
   name: string;
 
   /**
-   * Omitted: the newest completed one.
+   * Omitted: the newest completed backup.
    *
    * @generated from field: optional string backup_id = 3;
    */
@@ -859,7 +857,7 @@ export type ForkManagedServiceRequestJson = {
   name?: string;
 
   /**
-   * Omitted: the newest completed one.
+   * Omitted: the newest completed backup.
    *
    * @generated from field: optional string backup_id = 3;
    */
@@ -901,7 +899,7 @@ export const GetBackupSettingsRequestSchema: GenMessage<GetBackupSettingsRequest
   messageDesc(file_holdfast_v1_backup, 11);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateBackupSettingsRequest
  */
@@ -912,7 +910,7 @@ export type UpdateBackupSettingsRequest = Message<"holdfast.v1.UpdateBackupSetti
   serviceId: string;
 
   /**
-   * UTC.
+   * Hour in UTC.
    *
    * @generated from field: optional int32 hour = 2;
    */
@@ -929,7 +927,7 @@ export type UpdateBackupSettingsRequest = Message<"holdfast.v1.UpdateBackupSetti
   retentionDays?: number | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -937,7 +935,7 @@ export type UpdateBackupSettingsRequest = Message<"holdfast.v1.UpdateBackupSetti
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateBackupSettingsRequest
  */
@@ -948,7 +946,7 @@ export type UpdateBackupSettingsRequestJson = {
   serviceId?: string;
 
   /**
-   * UTC.
+   * Hour in UTC.
    *
    * @generated from field: optional int32 hour = 2;
    */
@@ -965,7 +963,7 @@ export type UpdateBackupSettingsRequestJson = {
   retentionDays?: number;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -980,7 +978,7 @@ export const UpdateBackupSettingsRequestSchema: GenMessage<UpdateBackupSettingsR
   messageDesc(file_holdfast_v1_backup, 12);
 
 /**
- * When the daily backup begins, UTC, and for how long automated ones are kept.
+ * Time of the daily backup in UTC, and retention of automated backups.
  *
  * @generated from message holdfast.v1.BackupSettings
  */
@@ -991,7 +989,7 @@ export type BackupSettings = Message<"holdfast.v1.BackupSettings"> & {
   serviceId: string;
 
   /**
-   * When the daily backup begins, UTC. By default it follows from the service's id.
+   * Hour of the daily backup in UTC. The default is derived from the service's id.
    *
    * @generated from field: int32 hour = 2;
    */
@@ -1003,7 +1001,7 @@ export type BackupSettings = Message<"holdfast.v1.BackupSettings"> & {
   minute: number;
 
   /**
-   * For how long automated backups are kept.
+   * Retention of automated backups in days.
    *
    * @generated from field: int32 retention_days = 4;
    */
@@ -1011,7 +1009,7 @@ export type BackupSettings = Message<"holdfast.v1.BackupSettings"> & {
 };
 
 /**
- * When the daily backup begins, UTC, and for how long automated ones are kept.
+ * Time of the daily backup in UTC, and retention of automated backups.
  *
  * @generated from message holdfast.v1.BackupSettings
  */
@@ -1022,7 +1020,7 @@ export type BackupSettingsJson = {
   serviceId?: string;
 
   /**
-   * When the daily backup begins, UTC. By default it follows from the service's id.
+   * Hour of the daily backup in UTC. The default is derived from the service's id.
    *
    * @generated from field: int32 hour = 2;
    */
@@ -1034,7 +1032,7 @@ export type BackupSettingsJson = {
   minute?: number;
 
   /**
-   * For how long automated backups are kept.
+   * Retention of automated backups in days.
    *
    * @generated from field: int32 retention_days = 4;
    */
@@ -1076,7 +1074,7 @@ export const RotateBackupKeyRequestSchema: GenMessage<RotateBackupKeyRequest, {j
   messageDesc(file_holdfast_v1_backup, 14);
 
 /**
- * Key that the data keys of backups are sealed under.
+ * The key that encrypts the data keys of backups.
  *
  * @generated from message holdfast.v1.BackupKey
  */
@@ -1087,7 +1085,7 @@ export type BackupKey = Message<"holdfast.v1.BackupKey"> & {
   serviceId: string;
 
   /**
-   * Version of the key that the next backups are sealed under.
+   * Version of the key for the next backups.
    *
    * @generated from field: int32 key_version = 2;
    */
@@ -1099,7 +1097,7 @@ export type BackupKey = Message<"holdfast.v1.BackupKey"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When it is replaced by itself.
+   * Time of the next automatic rotation.
    *
    * @generated from field: google.protobuf.Timestamp rotates_at = 4;
    */
@@ -1107,7 +1105,7 @@ export type BackupKey = Message<"holdfast.v1.BackupKey"> & {
 };
 
 /**
- * Key that the data keys of backups are sealed under.
+ * The key that encrypts the data keys of backups.
  *
  * @generated from message holdfast.v1.BackupKey
  */
@@ -1118,7 +1116,7 @@ export type BackupKeyJson = {
   serviceId?: string;
 
   /**
-   * Version of the key that the next backups are sealed under.
+   * Version of the key for the next backups.
    *
    * @generated from field: int32 key_version = 2;
    */
@@ -1130,7 +1128,7 @@ export type BackupKeyJson = {
   createdAt?: TimestampJson;
 
   /**
-   * When it is replaced by itself.
+   * Time of the next automatic rotation.
    *
    * @generated from field: google.protobuf.Timestamp rotates_at = 4;
    */
@@ -1154,7 +1152,7 @@ export type UndeleteManagedServiceRequest = Message<"holdfast.v1.UndeleteManaged
   serviceId: string;
 
   /**
-   * Needed only when the service's own name has been taken meanwhile.
+   * Required only when the former name is in use by another service.
    *
    * @generated from field: optional string name = 2;
    */
@@ -1171,7 +1169,7 @@ export type UndeleteManagedServiceRequestJson = {
   serviceId?: string;
 
   /**
-   * Needed only when the service's own name has been taken meanwhile.
+   * Required only when the former name is in use by another service.
    *
    * @generated from field: optional string name = 2;
    */
@@ -1297,7 +1295,7 @@ export const ListDrillsResponseSchema: GenMessage<ListDrillsResponse, {jsonType:
   messageDesc(file_holdfast_v1_backup, 19);
 
 /**
- * A test of the backups of a service by restoring them.
+ * A test of a service's backups by restoring them.
  *
  * @generated from message holdfast.v1.Drill
  */
@@ -1313,7 +1311,7 @@ export type Drill = Message<"holdfast.v1.Drill"> & {
   serviceId: string;
 
   /**
-   * The last two are final.
+   * "completed" and "failed" are final.
    *
    * @generated from field: holdfast.v1.DrillStatus status = 3;
    */
@@ -1325,28 +1323,28 @@ export type Drill = Message<"holdfast.v1.Drill"> & {
   trigger: DrillTrigger;
 
   /**
-   * The newest completed backup of then, which is restored as it is.
+   * The newest completed backup at the start of the drill, which is restored.
    *
    * @generated from field: string backup_id = 5;
    */
   backupId: string;
 
   /**
-   * The moment that is restored to beside it; null where there is only the backup.
+   * The point in time that is restored in addition; null when the engine supports only backups.
    *
    * @generated from field: optional google.protobuf.Timestamp target = 6;
    */
   target?: Timestamp | undefined;
 
   /**
-   * What was found so far.
+   * Results so far.
    *
    * @generated from field: repeated holdfast.v1.DrillCheck checks = 7;
    */
   checks: DrillCheck[];
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed backup or drill; null otherwise.
    *
    * @generated from field: optional string error = 8;
    */
@@ -1368,7 +1366,7 @@ export type Drill = Message<"holdfast.v1.Drill"> & {
   finishedAt?: Timestamp | undefined;
 
   /**
-   * Of the operation that it is.
+   * Id of the drill's operation.
    *
    * @generated from field: string operation_id = 12;
    */
@@ -1376,7 +1374,7 @@ export type Drill = Message<"holdfast.v1.Drill"> & {
 };
 
 /**
- * A test of the backups of a service by restoring them.
+ * A test of a service's backups by restoring them.
  *
  * @generated from message holdfast.v1.Drill
  */
@@ -1392,7 +1390,7 @@ export type DrillJson = {
   serviceId?: string;
 
   /**
-   * The last two are final.
+   * "completed" and "failed" are final.
    *
    * @generated from field: holdfast.v1.DrillStatus status = 3;
    */
@@ -1404,28 +1402,28 @@ export type DrillJson = {
   trigger?: DrillTriggerJson;
 
   /**
-   * The newest completed backup of then, which is restored as it is.
+   * The newest completed backup at the start of the drill, which is restored.
    *
    * @generated from field: string backup_id = 5;
    */
   backupId?: string;
 
   /**
-   * The moment that is restored to beside it; null where there is only the backup.
+   * The point in time that is restored in addition; null when the engine supports only backups.
    *
    * @generated from field: optional google.protobuf.Timestamp target = 6;
    */
   target?: TimestampJson;
 
   /**
-   * What was found so far.
+   * Results so far.
    *
    * @generated from field: repeated holdfast.v1.DrillCheck checks = 7;
    */
   checks?: DrillCheckJson[];
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed backup or drill; null otherwise.
    *
    * @generated from field: optional string error = 8;
    */
@@ -1447,7 +1445,7 @@ export type DrillJson = {
   finishedAt?: TimestampJson;
 
   /**
-   * Of the operation that it is.
+   * Id of the drill's operation.
    *
    * @generated from field: string operation_id = 12;
    */
@@ -1466,16 +1464,16 @@ export const DrillSchema: GenMessage<Drill, {jsonType: DrillJson}> = /*@__PURE__
  */
 export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
   /**
-   * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
-   * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
-   * "databases": names databases that are invalid, as they are in the source; it passes.
+   * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
+   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * "databases": lists databases that are invalid in the source too; it passes.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * The source of this restore: "backup" or "target".
+   * The restore that was checked: that of the "backup" or of the "target" time.
    *
    * @generated from field: string of = 2;
    */
@@ -1497,16 +1495,16 @@ export type DrillCheck = Message<"holdfast.v1.DrillCheck"> & {
  */
 export type DrillCheckJson = {
   /**
-   * "restored": the data are there and the engine runs over them. "structure": tables and indexes are sound.
-   * "heartbeat": the newest commit is at most 6 s before the target. "contents": as many keys as the backup has.
-   * "databases": names databases that are invalid, as they are in the source; it passes.
+   * "restored": the engine runs with the restored data. "structure": tables and indexes are valid. "heartbeat": the
+   * newest commit is at most 6 s before the target. "contents": the number of keys equals that of the backup.
+   * "databases": lists databases that are invalid in the source too; it passes.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * The source of this restore: "backup" or "target".
+   * The restore that was checked: that of the "backup" or of the "target" time.
    *
    * @generated from field: string of = 2;
    */
@@ -1531,7 +1529,7 @@ export const DrillCheckSchema: GenMessage<DrillCheck, {jsonType: DrillCheckJson}
   messageDesc(file_holdfast_v1_backup, 21);
 
 /**
- * "automated" ones are the schedule's, and end with their retention.
+ * "automated" backups are created by the schedule and deleted at the end of their retention.
  *
  * @generated from enum holdfast.v1.BackupType
  */
@@ -1553,14 +1551,14 @@ export const BackupType = {
 } as const;
 
 /**
- * "automated" ones are the schedule's, and end with their retention.
+ * "automated" backups are created by the schedule and deleted at the end of their retention.
  *
  * @generated from enum holdfast.v1.BackupType
  */
 export type BackupType = (typeof BackupType)[keyof typeof BackupType] | UnknownEnum;
 
 /**
- * "automated" ones are the schedule's, and end with their retention.
+ * "automated" backups are created by the schedule and deleted at the end of their retention.
  *
  * @generated from enum holdfast.v1.BackupType
  */
@@ -1573,7 +1571,7 @@ export const BackupTypeSchema: GenEnum<BackupType, BackupTypeJson> = /*@__PURE__
   enumDesc(file_holdfast_v1_backup, 0);
 
 /**
- * The last two are final.
+ * Status of a backup; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.BackupStatus
  */
@@ -1584,21 +1582,21 @@ export const BackupStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * Waits for its turn.
+   * Waits for another backup of the service.
    *
    * @generated from enum value: BACKUP_STATUS_PENDING = 1;
    */
   PENDING: 1,
 
   /**
-   * The machine reads, seals and uploads it.
+   * The machine reads, encrypts and uploads the data.
    *
    * @generated from enum value: BACKUP_STATUS_RUNNING = 2;
    */
   RUNNING: 2,
 
   /**
-   * All of it is stored, and is being read back.
+   * The backup is stored completely and is being verified.
    *
    * @generated from enum value: BACKUP_STATUS_VERIFYING = 3;
    */
@@ -1616,14 +1614,14 @@ export const BackupStatus = {
 } as const;
 
 /**
- * The last two are final.
+ * Status of a backup; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.BackupStatus
  */
 export type BackupStatus = (typeof BackupStatus)[keyof typeof BackupStatus] | UnknownEnum;
 
 /**
- * The last two are final.
+ * Status of a backup; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.BackupStatus
  */
@@ -1652,14 +1650,14 @@ export const BackupKind = {
   FULL: 1,
 
   /**
-   * What changed since another one.
+   * Changes since another backup.
    *
    * @generated from enum value: BACKUP_KIND_INCREMENTAL = 2;
    */
   INCREMENTAL: 2,
 
   /**
-   * The data as the engine wrote them out at one moment.
+   * A dump of the data at one moment, written by the engine.
    *
    * @generated from enum value: BACKUP_KIND_SNAPSHOT = 3;
    */
@@ -1683,7 +1681,7 @@ export const BackupKindSchema: GenEnum<BackupKind, BackupKindJson> = /*@__PURE__
   enumDesc(file_holdfast_v1_backup, 2);
 
 /**
- * Why it was taken.
+ * The reason of a backup.
  *
  * @generated from enum holdfast.v1.BackupTrigger
  */
@@ -1704,28 +1702,28 @@ export const BackupTrigger = {
   REQUEST: 2,
 
   /**
-   * The service had none yet.
+   * The first backup of a service.
    *
    * @generated from enum value: BACKUP_TRIGGER_FIRST = 3;
    */
   FIRST: 3,
 
   /**
-   * The service was deleted.
+   * The final backup before a deletion.
    *
    * @generated from enum value: BACKUP_TRIGGER_FINAL = 4;
    */
   FINAL: 4,
 
   /**
-   * The log of changes has a gap.
+   * The archived log has a gap.
    *
    * @generated from enum value: BACKUP_TRIGGER_GAP = 5;
    */
   GAP: 5,
 
   /**
-   * Another version of the engine came under the data.
+   * The engine was upgraded.
    *
    * @generated from enum value: BACKUP_TRIGGER_UPGRADE = 6;
    */
@@ -1733,14 +1731,14 @@ export const BackupTrigger = {
 } as const;
 
 /**
- * Why it was taken.
+ * The reason of a backup.
  *
  * @generated from enum holdfast.v1.BackupTrigger
  */
 export type BackupTrigger = (typeof BackupTrigger)[keyof typeof BackupTrigger] | UnknownEnum;
 
 /**
- * Why it was taken.
+ * The reason of a backup.
  *
  * @generated from enum holdfast.v1.BackupTrigger
  */
@@ -1841,7 +1839,7 @@ export const DrillTriggerSchema: GenEnum<DrillTrigger, DrillTriggerJson> = /*@__
  */
 export const BackupService: GenService<{
   /**
-   * Backups of the service, newest first. Manual backups of a deleted service are still listed under its id.
+   * Lists the backups of a service, newest first. Manual backups of a deleted service are listed under its id.
    *
    * @generated from rpc holdfast.v1.BackupService.ListBackups
    */
@@ -1851,8 +1849,8 @@ export const BackupService: GenService<{
     output: typeof ListBackupsResponseSchema;
   },
   /**
-   * Takes a manual backup. One backup of a service runs at a time and three wait; a service keeps at most 50 manual
-   * ones.
+   * Takes a manual backup. A service runs one backup at a time, has at most three waiting ones, and at most 50 manual
+   * backups.
    *
    * @generated from rpc holdfast.v1.BackupService.CreateBackup
    */
@@ -1862,7 +1860,7 @@ export const BackupService: GenService<{
     output: typeof BackupSchema;
   },
   /**
-   * One backup as it is now.
+   * Returns a backup.
    *
    * @generated from rpc holdfast.v1.BackupService.GetBackup
    */
@@ -1872,7 +1870,7 @@ export const BackupService: GenService<{
     output: typeof BackupSchema;
   },
   /**
-   * Deletes a manual backup that has ended. Automated backups are deleted by their retention.
+   * Deletes a finished manual backup. Automated backups are deleted at the end of their retention.
    *
    * @generated from rpc holdfast.v1.BackupService.DeleteBackup
    */
@@ -1882,7 +1880,7 @@ export const BackupService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Reads and opens every byte of a completed backup. The operation named in operation_id has the result.
+   * Verifies a completed backup by reading and decrypting all of it. The operation in operation_id has the result.
    *
    * @generated from rpc holdfast.v1.BackupService.VerifyBackup
    */
@@ -1892,7 +1890,7 @@ export const BackupService: GenService<{
     output: typeof BackupSchema;
   },
   /**
-   * Ends a backup that has not ended yet; it becomes failed with the reason "cancelled".
+   * Cancels an unfinished backup, which becomes failed with the reason "cancelled".
    *
    * @generated from rpc holdfast.v1.BackupService.CancelBackup
    */
@@ -1902,8 +1900,8 @@ export const BackupService: GenService<{
     output: typeof BackupSchema;
   },
   /**
-   * Makes a new service with the data as they were at a time. The source is never written. A time that cannot be had is
-   * restore_point_unavailable, with the earliest, the latest and the gaps between them.
+   * Creates a service with the data as of a time. The source is not changed. 422 restore_point_unavailable for a time
+   * that cannot be restored, with the earliest and latest time and the gaps between them.
    *
    * @generated from rpc holdfast.v1.BackupService.RestoreToPoint
    */
@@ -1913,7 +1911,7 @@ export const BackupService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Makes a new service with the data of a completed backup. The source is never written.
+   * Creates a service with the data of a completed backup. The source is not changed.
    *
    * @generated from rpc holdfast.v1.BackupService.RestoreBackup
    */
@@ -1923,8 +1921,7 @@ export const BackupService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Makes a new service like this one out of a completed backup, the newest unless one is named. The service must be
-   * Running.
+   * Creates a service like this one from a completed backup, the newest by default. The service must be Running.
    *
    * @generated from rpc holdfast.v1.BackupService.ForkManagedService
    */
@@ -1934,7 +1931,7 @@ export const BackupService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * When the daily backup begins and for how long automated backups are kept.
+   * Returns the time of the daily backup and the retention of automated backups.
    *
    * @generated from rpc holdfast.v1.BackupService.GetBackupSettings
    */
@@ -1944,7 +1941,7 @@ export const BackupService: GenService<{
     output: typeof BackupSettingsSchema;
   },
   /**
-   * Changes them. A shorter retention takes effect on the backups that are there.
+   * Changes the time of the daily backup and the retention. A shorter retention applies to existing backups too.
    *
    * @generated from rpc holdfast.v1.BackupService.UpdateBackupSettings
    */
@@ -1954,7 +1951,7 @@ export const BackupService: GenService<{
     output: typeof BackupSettingsSchema;
   },
   /**
-   * Has the next backups sealed under a new key. Backups that are there keep theirs, and can still be restored.
+   * Creates a new encryption key for the next backups. Existing backups keep their keys and can still be restored.
    *
    * @generated from rpc holdfast.v1.BackupService.RotateBackupKey
    */
@@ -1964,9 +1961,9 @@ export const BackupService: GenService<{
     output: typeof BackupKeySchema;
   },
   /**
-   * Tests the service's backups: its newest one, and a moment chosen at random where the engine can restore any second,
-   * are restored on a machine without clients, and examined. The machine is removed afterwards. Once a week this
-   * happens by itself.
+   * Tests the backups of a service. The newest backup, and a random point in time where the engine supports that, are
+   * restored on a machine without clients and checked; the machine is deleted afterwards. Drills also run automatically
+   * once a week.
    *
    * @generated from rpc holdfast.v1.BackupService.DrillBackups
    */
@@ -1976,7 +1973,7 @@ export const BackupService: GenService<{
     output: typeof DrillSchema;
   },
   /**
-   * Drills of the service, newest first; the newest 20 are kept.
+   * Lists the newest 20 drills of a service, newest first.
    *
    * @generated from rpc holdfast.v1.BackupService.ListDrills
    */
@@ -1986,8 +1983,8 @@ export const BackupService: GenService<{
     output: typeof ListDrillsResponseSchema;
   },
   /**
-   * Brings a deleted service back with its id, hostname and passwords, out of its final backup, for as long as that is
-   * kept.
+   * Creates a deleted service again with its id, hostname and passwords from its final backup, during the retention of
+   * that backup.
    *
    * @generated from rpc holdfast.v1.BackupService.UndeleteManagedService
    */

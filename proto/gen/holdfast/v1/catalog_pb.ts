@@ -36,7 +36,7 @@ export const GetCatalogRequestSchema: GenMessage<GetCatalogRequest, {jsonType: G
   messageDesc(file_holdfast_v1_catalog, 0);
 
 /**
- * The offer of this installation: engines, plans, storage, zones, prices and limits.
+ * The catalog of this installation: engines, plans, storage, zones, prices and limits.
  *
  * @generated from message holdfast.v1.Catalog
  */
@@ -67,7 +67,7 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
   limits?: CatalogLimits | undefined;
 
   /**
-   * Networks that may connect when a request names none.
+   * Networks that may connect by default.
    *
    * @generated from field: repeated string default_allowed_cidrs = 6;
    */
@@ -81,7 +81,7 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
   currency: string;
 
   /**
-   * Every metric there is a name for.
+   * All metrics.
    *
    * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
    */
@@ -89,7 +89,7 @@ export type Catalog = Message<"holdfast.v1.Catalog"> & {
 };
 
 /**
- * The offer of this installation: engines, plans, storage, zones, prices and limits.
+ * The catalog of this installation: engines, plans, storage, zones, prices and limits.
  *
  * @generated from message holdfast.v1.Catalog
  */
@@ -120,7 +120,7 @@ export type CatalogJson = {
   limits?: CatalogLimitsJson;
 
   /**
-   * Networks that may connect when a request names none.
+   * Networks that may connect by default.
    *
    * @generated from field: repeated string default_allowed_cidrs = 6;
    */
@@ -134,7 +134,7 @@ export type CatalogJson = {
   currency?: string;
 
   /**
-   * Every metric there is a name for.
+   * All metrics.
    *
    * @generated from field: repeated holdfast.v1.CatalogMetric metrics = 8;
    */
@@ -190,14 +190,14 @@ export type CatalogEngine = Message<"holdfast.v1.CatalogEngine"> & {
   extensions: string[];
 
   /**
-   * Null where the engine has no backups.
+   * Null for an engine without backups.
    *
    * @generated from field: optional holdfast.v1.EngineBackups backups = 20;
    */
   backups?: EngineBackups | undefined;
 
   /**
-   * Null where the engine has no pooler.
+   * Null for an engine without a pooler.
    *
    * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
    */
@@ -246,14 +246,14 @@ export type CatalogEngineJson = {
   extensions?: string[];
 
   /**
-   * Null where the engine has no backups.
+   * Null for an engine without backups.
    *
    * @generated from field: optional holdfast.v1.EngineBackups backups = 20;
    */
   backups?: EngineBackupsJson;
 
   /**
-   * Null where the engine has no pooler.
+   * Null for an engine without a pooler.
    *
    * @generated from field: optional holdfast.v1.EnginePooler pooler = 110;
    */
@@ -268,7 +268,7 @@ export const CatalogEngineSchema: GenMessage<CatalogEngine, {jsonType: CatalogEn
   messageDesc(file_holdfast_v1_catalog, 2);
 
 /**
- * What lets many clients share few sessions of an engine.
+ * Connection pooling of an engine: many clients share few sessions.
  *
  * @generated from message holdfast.v1.EnginePooler
  */
@@ -287,7 +287,7 @@ export type EnginePooler = Message<"holdfast.v1.EnginePooler"> & {
 };
 
 /**
- * What lets many clients share few sessions of an engine.
+ * Connection pooling of an engine: many clients share few sessions.
  *
  * @generated from message holdfast.v1.EnginePooler
  */
@@ -313,7 +313,7 @@ export const EnginePoolerSchema: GenMessage<EnginePooler, {jsonType: EnginePoole
   messageDesc(file_holdfast_v1_catalog, 3);
 
 /**
- * What backups of an engine can do.
+ * Backup features of an engine.
  *
  * @generated from message holdfast.v1.EngineBackups
  */
@@ -326,21 +326,21 @@ export type EngineBackups = Message<"holdfast.v1.EngineBackups"> & {
   kind: string;
 
   /**
-   * Possible moments of a restore: "any_second" of the window, or "snapshots", the moments of its backups.
+   * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
    *
    * @generated from field: string restore_points = 2;
    */
   restorePoints: string;
 
   /**
-   * A service can be forked.
+   * True when services can be forked.
    *
    * @generated from field: bool fork = 3;
    */
   fork: boolean;
 
   /**
-   * A daily backup can hold only the changes since the one before.
+   * True when daily backups can be incremental.
    *
    * @generated from field: bool increments = 4;
    */
@@ -348,7 +348,7 @@ export type EngineBackups = Message<"holdfast.v1.EngineBackups"> & {
 };
 
 /**
- * What backups of an engine can do.
+ * Backup features of an engine.
  *
  * @generated from message holdfast.v1.EngineBackups
  */
@@ -361,21 +361,21 @@ export type EngineBackupsJson = {
   kind?: string;
 
   /**
-   * Possible moments of a restore: "any_second" of the window, or "snapshots", the moments of its backups.
+   * Points in time that can be restored: "any_second" of the restore window, or "snapshots", the times of backups.
    *
    * @generated from field: string restore_points = 2;
    */
   restorePoints?: string;
 
   /**
-   * A service can be forked.
+   * True when services can be forked.
    *
    * @generated from field: bool fork = 3;
    */
   fork?: boolean;
 
   /**
-   * A daily backup can hold only the changes since the one before.
+   * True when daily backups can be incremental.
    *
    * @generated from field: bool increments = 4;
    */
@@ -462,7 +462,7 @@ export type EngineParameter = Message<"holdfast.v1.EngineParameter"> & {
   description: string;
 
   /**
-   * Null when the plan decides.
+   * Default value; null when it depends on the plan.
    *
    * @generated from field: optional string default = 4;
    */
@@ -494,7 +494,7 @@ export type EngineParameter = Message<"holdfast.v1.EngineParameter"> & {
   needsRestart: boolean;
 
   /**
-   * Versions that have it; empty means all.
+   * Engine versions with this parameter; empty for all.
    *
    * @generated from field: repeated string versions = 10;
    */
@@ -523,7 +523,7 @@ export type EngineParameterJson = {
   description?: string;
 
   /**
-   * Null when the plan decides.
+   * Default value; null when it depends on the plan.
    *
    * @generated from field: optional string default = 4;
    */
@@ -555,7 +555,7 @@ export type EngineParameterJson = {
   needsRestart?: boolean;
 
   /**
-   * Versions that have it; empty means all.
+   * Engine versions with this parameter; empty for all.
    *
    * @generated from field: repeated string versions = 10;
    */
@@ -589,7 +589,7 @@ export type Plan = Message<"holdfast.v1.Plan"> & {
   memoryGb: number;
 
   /**
-   * For a month, in the currency of the catalog.
+   * Cost of a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 4;
    */
@@ -623,7 +623,7 @@ export type PlanJson = {
   memoryGb?: number;
 
   /**
-   * For a month, in the currency of the catalog.
+   * Cost of a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 4;
    */
@@ -664,7 +664,7 @@ export type StorageTier = Message<"holdfast.v1.StorageTier"> & {
   use: string;
 
   /**
-   * For one GB and a month, in the currency of the catalog.
+   * Cost of one GB in a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */
@@ -691,7 +691,7 @@ export type StorageTierJson = {
   use?: string;
 
   /**
-   * For one GB and a month, in the currency of the catalog.
+   * Cost of one GB in a month, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost_per_gb = 4;
    */
@@ -836,15 +836,15 @@ export type CatalogMetric = Message<"holdfast.v1.CatalogMetric"> & {
   unit: string;
 
   /**
-   * Values of database_type that have it; empty means all.
+   * Values of database_type with this metric; empty for all.
    *
    * @generated from field: repeated string engines = 3;
    */
   engines: string[];
 
   /**
-   * "gauge" is the value at the time of a sample, "rate" the increase since the sample before, divided by the time
-   * between.
+   * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the time
+   * between them.
    *
    * @generated from field: string kind = 4;
    */
@@ -880,15 +880,15 @@ export type CatalogMetricJson = {
   unit?: string;
 
   /**
-   * Values of database_type that have it; empty means all.
+   * Values of database_type with this metric; empty for all.
    *
    * @generated from field: repeated string engines = 3;
    */
   engines?: string[];
 
   /**
-   * "gauge" is the value at the time of a sample, "rate" the increase since the sample before, divided by the time
-   * between.
+   * "gauge" is the value at the time of a sample; "rate" is the increase since the previous sample, divided by the time
+   * between them.
    *
    * @generated from field: string kind = 4;
    */
@@ -919,7 +919,7 @@ export const CatalogMetricSchema: GenMessage<CatalogMetric, {jsonType: CatalogMe
  */
 export const CatalogService: GenService<{
   /**
-   * All that can be chosen when a service is created.
+   * Returns everything that can be chosen for a new service.
    *
    * @generated from rpc holdfast.v1.CatalogService.GetCatalog
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/channel.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Where alerts are sent: HTTP endpoints and e-mail addresses.
+// Notification channels of alerts: HTTP endpoints and e-mail addresses.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -45,14 +45,14 @@ export type Channel = Message<"holdfast.v1.Channel"> & {
   config?: ChannelConfig | undefined;
 
   /**
-   * When the address was confirmed; null before, and for webhooks.
+   * Time of the confirmation of the address; null before, and for webhooks.
    *
    * @generated from field: optional google.protobuf.Timestamp confirmed_at = 5;
    */
   confirmedAt?: Timestamp | undefined;
 
   /**
-   * Why alerts do not reach it, or can be read by others on the way; null when neither is known.
+   * Reason why alerts do not arrive, or are sent unencrypted; null for none.
    *
    * @generated from field: optional string warning = 6;
    */
@@ -94,14 +94,14 @@ export type ChannelJson = {
   config?: ChannelConfigJson;
 
   /**
-   * When the address was confirmed; null before, and for webhooks.
+   * Time of the confirmation of the address; null before, and for webhooks.
    *
    * @generated from field: optional google.protobuf.Timestamp confirmed_at = 5;
    */
   confirmedAt?: TimestampJson;
 
   /**
-   * Why alerts do not reach it, or can be read by others on the way; null when neither is known.
+   * Reason why alerts do not arrive, or are sent unencrypted; null for none.
    *
    * @generated from field: optional string warning = 6;
    */
@@ -130,21 +130,21 @@ export const ChannelSchema: GenMessage<Channel, {jsonType: ChannelJson}> = /*@__
  */
 export type ChannelConfig = Message<"holdfast.v1.ChannelConfig"> & {
   /**
-   * Of type email.
+   * E-mail address, for the type email.
    *
    * @generated from field: optional string address = 1;
    */
   address?: string | undefined;
 
   /**
-   * Of type webhook.
+   * URL of the endpoint, for the type webhook.
    *
    * @generated from field: optional string url = 2;
    */
   url?: string | undefined;
 
   /**
-   * Of type webhook: 64 hex characters in the answer that made it, ******** in all others.
+   * Signing secret of a webhook: 64 hex characters in the response of the creation, ******** in all others.
    *
    * @generated from field: optional string secret = 3;
    */
@@ -156,21 +156,21 @@ export type ChannelConfig = Message<"holdfast.v1.ChannelConfig"> & {
  */
 export type ChannelConfigJson = {
   /**
-   * Of type email.
+   * E-mail address, for the type email.
    *
    * @generated from field: optional string address = 1;
    */
   address?: string;
 
   /**
-   * Of type webhook.
+   * URL of the endpoint, for the type webhook.
    *
    * @generated from field: optional string url = 2;
    */
   url?: string;
 
   /**
-   * Of type webhook: 64 hex characters in the answer that made it, ******** in all others.
+   * Signing secret of a webhook: 64 hex characters in the response of the creation, ******** in all others.
    *
    * @generated from field: optional string secret = 3;
    */
@@ -185,7 +185,7 @@ export const ChannelConfigSchema: GenMessage<ChannelConfig, {jsonType: ChannelCo
   messageDesc(file_holdfast_v1_channel, 1);
 
 /**
- * A channel to be made.
+ * A channel to be created.
  *
  * @generated from message holdfast.v1.CreateChannelRequest
  */
@@ -207,7 +207,7 @@ export type CreateChannelRequest = Message<"holdfast.v1.CreateChannelRequest"> &
 };
 
 /**
- * A channel to be made.
+ * A channel to be created.
  *
  * @generated from message holdfast.v1.CreateChannelRequest
  */
@@ -236,20 +236,20 @@ export const CreateChannelRequestSchema: GenMessage<CreateChannelRequest, {jsonT
   messageDesc(file_holdfast_v1_channel, 2);
 
 /**
- * `address` for e-mail, `url` for a webhook.
+ * The target: `address` for e-mail, `url` for a webhook.
  *
  * @generated from message holdfast.v1.NewChannelConfig
  */
 export type NewChannelConfig = Message<"holdfast.v1.NewChannelConfig"> & {
   /**
-   * Of type email.
+   * E-mail address, for the type email.
    *
    * @generated from field: optional string address = 1;
    */
   address?: string | undefined;
 
   /**
-   * Of type webhook: http:// or https://.
+   * URL of the endpoint, http:// or https://, for the type webhook.
    *
    * @generated from field: optional string url = 2;
    */
@@ -257,20 +257,20 @@ export type NewChannelConfig = Message<"holdfast.v1.NewChannelConfig"> & {
 };
 
 /**
- * `address` for e-mail, `url` for a webhook.
+ * The target: `address` for e-mail, `url` for a webhook.
  *
  * @generated from message holdfast.v1.NewChannelConfig
  */
 export type NewChannelConfigJson = {
   /**
-   * Of type email.
+   * E-mail address, for the type email.
    *
    * @generated from field: optional string address = 1;
    */
   address?: string;
 
   /**
-   * Of type webhook: http:// or https://.
+   * URL of the endpoint, http:// or https://, for the type webhook.
    *
    * @generated from field: optional string url = 2;
    */
@@ -386,7 +386,7 @@ export const GetChannelRequestSchema: GenMessage<GetChannelRequest, {jsonType: G
   messageDesc(file_holdfast_v1_channel, 6);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateChannelRequest
  */
@@ -407,7 +407,7 @@ export type UpdateChannelRequest = Message<"holdfast.v1.UpdateChannelRequest"> &
   config?: NewChannelConfig | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -415,7 +415,7 @@ export type UpdateChannelRequest = Message<"holdfast.v1.UpdateChannelRequest"> &
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateChannelRequest
  */
@@ -436,7 +436,7 @@ export type UpdateChannelRequestJson = {
   config?: NewChannelConfigJson;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -532,7 +532,7 @@ export const TestChannelResponseSchema: GenMessage<TestChannelResponse, {jsonTyp
   messageDesc(file_holdfast_v1_channel, 10);
 
 /**
- * One attempt to deliver an event, recorded when it has ended.
+ * An attempt to deliver an event, recorded at its end.
  *
  * @generated from message holdfast.v1.ChannelDelivery
  */
@@ -563,28 +563,28 @@ export type ChannelDelivery = Message<"holdfast.v1.ChannelDelivery"> & {
   attempt: number;
 
   /**
-   * null for e-mail, and when the endpoint did not answer.
+   * HTTP status of the response; null for e-mail, and without a response.
    *
    * @generated from field: optional int32 response_status = 6;
    */
   responseStatus?: number | undefined;
 
   /**
-   * null when it was taken.
+   * Null for a successful delivery.
    *
    * @generated from field: optional string error_message = 7;
    */
   errorMessage?: string | undefined;
 
   /**
-   * When it was taken; null when it was not.
+   * Time of the delivery; null for a failed attempt.
    *
    * @generated from field: optional google.protobuf.Timestamp delivered_at = 8;
    */
   deliveredAt?: Timestamp | undefined;
 
   /**
-   * When the attempt began.
+   * Start of the attempt.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
@@ -597,7 +597,7 @@ export type ChannelDelivery = Message<"holdfast.v1.ChannelDelivery"> & {
 };
 
 /**
- * One attempt to deliver an event, recorded when it has ended.
+ * An attempt to deliver an event, recorded at its end.
  *
  * @generated from message holdfast.v1.ChannelDelivery
  */
@@ -628,28 +628,28 @@ export type ChannelDeliveryJson = {
   attempt?: number;
 
   /**
-   * null for e-mail, and when the endpoint did not answer.
+   * HTTP status of the response; null for e-mail, and without a response.
    *
    * @generated from field: optional int32 response_status = 6;
    */
   responseStatus?: number;
 
   /**
-   * null when it was taken.
+   * Null for a successful delivery.
    *
    * @generated from field: optional string error_message = 7;
    */
   errorMessage?: string;
 
   /**
-   * When it was taken; null when it was not.
+   * Time of the delivery; null for a failed attempt.
    *
    * @generated from field: optional google.protobuf.Timestamp delivered_at = 8;
    */
   deliveredAt?: TimestampJson;
 
   /**
-   * When the attempt began.
+   * Start of the attempt.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
@@ -763,8 +763,8 @@ export const ChannelTypeSchema: GenEnum<ChannelType, ChannelTypeJson> = /*@__PUR
  */
 export const ChannelService: GenService<{
   /**
-   * Creates a channel, at most 20 in an organization. Only this answer shows the signing secret of a webhook. An e-mail
-   * address receives a link first, and alerts once it is confirmed there.
+   * Creates a channel; an organization has at most 20. Only this response has the signing secret of a webhook. An
+   * e-mail address first receives a confirmation link, and alerts after its confirmation.
    *
    * @generated from rpc holdfast.v1.ChannelService.CreateChannel
    */
@@ -774,7 +774,7 @@ export const ChannelService: GenService<{
     output: typeof ChannelSchema;
   },
   /**
-   * The channels of the organization, without their secrets.
+   * Lists the channels of the organization, without their secrets.
    *
    * @generated from rpc holdfast.v1.ChannelService.ListChannels
    */
@@ -784,7 +784,7 @@ export const ChannelService: GenService<{
     output: typeof ListChannelsResponseSchema;
   },
   /**
-   * One channel, without its secret.
+   * Returns a channel, without its secret.
    *
    * @generated from rpc holdfast.v1.ChannelService.GetChannel
    */
@@ -794,7 +794,7 @@ export const ChannelService: GenService<{
     output: typeof ChannelSchema;
   },
   /**
-   * Another e-mail address has to be confirmed anew. The type stays.
+   * Changes a channel; its type is fixed. A new e-mail address must be confirmed.
    *
    * @generated from rpc holdfast.v1.ChannelService.UpdateChannel
    */
@@ -804,7 +804,7 @@ export const ChannelService: GenService<{
     output: typeof ChannelSchema;
   },
   /**
-   * Refused while a rule names the channel, or it is the default one.
+   * Deletes a channel. Refused while a rule uses it, or while it is the default channel.
    *
    * @generated from rpc holdfast.v1.ChannelService.DeleteChannel
    */
@@ -814,7 +814,7 @@ export const ChannelService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Sends an event channel.test; an e-mail address that is not confirmed is sent its link again.
+   * Sends an event channel.test, or the confirmation link again to an unconfirmed e-mail address.
    *
    * @generated from rpc holdfast.v1.ChannelService.TestChannel
    */
@@ -824,7 +824,7 @@ export const ChannelService: GenService<{
     output: typeof TestChannelResponseSchema;
   },
   /**
-   * The newest 100 attempts, newest first.
+   * Lists the newest 100 delivery attempts, newest first.
    *
    * @generated from rpc holdfast.v1.ChannelService.ListChannelDeliveries
    */

@@ -34,7 +34,7 @@ export type Configuration = Message<"holdfast.v1.Configuration"> & {
   parameters: { [key: string]: ParameterState };
 
   /**
-   * The operation that applies the change, until it is over.
+   * The operation that applies the change, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 2;
    */
@@ -53,7 +53,7 @@ export type ConfigurationJson = {
   parameters?: { [key: string]: ParameterStateJson };
 
   /**
-   * The operation that applies the change, until it is over.
+   * The operation that applies the change, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 2;
    */
@@ -68,7 +68,7 @@ export const ConfigurationSchema: GenMessage<Configuration, {jsonType: Configura
   messageDesc(file_holdfast_v1_configuration, 0);
 
 /**
- * A parameter of an engine. Values are texts, as the engine writes them.
+ * A parameter of an engine. Values are strings in the engine's format, such as "8MB".
  *
  * @generated from message holdfast.v1.ParameterState
  */
@@ -95,7 +95,7 @@ export type ParameterState = Message<"holdfast.v1.ParameterState"> & {
 };
 
 /**
- * A parameter of an engine. Values are texts, as the engine writes them.
+ * A parameter of an engine. Values are strings in the engine's format, such as "8MB".
  *
  * @generated from message holdfast.v1.ParameterState
  */
@@ -165,7 +165,7 @@ export type UpdateConfigurationRequest = Message<"holdfast.v1.UpdateConfiguratio
   serviceId: string;
 
   /**
-   * A text or null for each name.
+   * Values by parameter name; null resets a parameter.
    *
    * @generated from field: map<string, google.protobuf.Value> parameters = 2;
    */
@@ -182,7 +182,7 @@ export type UpdateConfigurationRequestJson = {
   serviceId?: string;
 
   /**
-   * A text or null for each name.
+   * Values by parameter name; null resets a parameter.
    *
    * @generated from field: map<string, google.protobuf.Value> parameters = 2;
    */
@@ -197,7 +197,7 @@ export const UpdateConfigurationRequestSchema: GenMessage<UpdateConfigurationReq
   messageDesc(file_holdfast_v1_configuration, 3);
 
 /**
- * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
@@ -218,7 +218,7 @@ export const ParameterStatus = {
   PENDING_RESTART: 2,
 
   /**
-   * Rolled back: the engine would not run with it.
+   * The value was rolled back, because the engine does not run with it.
    *
    * @generated from enum value: PARAMETER_STATUS_REJECTED = 3;
    */
@@ -226,14 +226,14 @@ export const ParameterStatus = {
 } as const;
 
 /**
- * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
 export type ParameterStatus = (typeof ParameterStatus)[keyof typeof ParameterStatus] | UnknownEnum;
 
 /**
- * Has the engine taken a parameter? "rejected" was rolled back, because the engine would not run with it.
+ * The state of a parameter in the engine. A "rejected" value was rolled back, because the engine does not run with it.
  *
  * @generated from enum holdfast.v1.ParameterStatus
  */
@@ -250,7 +250,7 @@ export const ParameterStatusSchema: GenEnum<ParameterStatus, ParameterStatusJson
  */
 export const ConfigurationService: GenService<{
   /**
-   * Each parameter with its value, its default and whether the engine has taken it.
+   * Returns all parameters with their values, defaults and states.
    *
    * @generated from rpc holdfast.v1.ConfigurationService.GetConfiguration
    */
@@ -260,9 +260,9 @@ export const ConfigurationService: GenService<{
     output: typeof ConfigurationSchema;
   },
   /**
-   * One bad value rejects all. null resets a parameter. A parameter that needs a restart takes effect with the next
-   * one. When the engine has not taken the values after 15 seconds, the answer is 202 with the operation. The next change
-   * ends that operation.
+   * Changes parameters. One invalid value rejects the whole request; null resets a parameter to its default. Parameters
+   * that need a restart take effect with the next one. When the engine has not applied the values within 15 s, the
+   * response is 202 with the operation; a later change replaces that operation.
    *
    * @generated from rpc holdfast.v1.ConfigurationService.UpdateConfiguration
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/database.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Databases inside a service, read from the engine.
+// Databases in a service's engine, read from the engine.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_holdfast_v1_database: GenFile = /*@__PURE__*/
   fileDesc("Chpob2xkZmFzdC92MS9kYXRhYmFzZS5wcm90bxILaG9sZGZhc3QudjEiuAEKCERhdGFiYXNlEhIKCnNlcnZpY2VfaWQYASABKAkSDAoEbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRISCgpzaXplX2J5dGVzGAQgASgDEi4KCW9wZXJhdGlvbhgFIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBEikKBXN0YXRlGAYgASgOMhouaG9sZGZhc3QudjEuRGF0YWJhc2VTdGF0ZUIMCgpfb3BlcmF0aW9uInIKEERhdGFiYXNlRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEi4KCW9wZXJhdGlvbhgDIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgAiAEBQgwKCl9vcGVyYXRpb24iiQEKFExpc3REYXRhYmFzZXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJrChVMaXN0RGF0YWJhc2VzUmVzcG9uc2USKAoJZGF0YWJhc2VzGAEgAygLMhUuaG9sZGZhc3QudjEuRGF0YWJhc2USGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiYwoVQ3JlYXRlRGF0YWJhc2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASLQoEbmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JCJLChVEZWxldGVEYXRhYmFzZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIVCgRuYW1lGAIgASgJQge6SARyAhg/Kv8BCg1EYXRhYmFzZVN0YXRlEh4KGkRBVEFCQVNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASJAoUREFUQUJBU0VfU1RBVEVfUkVBRFkQARoKsj4HCgVyZWFkeRIqChdEQVRBQkFTRV9TVEFURV9DUkVBVElORxACGg2yPgoKCGNyZWF0aW5nEiYKFURBVEFCQVNFX1NUQVRFX0NMT1NFRBADGguyPggKBmNsb3NlZBIqChdEQVRBQkFTRV9TVEFURV9EUk9QUElORxAEGg2yPgoKCGRyb3BwaW5nEigKFkRBVEFCQVNFX1NUQVRFX0lOVkFMSUQQBRoMsj4JCgdpbnZhbGlkMqgFCg9EYXRhYmFzZVNlcnZpY2USnQEKDUxpc3REYXRhYmFzZXMSIS5ob2xkZmFzdC52MS5MaXN0RGF0YWJhc2VzUmVxdWVzdBoiLmhvbGRmYXN0LnYxLkxpc3REYXRhYmFzZXNSZXNwb25zZSJFqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIqEigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzEogCCg5DcmVhdGVEYXRhYmFzZRIiLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlUmVxdWVzdBoVLmhvbGRmYXN0LnYxLkRhdGFiYXNlIroBqrsYggEIyQESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9MigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzgtPkkwItOgEqIigvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2VzEukBCg5EZWxldGVEYXRhYmFzZRIiLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlUmVxdWVzdBodLmhvbGRmYXN0LnYxLkRhdGFiYXNlRGVsZXRpb24ikwGquxhYCMwBEg5zZXJ2aWNlczp3cml0ZSpDChBvcGVyYXRpb24uc3RhdHVzEgdwZW5kaW5nEgdydW5uaW5nGMoBIhovb3BlcmF0aW9ucy97b3BlcmF0aW9uLmlkfYLT5JMCMSovL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlcy97bmFtZX1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * A database inside a service.
+ * A database in a service's engine.
  *
  * @generated from message holdfast.v1.Database
  */
@@ -47,7 +47,7 @@ export type Database = Message<"holdfast.v1.Database"> & {
   sizeBytes: bigint;
 
   /**
-   * The operation that creates or drops it, until it is over.
+   * The operation that creates or drops it, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -60,7 +60,7 @@ export type Database = Message<"holdfast.v1.Database"> & {
 };
 
 /**
- * A database inside a service.
+ * A database in a service's engine.
  *
  * @generated from message holdfast.v1.Database
  */
@@ -86,7 +86,7 @@ export type DatabaseJson = {
   sizeBytes?: string;
 
   /**
-   * The operation that creates or drops it, until it is over.
+   * The operation that creates or drops it, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -106,7 +106,7 @@ export const DatabaseSchema: GenMessage<Database, {jsonType: DatabaseJson}> = /*
   messageDesc(file_holdfast_v1_database, 0);
 
 /**
- * A database that goes: all that is left to tell while it takes time.
+ * A database that is being dropped.
  *
  * @generated from message holdfast.v1.DatabaseDeletion
  */
@@ -122,7 +122,7 @@ export type DatabaseDeletion = Message<"holdfast.v1.DatabaseDeletion"> & {
   name: string;
 
   /**
-   * Until it is over.
+   * The operation in progress; null when it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -130,7 +130,7 @@ export type DatabaseDeletion = Message<"holdfast.v1.DatabaseDeletion"> & {
 };
 
 /**
- * A database that goes: all that is left to tell while it takes time.
+ * A database that is being dropped.
  *
  * @generated from message holdfast.v1.DatabaseDeletion
  */
@@ -146,7 +146,7 @@ export type DatabaseDeletionJson = {
   name?: string;
 
   /**
-   * Until it is over.
+   * The operation in progress; null when it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -333,28 +333,28 @@ export const DatabaseState = {
   READY: 1,
 
   /**
-   * It is about to be there.
+   * The database is being created.
    *
    * @generated from enum value: DATABASE_STATE_CREATING = 2;
    */
   CREATING: 2,
 
   /**
-   * It allows no connections: ALTER DATABASE ... ALLOW_CONNECTIONS.
+   * The database allows no connections (ALTER DATABASE ... ALLOW_CONNECTIONS false).
    *
    * @generated from enum value: DATABASE_STATE_CLOSED = 3;
    */
   CLOSED: 3,
 
   /**
-   * Its drop is under way.
+   * The database is being dropped.
    *
    * @generated from enum value: DATABASE_STATE_DROPPING = 4;
    */
   DROPPING: 4,
 
   /**
-   * Its drop began and did not end: data are missing, and nothing is possible but to drop it.
+   * A drop was interrupted: data are missing, and the database can only be dropped.
    *
    * @generated from enum value: DATABASE_STATE_INVALID = 5;
    */
@@ -382,7 +382,7 @@ export const DatabaseStateSchema: GenEnum<DatabaseState, DatabaseStateJson> = /*
  */
 export const DatabaseService: GenService<{
   /**
-   * Databases as the engine has them now, and those in creation, by name. 409 while the service does not run.
+   * Lists the databases of the engine and those in creation, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseService.ListDatabases
    */
@@ -392,8 +392,8 @@ export const DatabaseService: GenService<{
     output: typeof ListDatabasesResponseSchema;
   },
   /**
-   * Answers when the engine has the database; after 15 seconds without that it is 202 and tells the operation that ends
-   * when it has. The default user owns it.
+   * Creates a database, owned by the default user. When the engine has not created it within 15 s, the response is 202
+   * with the operation that does.
    *
    * @generated from rpc holdfast.v1.DatabaseService.CreateDatabase
    */
@@ -403,8 +403,8 @@ export const DatabaseService: GenService<{
     output: typeof DatabaseSchema;
   },
   /**
-   * Drops the database with its data and ends its sessions. After 15 seconds it is 202 and tells the operation; the
-   * same call again is the same operation.
+   * Drops a database with its data and ends its sessions. When the engine has not dropped it within 15 s, the response
+   * is 202 with the operation; a repeated call returns the same operation.
    *
    * @generated from rpc holdfast.v1.DatabaseService.DeleteDatabase
    */

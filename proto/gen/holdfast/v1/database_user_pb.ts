@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/database_user.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Users inside the engine of a service. The engine is authoritative: users made in SQL are listed too.
+// Users in a service's engine. The engine is authoritative: users created in SQL are listed too.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -23,7 +23,7 @@ export const file_holdfast_v1_database_user: GenFile = /*@__PURE__*/
   fileDesc("Ch9ob2xkZmFzdC92MS9kYXRhYmFzZV91c2VyLnByb3RvEgtob2xkZmFzdC52MSL0AQoMRGF0YWJhc2VVc2VyEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSKwoEcm9sZRgDIAEoDjIdLmhvbGRmYXN0LnYxLkRhdGFiYXNlVXNlclJvbGUSDwoHbWFuYWdlZBgEIAEoCBIzCgpjcmVhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCW9wZXJhdGlvbhgGIAEoCzIWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbkgBiAEBQg0KC19jcmVhdGVkX2F0QgwKCl9vcGVyYXRpb24iegoURGF0YWJhc2VVc2VyRGVsZXRpb24SEgoKc2VydmljZV9pZBgBIAEoCRIQCgh1c2VybmFtZRgCIAEoCRIuCglvcGVyYXRpb24YAyABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIpABChBEYXRhYmFzZVBhc3N3b3JkEhIKCnNlcnZpY2VfaWQYASABKAkSEAoIdXNlcm5hbWUYAiABKAkSGAoIcGFzc3dvcmQYAyABKAlCBrK7GAIIARIuCglvcGVyYXRpb24YBCABKAsyFi5ob2xkZmFzdC52MS5PcGVyYXRpb25IAIgBAUIMCgpfb3BlcmF0aW9uIo0BChhMaXN0RGF0YWJhc2VVc2Vyc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIm8KGUxpc3REYXRhYmFzZVVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXISGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IipgEKGUNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIxCgh1c2VybmFtZRgCIAEoCUIfukgcchoyGF5bYS16X11bYS16MC05Xy1dezAsNjJ9JBI5CgRyb2xlGAMgASgOMh0uaG9sZGZhc3QudjEuRGF0YWJhc2VVc2VyUm9sZUIMukgJggEGGAEYAhgDIlAKFkdldERhdGFiYXNlVXNlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyJTChlEZWxldGVEYXRhYmFzZVVzZXJSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTwoVUmV2ZWFsUGFzc3dvcmRSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGQoIdXNlcm5hbWUYAiABKAlCB7pIBHICGD8iTgoUUmVzZXRQYXNzd29yZFJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIZCgh1c2VybmFtZRgCIAEoCUIHukgEcgIYPyruAQoQRGF0YWJhc2VVc2VyUm9sZRIiCh5EQVRBQkFTRV9VU0VSX1JPTEVfVU5TUEVDSUZJRUQQABIoChhEQVRBQkFTRV9VU0VSX1JPTEVfQURNSU4QARoKsj4HCgVhZG1pbhIwChxEQVRBQkFTRV9VU0VSX1JPTEVfUkVBRFdSSVRFEAIaDrI+CwoJcmVhZHdyaXRlEi4KG0RBVEFCQVNFX1VTRVJfUk9MRV9SRUFET05MWRADGg2yPgoKCHJlYWRvbmx5EioKGURBVEFCQVNFX1VTRVJfUk9MRV9DVVNUT00QBBoLsj4ICgZjdXN0b20y5QoKE0RhdGFiYXNlVXNlclNlcnZpY2USrgEKEUxpc3REYXRhYmFzZVVzZXJzEiUuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXF1ZXN0GiYuaG9sZGZhc3QudjEuTGlzdERhdGFiYXNlVXNlcnNSZXNwb25zZSJKqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIvEi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqQIKEkNyZWF0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkNyZWF0ZURhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIizwGquxiSAQjJARIOc2VydmljZXM6d3JpdGUqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH0yOC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9gtPkkwIyOgEqIi0vbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMSqAEKD0dldERhdGFiYXNlVXNlchIjLmhvbGRmYXN0LnYxLkdldERhdGFiYXNlVXNlclJlcXVlc3QaGS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXIiVaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCOhI4L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L2RhdGFiYXNlLXVzZXJzL3t1c2VybmFtZX0S/gEKEkRlbGV0ZURhdGFiYXNlVXNlchImLmhvbGRmYXN0LnYxLkRlbGV0ZURhdGFiYXNlVXNlclJlcXVlc3QaIS5ob2xkZmFzdC52MS5EYXRhYmFzZVVzZXJEZWxldGlvbiKcAaq7GFgIzAESDnNlcnZpY2VzOndyaXRlKkMKEG9wZXJhdGlvbi5zdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygEiGi9vcGVyYXRpb25zL3tvcGVyYXRpb24uaWR9gtPkkwI6KjgvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vZGF0YWJhc2UtdXNlcnMve3VzZXJuYW1lfRLAAQoOUmV2ZWFsUGFzc3dvcmQSIi5ob2xkZmFzdC52MS5SZXZlYWxQYXNzd29yZFJlcXVlc3QaHS5ob2xkZmFzdC52MS5EYXRhYmFzZVBhc3N3b3JkImuquxgUEhBzZXJ2aWNlczpzZWNyZXRzQAGC0+STAk06ASoiSC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3JldmVhbC1wYXNzd29yZBKBAgoNUmVzZXRQYXNzd29yZBIhLmhvbGRmYXN0LnYxLlJlc2V0UGFzc3dvcmRSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuRGF0YWJhc2VQYXNzd29yZCKtAaq7GFcSEHNlcnZpY2VzOnNlY3JldHMqQwoQb3BlcmF0aW9uLnN0YXR1cxIHcGVuZGluZxIHcnVubmluZxjKASIaL29wZXJhdGlvbnMve29wZXJhdGlvbi5pZH2C0+STAkw6ASoiRy9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9kYXRhYmFzZS11c2Vycy97dXNlcm5hbWV9L3Jlc2V0LXBhc3N3b3JkYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * A user inside the engine of a service.
+ * A user in a service's engine.
  *
  * @generated from message holdfast.v1.DatabaseUser
  */
@@ -44,7 +44,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   role: DatabaseUserRole;
 
   /**
-   * True when the platform made it and keeps its password.
+   * True when the platform created it and stores its password.
    *
    * @generated from field: bool managed = 4;
    */
@@ -56,7 +56,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The operation that changes it in the engine, until it is over.
+   * The operation that changes it in the engine, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
@@ -64,7 +64,7 @@ export type DatabaseUser = Message<"holdfast.v1.DatabaseUser"> & {
 };
 
 /**
- * A user inside the engine of a service.
+ * A user in a service's engine.
  *
  * @generated from message holdfast.v1.DatabaseUser
  */
@@ -85,7 +85,7 @@ export type DatabaseUserJson = {
   role?: DatabaseUserRoleJson;
 
   /**
-   * True when the platform made it and keeps its password.
+   * True when the platform created it and stores its password.
    *
    * @generated from field: bool managed = 4;
    */
@@ -97,7 +97,7 @@ export type DatabaseUserJson = {
   createdAt?: TimestampJson;
 
   /**
-   * The operation that changes it in the engine, until it is over.
+   * The operation that changes it in the engine, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 6;
    */
@@ -112,7 +112,7 @@ export const DatabaseUserSchema: GenMessage<DatabaseUser, {jsonType: DatabaseUse
   messageDesc(file_holdfast_v1_database_user, 0);
 
 /**
- * A user that goes: all that is left to tell while it takes time.
+ * A user that is being removed.
  *
  * @generated from message holdfast.v1.DatabaseUserDeletion
  */
@@ -128,7 +128,7 @@ export type DatabaseUserDeletion = Message<"holdfast.v1.DatabaseUserDeletion"> &
   username: string;
 
   /**
-   * Until it is over.
+   * The operation in progress; null when it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -136,7 +136,7 @@ export type DatabaseUserDeletion = Message<"holdfast.v1.DatabaseUserDeletion"> &
 };
 
 /**
- * A user that goes: all that is left to tell while it takes time.
+ * A user that is being removed.
  *
  * @generated from message holdfast.v1.DatabaseUserDeletion
  */
@@ -152,7 +152,7 @@ export type DatabaseUserDeletionJson = {
   username?: string;
 
   /**
-   * Until it is over.
+   * The operation in progress; null when it is completed.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 3;
    */
@@ -167,7 +167,7 @@ export const DatabaseUserDeletionSchema: GenMessage<DatabaseUserDeletion, {jsonT
   messageDesc(file_holdfast_v1_database_user, 1);
 
 /**
- * A password of a database user, readable. Keep it out of logs.
+ * The password of a database user in plain text. Do not log it.
  *
  * @generated from message holdfast.v1.DatabasePassword
  */
@@ -188,7 +188,7 @@ export type DatabasePassword = Message<"holdfast.v1.DatabasePassword"> & {
   password: string;
 
   /**
-   * Set while the engine has not taken the password yet.
+   * The operation that applies the password, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 4;
    */
@@ -196,7 +196,7 @@ export type DatabasePassword = Message<"holdfast.v1.DatabasePassword"> & {
 };
 
 /**
- * A password of a database user, readable. Keep it out of logs.
+ * The password of a database user in plain text. Do not log it.
  *
  * @generated from message holdfast.v1.DatabasePassword
  */
@@ -217,7 +217,7 @@ export type DatabasePasswordJson = {
   password?: string;
 
   /**
-   * Set while the engine has not taken the password yet.
+   * The operation that applies the password, while it is in progress.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 4;
    */
@@ -316,7 +316,7 @@ export const ListDatabaseUsersResponseSchema: GenMessage<ListDatabaseUsersRespon
   messageDesc(file_holdfast_v1_database_user, 4);
 
 /**
- * A user to be made; the platform makes its password.
+ * A user to be created; the platform generates its password.
  *
  * @generated from message holdfast.v1.CreateDatabaseUserRequest
  */
@@ -338,7 +338,7 @@ export type CreateDatabaseUserRequest = Message<"holdfast.v1.CreateDatabaseUserR
 };
 
 /**
- * A user to be made; the platform makes its password.
+ * A user to be created; the platform generates its password.
  *
  * @generated from message holdfast.v1.CreateDatabaseUserRequest
  */
@@ -515,7 +515,7 @@ export const ResetPasswordRequestSchema: GenMessage<ResetPasswordRequest, {jsonT
   messageDesc(file_holdfast_v1_database_user, 9);
 
 /**
- * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
  *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
@@ -541,7 +541,7 @@ export const DatabaseUserRole = {
   READONLY: 3,
 
   /**
-   * Made inside the engine with rights of its own.
+   * Created in SQL with its own privileges.
    *
    * @generated from enum value: DATABASE_USER_ROLE_CUSTOM = 4;
    */
@@ -549,14 +549,14 @@ export const DatabaseUserRole = {
 } as const;
 
 /**
- * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
  *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
 export type DatabaseUserRole = (typeof DatabaseUserRole)[keyof typeof DatabaseUserRole] | UnknownEnum;
 
 /**
- * "custom" was made inside the engine, with rights of its own; it cannot be asked for.
+ * The role of a user. "custom" are users that were created in SQL with their own privileges; it cannot be requested.
  *
  * @generated from enum holdfast.v1.DatabaseUserRole
  */
@@ -573,7 +573,7 @@ export const DatabaseUserRoleSchema: GenEnum<DatabaseUserRole, DatabaseUserRoleJ
  */
 export const DatabaseUserService: GenService<{
   /**
-   * Users as the engine has them now, and those in creation, by name. 409 while the service does not run.
+   * Lists the users of the engine and those in creation, by name. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ListDatabaseUsers
    */
@@ -583,8 +583,8 @@ export const DatabaseUserService: GenService<{
     output: typeof ListDatabaseUsersResponseSchema;
   },
   /**
-   * Answers when the engine has the user; after 15 seconds without that it is 202 and tells the operation that ends
-   * when it has. The password comes from reveal-password.
+   * Creates a user; reveal-password returns its password. When the engine has not created it within 15 s, the response
+   * is 202 with the operation that does.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.CreateDatabaseUser
    */
@@ -594,7 +594,7 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * As the engine has it now, or as it is being made. 409 while the service does not run.
+   * Returns a user of the engine, or one in creation. 409 while the service does not run.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.GetDatabaseUser
    */
@@ -604,8 +604,9 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserSchema;
   },
   /**
-   * Ends the sessions of the user and removes it. On PostgreSQL the default user becomes the owner of its objects.
-   * After 15 seconds the answer is 202 with the operation; the same call again answers the same operation.
+   * Removes a user and ends its sessions. In PostgreSQL the default user becomes the owner of its objects. When the
+   * engine has not removed it within 15 s, the response is 202 with the operation; a repeated call returns the same
+   * operation.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.DeleteDatabaseUser
    */
@@ -615,7 +616,7 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabaseUserDeletionSchema;
   },
   /**
-   * The current password. 409 when it was changed in SQL: reset it.
+   * Returns the current password. 409 when it was changed in SQL; reset it then.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.RevealPassword
    */
@@ -625,9 +626,9 @@ export const DatabaseUserService: GenService<{
     output: typeof DatabasePasswordSchema;
   },
   /**
-   * Gives the user a new random password; open sessions stay. After 15 seconds it is 202: the password of the answer
-   * holds from the moment that the operation is completed, and until then the one before does. It is worth nothing when
-   * it fails.
+   * Sets a new random password; open sessions stay. When the engine has not applied it within 15 s, the response is
+   * 202: the new password is valid once the operation is completed, and the former one until then. If the operation
+   * fails, the new password is invalid.
    *
    * @generated from rpc holdfast.v1.DatabaseUserService.ResetPassword
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/event.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// What happened to the objects of an organization.
+// Events of an organization's objects.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_holdfast_v1_event: GenFile = /*@__PURE__*/
   fileDesc("Chdob2xkZmFzdC92MS9ldmVudC5wcm90bxILaG9sZGZhc3QudjEifQoFRXZlbnQSCgoCaWQYASABKAkSEgoKZXZlbnRfdHlwZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpcCChFMaXN0RXZlbnRzUmVxdWVzdBIcCgR0eXBlGAEgASgJQgm6SAZyBBABGEBIAIgBARIfCgdzZXJ2aWNlGAIgASgJQgm6SAZyBBABGEBIAYgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgDiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgEiAEBEhMKBmZvbGxvdxgGIAEoCEgFiAEBQgcKBV90eXBlQgoKCF9zZXJ2aWNlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Io4CChhMaXN0U2VydmljZUV2ZW50c1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIcCgR0eXBlGAIgASgJQgm6SAZyBBABGEBIAIgBARIuCgVzaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgCiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgDiAEBEhMKBmZvbGxvdxgGIAEoCEgEiAEBQgcKBV90eXBlQggKBl9zaW5jZUIICgZfbGltaXRCCQoHX2N1cnNvckIJCgdfZm9sbG93Il8KEkxpc3RFdmVudHNSZXNwb25zZRIiCgZldmVudHMYASADKAsyEi5ob2xkZmFzdC52MS5FdmVudBITCgtuZXh0X2N1cnNvchgCIAEoCRIQCghoYXNfbW9yZRgDIAEoCDKtAgoMRXZlbnRTZXJ2aWNlEncKCkxpc3RFdmVudHMSHi5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVxdWVzdBofLmhvbGRmYXN0LnYxLkxpc3RFdmVudHNSZXNwb25zZSIoqrsYFRINc2VydmljZXM6cmVhZCADOAFIAoLT5JMCCRIHL2V2ZW50cxKjAQoRTGlzdFNlcnZpY2VFdmVudHMSJS5ob2xkZmFzdC52MS5MaXN0U2VydmljZUV2ZW50c1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0RXZlbnRzUmVzcG9uc2UiRqq7GBUSDXNlcnZpY2VzOnJlYWQgAzgBSAKC0+STAicSJS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9ldmVudHNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_struct, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * The same four members are the body of a webhook delivery.
+ * An event. The body of a webhook delivery has the same members.
  *
  * @generated from message holdfast.v1.Event
  */
@@ -31,7 +31,7 @@ export type Event = Message<"holdfast.v1.Event"> & {
   id: string;
 
   /**
-   * One of the types in docs/events.md.
+   * Type of the event, such as "service.running"; docs/events.md lists all.
    *
    * @generated from field: string event_type = 2;
    */
@@ -49,7 +49,7 @@ export type Event = Message<"holdfast.v1.Event"> & {
 };
 
 /**
- * The same four members are the body of a webhook delivery.
+ * An event. The body of a webhook delivery has the same members.
  *
  * @generated from message holdfast.v1.Event
  */
@@ -60,7 +60,7 @@ export type EventJson = {
   id?: string;
 
   /**
-   * One of the types in docs/events.md.
+   * Type of the event, such as "service.running"; docs/events.md lists all.
    *
    * @generated from field: string event_type = 2;
    */
@@ -101,7 +101,7 @@ export type ListEventsRequest = Message<"holdfast.v1.ListEventsRequest"> & {
   service?: string | undefined;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -118,7 +118,7 @@ export type ListEventsRequest = Message<"holdfast.v1.ListEventsRequest"> & {
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -142,7 +142,7 @@ export type ListEventsRequestJson = {
   service?: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -159,7 +159,7 @@ export type ListEventsRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -188,7 +188,7 @@ export type ListServiceEventsRequest = Message<"holdfast.v1.ListServiceEventsReq
   type?: string | undefined;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -205,7 +205,7 @@ export type ListServiceEventsRequest = Message<"holdfast.v1.ListServiceEventsReq
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -227,7 +227,7 @@ export type ListServiceEventsRequestJson = {
   type?: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -244,7 +244,7 @@ export type ListServiceEventsRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -268,7 +268,7 @@ export type ListEventsResponse = Message<"holdfast.v1.ListEventsResponse"> & {
   events: Event[];
 
   /**
-   * Where to go on, also when nothing more is there yet.
+   * Cursor of the next page, also when it has no entries yet.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -290,7 +290,7 @@ export type ListEventsResponseJson = {
   events?: EventJson[];
 
   /**
-   * Where to go on, also when nothing more is there yet.
+   * Cursor of the next page, also when it has no entries yet.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -314,7 +314,7 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType:
  */
 export const EventService: GenService<{
   /**
-   * Events of the organization, oldest first. Events are kept for 90 days.
+   * Lists the events of the organization of the last 90 days, oldest first.
    *
    * @generated from rpc holdfast.v1.EventService.ListEvents
    */
@@ -324,7 +324,7 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Events of one service, oldest first, also after the service is gone.
+   * Lists the events of a service, oldest first, also after its deletion.
    *
    * @generated from rpc holdfast.v1.EventService.ListServiceEvents
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/health.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Health of a service, by the checks of its agents.
+// Health of services, determined by checks of their agents.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -60,7 +60,7 @@ export type ListHealthHistoryRequest = Message<"holdfast.v1.ListHealthHistoryReq
   serviceId: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 2;
    */
@@ -77,7 +77,7 @@ export type ListHealthHistoryRequest = Message<"holdfast.v1.ListHealthHistoryReq
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 5;
    */
@@ -94,7 +94,7 @@ export type ListHealthHistoryRequestJson = {
   serviceId?: string;
 
   /**
-   * The first page begins here; inclusive.
+   * Time from which on entries are listed, inclusive.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 2;
    */
@@ -111,7 +111,7 @@ export type ListHealthHistoryRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 5;
    */
@@ -130,7 +130,7 @@ export const ListHealthHistoryRequestSchema: GenMessage<ListHealthHistoryRequest
  */
 export const HealthService: GenService<{
   /**
-   * Health of a service now: the worst of its checks.
+   * Returns the current health of a service: the worst result of its checks.
    *
    * @generated from rpc holdfast.v1.HealthService.GetHealth
    */
@@ -140,8 +140,8 @@ export const HealthService: GenService<{
     output: typeof HealthSchema;
   },
   /**
-   * Changes of a service's health as events service.health_changed, oldest first, also after the service is gone. A
-   * status is recorded once it has held for 10 s.
+   * Lists changes of a service's health as events service.health_changed, oldest first, also after its deletion. A
+   * status is recorded when it has lasted for 10 s.
    *
    * @generated from rpc holdfast.v1.HealthService.ListHealthHistory
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/inference.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// The inference proxy of an organization: providers of models, limits, the keys that applications call it with, and what they used.
+// The inference proxy of an organization: model providers, limits, keys of applications, and usage.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_holdfast_v1_inference: GenFile = /*@__PURE__*/
   fileDesc("Chtob2xkZmFzdC92MS9pbmZlcmVuY2UucHJvdG8SC2hvbGRmYXN0LnYxIrACChFJbmZlcmVuY2VQcm92aWRlchIQCghwcm92aWRlchgBIAEoCRIPCgdlbmFibGVkGAIgASgIEhUKCGJhc2VfdXJsGAMgASgJSACIAQESEwoLZXVfZW5kcG9pbnQYBCABKAgSEwoLaGFzX2FwaV9rZXkYBSABKAgSOAoMY2FwYWJpbGl0aWVzGAYgASgLMiIuaG9sZGZhc3QudjEuSW5mZXJlbmNlQ2FwYWJpbGl0aWVzEhAKCGV1X3JvdXRlGAcgASgIEhsKDmNhX2NlcnRpZmljYXRlGAggASgJSAGIAQESLgoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCwoJX2Jhc2VfdXJsQhEKD19jYV9jZXJ0aWZpY2F0ZSI5ChVJbmZlcmVuY2VDYXBhYmlsaXRpZXMSDAoEY2hhdBgBIAEoCBISCgplbWJlZGRpbmdzGAIgASgIItACChtQdXRJbmZlcmVuY2VQcm92aWRlclJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhsKCHByb3ZpZGVyGAIgASgJQgm6SAZyBBABGEASNgoHYXBpX2tleRgDIAEoCUIgukgXchUQARiAIDIOXltceDIxLVx4N2VdKySyuxgCCAFIAIgBARIUCgdlbmFibGVkGAQgASgISAGIAQESIQoIYmFzZV91cmwYBSABKAlCCrpIB3IFEAEYgBBIAogBARIYCgtldV9lbmRwb2ludBgGIAEoCEgDiAEBEigKDmNhX2NlcnRpZmljYXRlGAcgASgJQgu6SAhyBhABGICAAkgEiAEBQgoKCF9hcGlfa2V5QgoKCF9lbmFibGVkQgsKCV9iYXNlX3VybEIOCgxfZXVfZW5kcG9pbnRCEQoPX2NhX2NlcnRpZmljYXRlIjgKHUxpc3RJbmZlcmVuY2VQcm92aWRlcnNSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQCJTCh5MaXN0SW5mZXJlbmNlUHJvdmlkZXJzUmVzcG9uc2USMQoJcHJvdmlkZXJzGAEgAygLMh4uaG9sZGZhc3QudjEuSW5mZXJlbmNlUHJvdmlkZXIiVAoeRGVsZXRlSW5mZXJlbmNlUHJvdmlkZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIZCghwcm92aWRlchgCIAEoCUIHukgEcgIYQCKJAQoRSW5mZXJlbmNlU2V0dGluZ3MSIAoYbW9udGhseV9jb3N0X2xpbWl0X2NlbnRzGAEgASgDEg8KB2V1X29ubHkYAiABKAgSEQoJYWxlcnRfcGN0GAMgASgFEi4KB2NpcmN1aXQYBCABKAsyHS5ob2xkZmFzdC52MS5JbmZlcmVuY2VDaXJjdWl0ItwBChBJbmZlcmVuY2VDaXJjdWl0EgwKBG9wZW4YASABKAgSMgoJb3BlbmVkX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhMKC3NwZW50X2NlbnRzGAMgASgBEhYKDnJlc2VydmVkX2NlbnRzGAQgASgBEjAKDHBlcmlvZF9zdGFydBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGQoRdW5hY2NvdW50ZWRfY2VudHMYBiABKAFCDAoKX29wZW5lZF9hdCKKAgobUHV0SW5mZXJlbmNlU2V0dGluZ3NSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBI0Chhtb250aGx5X2Nvc3RfbGltaXRfY2VudHMYAiABKANCDbpICiIIGICU69wDKABIAIgBARIUCgdldV9vbmx5GAMgASgISAGIAQESGgoNcmVzZXRfY2lyY3VpdBgEIAEoCEgCiAEBEiEKCWFsZXJ0X3BjdBgFIAEoBUIJukgGGgQYZCgBSAOIAQFCGwoZX21vbnRobHlfY29zdF9saW1pdF9jZW50c0IKCghfZXVfb25seUIQCg5fcmVzZXRfY2lyY3VpdEIMCgpfYWxlcnRfcGN0IjYKG0dldEluZmVyZW5jZVNldHRpbmdzUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEAi5wIKDEluZmVyZW5jZUtleRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEi8KBnN0YXR1cxgDIAEoDjIfLmhvbGRmYXN0LnYxLkluZmVyZW5jZUtleVN0YXR1cxIgChNtb250aGx5X3Rva2VuX2xpbWl0GAQgASgDSACIAQESGwoOcmF0ZV9saW1pdF9ycG0YBSABKAVIAYgBARIzCgpleHBpcmVzX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhYKFF9tb250aGx5X3Rva2VuX2xpbWl0QhEKD19yYXRlX2xpbWl0X3JwbUINCgtfZXhwaXJlc19hdCLmAgoTQ3JlYXRlZEluZmVyZW5jZUtleRIKCgJpZBgBIAEoCRIWCgZzZWNyZXQYAiABKAlCBrK7GAIIARIMCgRuYW1lGAMgASgJEi8KBnN0YXR1cxgEIAEoDjIfLmhvbGRmYXN0LnYxLkluZmVyZW5jZUtleVN0YXR1cxIgChNtb250aGx5X3Rva2VuX2xpbWl0GAUgASgDSACIAQESGwoOcmF0ZV9saW1pdF9ycG0YBiABKAVIAYgBARIzCgpleHBpcmVzX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBm9yZ19pZBgJIAEoCUIWChRfbW9udGhseV90b2tlbl9saW1pdEIRCg9fcmF0ZV9saW1pdF9ycG1CDQoLX2V4cGlyZXNfYXQimAIKGUNyZWF0ZUluZmVyZW5jZUtleVJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhcKBG5hbWUYAiABKAlCCbpIBnIEEAEYZBIwChNtb250aGx5X3Rva2VuX2xpbWl0GAMgASgDQg66SAsiCRiAoJSljR0oAEgAiAEBEigKDnJhdGVfbGltaXRfcnBtGAQgASgFQgu6SAgaBhjAhD0oAUgBiAEBEjMKCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCFgoUX21vbnRobHlfdG9rZW5fbGltaXRCEQoPX3JhdGVfbGltaXRfcnBtQg0KC19leHBpcmVzX2F0IokBChhMaXN0SW5mZXJlbmNlS2V5c1JlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IibgoZTGlzdEluZmVyZW5jZUtleXNSZXNwb25zZRInCgRrZXlzGAEgAygLMhkuaG9sZGZhc3QudjEuSW5mZXJlbmNlS2V5EhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIkYKFkdldEluZmVyZW5jZUtleVJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhMKAmlkGAIgASgJQge6SARyAhhAIs0DChlVcGRhdGVJbmZlcmVuY2VLZXlSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBITCgJpZBgCIAEoCUIHukgEcgIYQBIcCgRuYW1lGAMgASgJQgm6SAZyBBABGGRIAIgBARJACgZzdGF0dXMYBCABKA4yHy5ob2xkZmFzdC52MS5JbmZlcmVuY2VLZXlTdGF0dXNCCrpIB4IBBBgBGAJIAYgBARI2ChNtb250aGx5X3Rva2VuX2xpbWl0GAUgASgDQhS6SAsiCRiAoJSljR0oALK7GAIYAUgCiAEBEi4KDnJhdGVfbGltaXRfcnBtGAYgASgFQhG6SAgaBhjAhD0oAbK7GAIYAUgDiAEBEjsKCmV4cGlyZXNfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgayuxgCGAFIBIgBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCBwoFX25hbWVCCQoHX3N0YXR1c0IWChRfbW9udGhseV90b2tlbl9saW1pdEIRCg9fcmF0ZV9saW1pdF9ycG1CDQoLX2V4cGlyZXNfYXQiSQoZRGVsZXRlSW5mZXJlbmNlS2V5UmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASEwoCaWQYAiABKAlCB7pIBHICGEAiSQoZUm90YXRlSW5mZXJlbmNlS2V5UmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASEwoCaWQYAiABKAlCB7pIBHICGEAixAEKGEdldEluZmVyZW5jZVVzYWdlUmVxdWVzdBIXCgZvcmdfaWQYASABKAlCB7pIBHICGEASIwoIZ3JvdXBfYnkYAiABKAlCEbpIDnIMUgVtb2RlbFIDa2V5Ei0KBGZyb20YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESKwoCdG8YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQFCBwoFX2Zyb21CBQoDX3RvIrYBCg5JbmZlcmVuY2VVc2FnZRIxCgZwZXJpb2QYASABKAsyIS5ob2xkZmFzdC52MS5JbmZlcmVuY2VVc2FnZVBlcmlvZBIQCghjdXJyZW5jeRgCIAEoCRIuCgVpdGVtcxgDIAMoCzIfLmhvbGRmYXN0LnYxLkluZmVyZW5jZVVzYWdlSXRlbRIvCgV0b3RhbBgEIAEoCzIgLmhvbGRmYXN0LnYxLkluZmVyZW5jZVVzYWdlVG90YWwiaAoUSW5mZXJlbmNlVXNhZ2VQZXJpb2QSKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIuIBChJJbmZlcmVuY2VVc2FnZUl0ZW0SEgoFbW9kZWwYASABKAlIAIgBARITCgZrZXlfaWQYAiABKAlIAYgBARIRCgRuYW1lGAMgASgJSAKIAQESEAoIcmVxdWVzdHMYBCABKAMSFQoNcHJvbXB0X3Rva2VucxgFIAEoAxIZChFjb21wbGV0aW9uX3Rva2VucxgGIAEoAxISCgpjb3N0X2NlbnRzGAcgASgBEhoKEmVzdGltYXRlZF9yZXF1ZXN0cxgIIAEoA0IICgZfbW9kZWxCCQoHX2tleV9pZEIHCgVfbmFtZSKJAQoTSW5mZXJlbmNlVXNhZ2VUb3RhbBIQCghyZXF1ZXN0cxgBIAEoAxIVCg1wcm9tcHRfdG9rZW5zGAIgASgDEhkKEWNvbXBsZXRpb25fdG9rZW5zGAMgASgDEhIKCmNvc3RfY2VudHMYBCABKAESGgoSZXN0aW1hdGVkX3JlcXVlc3RzGAUgASgDKpwBChJJbmZlcmVuY2VLZXlTdGF0dXMSJAogSU5GRVJFTkNFX0tFWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIsChtJTkZFUkVOQ0VfS0VZX1NUQVRVU19BQ1RJVkUQARoLsj4ICgZhY3RpdmUSMgoeSU5GRVJFTkNFX0tFWV9TVEFUVVNfU1VTUEVOREVEEAIaDrI+CwoJc3VzcGVuZGVkMusQChBJbmZlcmVuY2VTZXJ2aWNlEq4BChRQdXRJbmZlcmVuY2VQcm92aWRlchIoLmhvbGRmYXN0LnYxLlB1dEluZmVyZW5jZVByb3ZpZGVyUmVxdWVzdBoeLmhvbGRmYXN0LnYxLkluZmVyZW5jZVByb3ZpZGVyIkyquxgSEhBpbmZlcmVuY2U6bWFuYWdlgtPkkwIwOgEqGisvb3JnYW5pemF0aW9ucy97b3JnX2lkfS9pbmZlcmVuY2UvcHJvdmlkZXJzEr4BChZMaXN0SW5mZXJlbmNlUHJvdmlkZXJzEiouaG9sZGZhc3QudjEuTGlzdEluZmVyZW5jZVByb3ZpZGVyc1JlcXVlc3QaKy5ob2xkZmFzdC52MS5MaXN0SW5mZXJlbmNlUHJvdmlkZXJzUmVzcG9uc2UiS6q7GBQSEGluZmVyZW5jZTptYW5hZ2U4AYLT5JMCLRIrL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL3Byb3ZpZGVycxK3AQoXRGVsZXRlSW5mZXJlbmNlUHJvdmlkZXISKy5ob2xkZmFzdC52MS5EZWxldGVJbmZlcmVuY2VQcm92aWRlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiV6q7GBUIzAESEGluZmVyZW5jZTptYW5hZ2WC0+STAjgqNi9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS9wcm92aWRlcnMve3Byb3ZpZGVyfRKtAQoUUHV0SW5mZXJlbmNlU2V0dGluZ3MSKC5ob2xkZmFzdC52MS5QdXRJbmZlcmVuY2VTZXR0aW5nc1JlcXVlc3QaHi5ob2xkZmFzdC52MS5JbmZlcmVuY2VTZXR0aW5ncyJLqrsYEhIQaW5mZXJlbmNlOm1hbmFnZYLT5JMCLzoBKhoqL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL3NldHRpbmdzEqwBChRHZXRJbmZlcmVuY2VTZXR0aW5ncxIoLmhvbGRmYXN0LnYxLkdldEluZmVyZW5jZVNldHRpbmdzUmVxdWVzdBoeLmhvbGRmYXN0LnYxLkluZmVyZW5jZVNldHRpbmdzIkqquxgUEhBpbmZlcmVuY2U6bWFuYWdlOAGC0+STAiwSKi9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS9zZXR0aW5ncxLXAQoSQ3JlYXRlSW5mZXJlbmNlS2V5EiYuaG9sZGZhc3QudjEuQ3JlYXRlSW5mZXJlbmNlS2V5UmVxdWVzdBogLmhvbGRmYXN0LnYxLkNyZWF0ZWRJbmZlcmVuY2VLZXkid6q7GEIIyQESEGluZmVyZW5jZTptYW5hZ2UyKy9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS9rZXlzL3tpZH2C0+STAis6ASoiJi9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS9rZXlzEqoBChFMaXN0SW5mZXJlbmNlS2V5cxIlLmhvbGRmYXN0LnYxLkxpc3RJbmZlcmVuY2VLZXlzUmVxdWVzdBomLmhvbGRmYXN0LnYxLkxpc3RJbmZlcmVuY2VLZXlzUmVzcG9uc2UiRqq7GBQSEGluZmVyZW5jZTptYW5hZ2U4AYLT5JMCKBImL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL2tleXMSngEKD0dldEluZmVyZW5jZUtleRIjLmhvbGRmYXN0LnYxLkdldEluZmVyZW5jZUtleVJlcXVlc3QaGS5ob2xkZmFzdC52MS5JbmZlcmVuY2VLZXkiS6q7GBQSEGluZmVyZW5jZTptYW5hZ2U4AYLT5JMCLRIrL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL2tleXMve2lkfRKlAQoSVXBkYXRlSW5mZXJlbmNlS2V5EiYuaG9sZGZhc3QudjEuVXBkYXRlSW5mZXJlbmNlS2V5UmVxdWVzdBoZLmhvbGRmYXN0LnYxLkluZmVyZW5jZUtleSJMqrsYEhIQaW5mZXJlbmNlOm1hbmFnZYLT5JMCMDoBKjIrL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL2tleXMve2lkfRKiAQoSRGVsZXRlSW5mZXJlbmNlS2V5EiYuaG9sZGZhc3QudjEuRGVsZXRlSW5mZXJlbmNlS2V5UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSJMqrsYFQjMARIQaW5mZXJlbmNlOm1hbmFnZYLT5JMCLSorL29yZ2FuaXphdGlvbnMve29yZ19pZH0vaW5mZXJlbmNlL2tleXMve2lkfRKzAQoSUm90YXRlSW5mZXJlbmNlS2V5EiYuaG9sZGZhc3QudjEuUm90YXRlSW5mZXJlbmNlS2V5UmVxdWVzdBogLmhvbGRmYXN0LnYxLkNyZWF0ZWRJbmZlcmVuY2VLZXkiU6q7GBISEGluZmVyZW5jZTptYW5hZ2WC0+STAjc6ASoiMi9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS9rZXlzL3tpZH0vcm90YXRlEqABChFHZXRJbmZlcmVuY2VVc2FnZRIlLmhvbGRmYXN0LnYxLkdldEluZmVyZW5jZVVzYWdlUmVxdWVzdBobLmhvbGRmYXN0LnYxLkluZmVyZW5jZVVzYWdlIkequxgUEhBpbmZlcmVuY2U6bWFuYWdlOAGC0+STAikSJy9vcmdhbml6YXRpb25zL3tvcmdfaWR9L2luZmVyZW5jZS91c2FnZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A provider of models, as the organization has configured it.
+ * A configured model provider.
  *
  * @generated from message holdfast.v1.InferenceProvider
  */
@@ -39,14 +39,14 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
   enabled: boolean;
 
   /**
-   * Where it is called; null for the catalog's own URL.
+   * Base URL of its API; null for that of the catalog.
    *
    * @generated from field: optional string base_url = 3;
    */
   baseUrl?: string | undefined;
 
   /**
-   * The operator attests that base_url is served from the EU.
+   * True when the organization attests that base_url is served from the EU.
    *
    * @generated from field: bool eu_endpoint = 4;
    */
@@ -63,14 +63,14 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
   capabilities?: InferenceCapabilities | undefined;
 
   /**
-   * Calls to it stay in the EU, so that eu_only lets them pass.
+   * True when calls stay in the EU, so that they are allowed with eu_only.
    *
    * @generated from field: bool eu_route = 7;
    */
   euRoute: boolean;
 
   /**
-   * PEM of authorities that its certificate is verified by instead of the public ones.
+   * PEM of the certificate authorities to trust instead of the public ones.
    *
    * @generated from field: optional string ca_certificate = 8;
    */
@@ -83,7 +83,7 @@ export type InferenceProvider = Message<"holdfast.v1.InferenceProvider"> & {
 };
 
 /**
- * A provider of models, as the organization has configured it.
+ * A configured model provider.
  *
  * @generated from message holdfast.v1.InferenceProvider
  */
@@ -101,14 +101,14 @@ export type InferenceProviderJson = {
   enabled?: boolean;
 
   /**
-   * Where it is called; null for the catalog's own URL.
+   * Base URL of its API; null for that of the catalog.
    *
    * @generated from field: optional string base_url = 3;
    */
   baseUrl?: string;
 
   /**
-   * The operator attests that base_url is served from the EU.
+   * True when the organization attests that base_url is served from the EU.
    *
    * @generated from field: bool eu_endpoint = 4;
    */
@@ -125,14 +125,14 @@ export type InferenceProviderJson = {
   capabilities?: InferenceCapabilitiesJson;
 
   /**
-   * Calls to it stay in the EU, so that eu_only lets them pass.
+   * True when calls stay in the EU, so that they are allowed with eu_only.
    *
    * @generated from field: bool eu_route = 7;
    */
   euRoute?: boolean;
 
   /**
-   * PEM of authorities that its certificate is verified by instead of the public ones.
+   * PEM of the certificate authorities to trust instead of the public ones.
    *
    * @generated from field: optional string ca_certificate = 8;
    */
@@ -203,14 +203,14 @@ export type PutInferenceProviderRequest = Message<"holdfast.v1.PutInferenceProvi
   provider: string;
 
   /**
-   * Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first.
+   * Required for a new provider, and when base_url or ca_certificate change. Omitted: the stored one.
    *
    * @generated from field: optional string api_key = 3;
    */
   apiKey?: string | undefined;
 
   /**
-   * True at first.
+   * Omitted for a new provider: true.
    *
    * @generated from field: optional bool enabled = 4;
    */
@@ -251,14 +251,14 @@ export type PutInferenceProviderRequestJson = {
   provider?: string;
 
   /**
-   * Omitted: the stored one stays, as long as base_url and ca_certificate do. Required at first.
+   * Required for a new provider, and when base_url or ca_certificate change. Omitted: the stored one.
    *
    * @generated from field: optional string api_key = 3;
    */
   apiKey?: string;
 
   /**
-   * True at first.
+   * Omitted for a new provider: true.
    *
    * @generated from field: optional bool enabled = 4;
    */
@@ -399,7 +399,7 @@ export type InferenceSettings = Message<"holdfast.v1.InferenceSettings"> & {
   euOnly: boolean;
 
   /**
-   * inference.budget_warning happens at this share of the limit.
+   * Percentage of the limit at which inference.budget_warning is emitted.
    *
    * @generated from field: int32 alert_pct = 3;
    */
@@ -428,7 +428,7 @@ export type InferenceSettingsJson = {
   euOnly?: boolean;
 
   /**
-   * inference.budget_warning happens at this share of the limit.
+   * Percentage of the limit at which inference.budget_warning is emitted.
    *
    * @generated from field: int32 alert_pct = 3;
    */
@@ -448,13 +448,13 @@ export const InferenceSettingsSchema: GenMessage<InferenceSettings, {jsonType: I
   messageDesc(file_holdfast_v1_inference, 6);
 
 /**
- * The month (UTC) so far.
+ * The circuit breaker and the cost of the current month (UTC).
  *
  * @generated from message holdfast.v1.InferenceCircuit
  */
 export type InferenceCircuit = Message<"holdfast.v1.InferenceCircuit"> & {
   /**
-   * Calls are refused until the limit is raised with reset_circuit, or the month ends.
+   * True while calls are refused: until the limit is raised with reset_circuit, or the month ends.
    *
    * @generated from field: bool open = 1;
    */
@@ -471,7 +471,7 @@ export type InferenceCircuit = Message<"holdfast.v1.InferenceCircuit"> & {
   spentCents: number;
 
   /**
-   * Promised to processes of the proxy for calls under way and to come.
+   * Cost reserved by processes of the proxy for current and coming calls.
    *
    * @generated from field: double reserved_cents = 4;
    */
@@ -483,7 +483,7 @@ export type InferenceCircuit = Message<"holdfast.v1.InferenceCircuit"> & {
   periodStart?: Timestamp | undefined;
 
   /**
-   * What processes of the proxy that were lost with their directories may have spent besides, at most.
+   * Maximum unreported cost of processes of the proxy that were lost with their directories.
    *
    * @generated from field: double unaccounted_cents = 6;
    */
@@ -491,13 +491,13 @@ export type InferenceCircuit = Message<"holdfast.v1.InferenceCircuit"> & {
 };
 
 /**
- * The month (UTC) so far.
+ * The circuit breaker and the cost of the current month (UTC).
  *
  * @generated from message holdfast.v1.InferenceCircuit
  */
 export type InferenceCircuitJson = {
   /**
-   * Calls are refused until the limit is raised with reset_circuit, or the month ends.
+   * True while calls are refused: until the limit is raised with reset_circuit, or the month ends.
    *
    * @generated from field: bool open = 1;
    */
@@ -514,7 +514,7 @@ export type InferenceCircuitJson = {
   spentCents?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Promised to processes of the proxy for calls under way and to come.
+   * Cost reserved by processes of the proxy for current and coming calls.
    *
    * @generated from field: double reserved_cents = 4;
    */
@@ -526,7 +526,7 @@ export type InferenceCircuitJson = {
   periodStart?: TimestampJson;
 
   /**
-   * What processes of the proxy that were lost with their directories may have spent besides, at most.
+   * Maximum unreported cost of processes of the proxy that were lost with their directories.
    *
    * @generated from field: double unaccounted_cents = 6;
    */
@@ -560,7 +560,7 @@ export type PutInferenceSettingsRequest = Message<"holdfast.v1.PutInferenceSetti
   euOnly?: boolean | undefined;
 
   /**
-   * Closes an open circuit; 409 while the month has cost as much as the limit.
+   * Closes an open circuit; 409 while the cost of the month is not below the limit.
    *
    * @generated from field: optional bool reset_circuit = 4;
    */
@@ -592,7 +592,7 @@ export type PutInferenceSettingsRequestJson = {
   euOnly?: boolean;
 
   /**
-   * Closes an open circuit; 409 while the month has cost as much as the limit.
+   * Closes an open circuit; 409 while the cost of the month is not below the limit.
    *
    * @generated from field: optional bool reset_circuit = 4;
    */
@@ -639,7 +639,7 @@ export const GetInferenceSettingsRequestSchema: GenMessage<GetInferenceSettingsR
   messageDesc(file_holdfast_v1_inference, 9);
 
 /**
- * What applications call the proxy with; the secret is not shown.
+ * A key of an application for the proxy, without its secret.
  *
  * @generated from message holdfast.v1.InferenceKey
  */
@@ -660,14 +660,14 @@ export type InferenceKey = Message<"holdfast.v1.InferenceKey"> & {
   status: InferenceKeyStatus;
 
   /**
-   * Tokens in a month (UTC), in and out; null for no limit.
+   * Maximum number of input and output tokens in a month (UTC); null for no limit.
    *
    * @generated from field: optional int64 monthly_token_limit = 4;
    */
   monthlyTokenLimit?: bigint | undefined;
 
   /**
-   * Requests in any 60 s; null for no limit.
+   * Maximum number of requests in 60 s; null for no limit.
    *
    * @generated from field: optional int32 rate_limit_rpm = 5;
    */
@@ -690,7 +690,7 @@ export type InferenceKey = Message<"holdfast.v1.InferenceKey"> & {
 };
 
 /**
- * What applications call the proxy with; the secret is not shown.
+ * A key of an application for the proxy, without its secret.
  *
  * @generated from message holdfast.v1.InferenceKey
  */
@@ -711,14 +711,14 @@ export type InferenceKeyJson = {
   status?: InferenceKeyStatusJson;
 
   /**
-   * Tokens in a month (UTC), in and out; null for no limit.
+   * Maximum number of input and output tokens in a month (UTC); null for no limit.
    *
    * @generated from field: optional int64 monthly_token_limit = 4;
    */
   monthlyTokenLimit?: string;
 
   /**
-   * Requests in any 60 s; null for no limit.
+   * Maximum number of requests in 60 s; null for no limit.
    *
    * @generated from field: optional int32 rate_limit_rpm = 5;
    */
@@ -748,7 +748,7 @@ export const InferenceKeySchema: GenMessage<InferenceKey, {jsonType: InferenceKe
   messageDesc(file_holdfast_v1_inference, 10);
 
 /**
- * A key with its secret, shown this once.
+ * A key with its secret, which only this response has.
  *
  * @generated from message holdfast.v1.CreatedInferenceKey
  */
@@ -800,7 +800,7 @@ export type CreatedInferenceKey = Message<"holdfast.v1.CreatedInferenceKey"> & {
 };
 
 /**
- * A key with its secret, shown this once.
+ * A key with its secret, which only this response has.
  *
  * @generated from message holdfast.v1.CreatedInferenceKey
  */
@@ -1047,7 +1047,7 @@ export const GetInferenceKeyRequestSchema: GenMessage<GetInferenceKeyRequest, {j
   messageDesc(file_holdfast_v1_inference, 15);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateInferenceKeyRequest
  */
@@ -1088,7 +1088,7 @@ export type UpdateInferenceKeyRequest = Message<"holdfast.v1.UpdateInferenceKeyR
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -1096,7 +1096,7 @@ export type UpdateInferenceKeyRequest = Message<"holdfast.v1.UpdateInferenceKeyR
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateInferenceKeyRequest
  */
@@ -1137,7 +1137,7 @@ export type UpdateInferenceKeyRequestJson = {
   expiresAt?: TimestampJson;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -1242,14 +1242,14 @@ export type GetInferenceUsageRequest = Message<"holdfast.v1.GetInferenceUsageReq
   groupBy: string;
 
   /**
-   * Whole hours count; the beginning of this month (UTC) unless given.
+   * Start, rounded down to an hour. Omitted: the start of the current month (UTC).
    *
    * @generated from field: optional google.protobuf.Timestamp from = 3;
    */
   from?: Timestamp | undefined;
 
   /**
-   * Exclusive; now unless given.
+   * End, exclusive. Omitted: now.
    *
    * @generated from field: optional google.protobuf.Timestamp to = 4;
    */
@@ -1273,14 +1273,14 @@ export type GetInferenceUsageRequestJson = {
   groupBy?: string;
 
   /**
-   * Whole hours count; the beginning of this month (UTC) unless given.
+   * Start, rounded down to an hour. Omitted: the start of the current month (UTC).
    *
    * @generated from field: optional google.protobuf.Timestamp from = 3;
    */
   from?: TimestampJson;
 
   /**
-   * Exclusive; now unless given.
+   * End, exclusive. Omitted: now.
    *
    * @generated from field: optional google.protobuf.Timestamp to = 4;
    */
@@ -1304,7 +1304,7 @@ export type InferenceUsage = Message<"holdfast.v1.InferenceUsage"> & {
   period?: InferenceUsagePeriod | undefined;
 
   /**
-   * EUR.
+   * Currency: "EUR".
    *
    * @generated from field: string currency = 2;
    */
@@ -1331,7 +1331,7 @@ export type InferenceUsageJson = {
   period?: InferenceUsagePeriodJson;
 
   /**
-   * EUR.
+   * Currency: "EUR".
    *
    * @generated from field: string currency = 2;
    */
@@ -1397,21 +1397,21 @@ export const InferenceUsagePeriodSchema: GenMessage<InferenceUsagePeriod, {jsonT
  */
 export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
   /**
-   * With the provider's prefix; null when grouped by key.
+   * Model with the provider's prefix; null when grouped by key.
    *
    * @generated from field: optional string model = 1;
    */
   model?: string | undefined;
 
   /**
-   * null when grouped by model.
+   * Null when grouped by model.
    *
    * @generated from field: optional string key_id = 2;
    */
   keyId?: string | undefined;
 
   /**
-   * Of the key; null when grouped by model, and when it was revoked.
+   * Name of the key; null when grouped by model, and for a deleted key.
    *
    * @generated from field: optional string name = 3;
    */
@@ -1438,7 +1438,7 @@ export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
   costCents: number;
 
   /**
-   * Requests whose provider told no usable usage; their tokens are our own count.
+   * Requests for which the provider returned no usable usage, so that the proxy counted the tokens.
    *
    * @generated from field: int64 estimated_requests = 8;
    */
@@ -1450,21 +1450,21 @@ export type InferenceUsageItem = Message<"holdfast.v1.InferenceUsageItem"> & {
  */
 export type InferenceUsageItemJson = {
   /**
-   * With the provider's prefix; null when grouped by key.
+   * Model with the provider's prefix; null when grouped by key.
    *
    * @generated from field: optional string model = 1;
    */
   model?: string;
 
   /**
-   * null when grouped by model.
+   * Null when grouped by model.
    *
    * @generated from field: optional string key_id = 2;
    */
   keyId?: string;
 
   /**
-   * Of the key; null when grouped by model, and when it was revoked.
+   * Name of the key; null when grouped by model, and for a deleted key.
    *
    * @generated from field: optional string name = 3;
    */
@@ -1491,7 +1491,7 @@ export type InferenceUsageItemJson = {
   costCents?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Requests whose provider told no usable usage; their tokens are our own count.
+   * Requests for which the provider returned no usable usage, so that the proxy counted the tokens.
    *
    * @generated from field: int64 estimated_requests = 8;
    */
@@ -1587,7 +1587,7 @@ export const InferenceKeyStatus = {
   ACTIVE: 1,
 
   /**
-   * Calls are refused as those of an unknown key are.
+   * Calls are refused like those of an unknown key.
    *
    * @generated from enum value: INFERENCE_KEY_STATUS_SUSPENDED = 2;
    */
@@ -1615,7 +1615,7 @@ export const InferenceKeyStatusSchema: GenEnum<InferenceKeyStatus, InferenceKeyS
  */
 export const InferenceService: GenService<{
   /**
-   * Configures a provider of models, or changes it: what is omitted stays. The key is stored sealed and never returned.
+   * Configures or changes a model provider; omitted fields stay. The API key is stored encrypted and never returned.
    *
    * @generated from rpc holdfast.v1.InferenceService.PutInferenceProvider
    */
@@ -1625,7 +1625,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceProviderSchema;
   },
   /**
-   * The providers that the organization has configured, at most 50.
+   * Lists the configured providers of the organization, at most 50.
    *
    * @generated from rpc holdfast.v1.InferenceService.ListInferenceProviders
    */
@@ -1635,7 +1635,7 @@ export const InferenceService: GenService<{
     output: typeof ListInferenceProvidersResponseSchema;
   },
   /**
-   * Forgets a provider and its key. Its usage stays.
+   * Deletes a provider and its key. Its usage stays.
    *
    * @generated from rpc holdfast.v1.InferenceService.DeleteInferenceProvider
    */
@@ -1645,7 +1645,7 @@ export const InferenceService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Sets limits and rules; what is omitted stays. The first call needs monthly_cost_limit_cents.
+   * Sets limits and rules; omitted fields stay. The first call requires monthly_cost_limit_cents.
    *
    * @generated from rpc holdfast.v1.InferenceService.PutInferenceSettings
    */
@@ -1655,7 +1655,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceSettingsSchema;
   },
   /**
-   * Limits, rules, and how the month stands. 404 until they are set.
+   * Returns limits, rules and the usage of the month. 404 before they are set.
    *
    * @generated from rpc holdfast.v1.InferenceService.GetInferenceSettings
    */
@@ -1665,7 +1665,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceSettingsSchema;
   },
   /**
-   * Makes a key for an application. Only this answer shows its secret.
+   * Creates a key for an application. Only this response has its secret.
    *
    * @generated from rpc holdfast.v1.InferenceService.CreateInferenceKey
    */
@@ -1675,7 +1675,7 @@ export const InferenceService: GenService<{
     output: typeof CreatedInferenceKeySchema;
   },
   /**
-   * The keys of the organization, without their secrets.
+   * Lists the keys of the organization, without their secrets.
    *
    * @generated from rpc holdfast.v1.InferenceService.ListInferenceKeys
    */
@@ -1685,7 +1685,7 @@ export const InferenceService: GenService<{
     output: typeof ListInferenceKeysResponseSchema;
   },
   /**
-   * One key, without its secret.
+   * Returns a key, without its secret.
    *
    * @generated from rpc holdfast.v1.InferenceService.GetInferenceKey
    */
@@ -1695,7 +1695,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceKeySchema;
   },
   /**
-   * Changes the fields that are present; null takes a limit or an end away.
+   * Changes the fields that are present; null removes a limit or the expiry.
    *
    * @generated from rpc holdfast.v1.InferenceService.UpdateInferenceKey
    */
@@ -1705,7 +1705,7 @@ export const InferenceService: GenService<{
     output: typeof InferenceKeySchema;
   },
   /**
-   * Revokes the key at once. Its usage stays.
+   * Deletes a key, which is refused at once. Its usage stays.
    *
    * @generated from rpc holdfast.v1.InferenceService.DeleteInferenceKey
    */
@@ -1715,7 +1715,7 @@ export const InferenceService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * A new secret under the same id and limits. The old one is refused at once.
+   * Creates a new secret for the same id and limits. The old one is refused at once.
    *
    * @generated from rpc holdfast.v1.InferenceService.RotateInferenceKey
    */
@@ -1725,7 +1725,7 @@ export const InferenceService: GenService<{
     output: typeof CreatedInferenceKeySchema;
   },
   /**
-   * What was used, by model or by key, at most 5 s old. The 1,000 dearest of them; total counts all.
+   * Returns the usage by model or by key, at most 5 s old: the 1,000 items with the highest cost, and the total of all.
    *
    * @generated from rpc holdfast.v1.InferenceService.GetInferenceUsage
    */

@@ -23,7 +23,7 @@ export const file_holdfast_v1_maintenance: GenFile = /*@__PURE__*/
   fileDesc("Ch1ob2xkZmFzdC92MS9tYWludGVuYW5jZS5wcm90bxILaG9sZGZhc3QudjEiXAoRTWFpbnRlbmFuY2VXaW5kb3cSLgoDZGF5GAEgASgOMhQuaG9sZGZhc3QudjEuV2Vla2RheUILukgIyAEBggECEAESFwoEaG91chgCIAEoBUIJukgGGgQYFygAIjQKFUdldE1haW50ZW5hbmNlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAItoDCgtNYWludGVuYW5jZRISCgpzZXJ2aWNlX2lkGAEgASgJEi4KBndpbmRvdxgCIAEoCzIeLmhvbGRmYXN0LnYxLk1haW50ZW5hbmNlV2luZG93EhkKEXdpbmRvd19pc19kZWZhdWx0GAMgASgIEjQKEG5leHRfd2luZG93X2Zyb20YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEW5leHRfd2luZG93X3VudGlsGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVpbWFnZRgGIAEoCUgAiAEBEhsKDmVuZ2luZV92ZXJzaW9uGAcgASgJSAGIAQESKwoHdXBkYXRlcxgIIAMoCzIaLmhvbGRmYXN0LnYxLlBlbmRpbmdVcGRhdGUSLgoJb3BlcmF0aW9uGAkgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSAKIAQESEQoEaGVsZBgKIAEoCUgDiAEBEhkKDGd1ZXN0X2tlcm5lbBgLIAEoCUgEiAEBQggKBl9pbWFnZUIRCg9fZW5naW5lX3ZlcnNpb25CDAoKX29wZXJhdGlvbkIHCgVfaGVsZEIPCg1fZ3Vlc3Rfa2VybmVsIr0DCg1QZW5kaW5nVXBkYXRlEgoKAmlkGAEgASgJEiUKBGtpbmQYAiABKA4yFy5ob2xkZmFzdC52MS5VcGRhdGVLaW5kEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKBGZyb20YBSABKAlIAIgBARIPCgJ0bxgGIAEoCUgBiAEBEg4KBnVyZ2VudBgHIAEoCBIzCg9hdmFpbGFibGVfc2luY2UYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCGFwcGx5X2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKEHJlcXVpcmVzX3Jlc3RhcnQYCiABKAgSGwoOYmxvY2tlZF9yZWFzb24YCyABKAlIA4gBARIaChJjaGFuZ2VzX3RleHRfb3JkZXIYDCABKAgSHwoSbm9fc25hcHNob3RfcmVhc29uGA0gASgJSASIAQFCBwoFX2Zyb21CBQoDX3RvQgsKCV9hcHBseV9hdEIRCg9fYmxvY2tlZF9yZWFzb25CFQoTX25vX3NuYXBzaG90X3JlYXNvbiKZAQoUUGVuZGluZ1VwZGF0ZVN1bW1hcnkSCgoCaWQYASABKAkSJQoEa2luZBgCIAEoDjIXLmhvbGRmYXN0LnYxLlVwZGF0ZUtpbmQSDgoGdXJnZW50GAMgASgIEjEKCGFwcGx5X2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBQgsKCV9hcHBseV9hdCKAAQoXQXBwbHlNYWludGVuYW5jZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBImCgp1cGRhdGVfaWRzGAIgAygJQhK6SA+SAQwQFBgBIgZyBBABGGQSIAoYYWNjZXB0X3RleHRfb3JkZXJfY2hhbmdlGAMgASgIIo4BChxVcGdyYWRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGwoHdmVyc2lvbhgCIAEoCUIKukgHyAEBcgIYIBISCgpjaGVja19vbmx5GAMgASgIEiAKGGFjY2VwdF90ZXh0X29yZGVyX2NoYW5nZRgEIAEoCCK0AQoHVXBncmFkZRISCgpzZXJ2aWNlX2lkGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRISCgp0b192ZXJzaW9uGAMgASgJEi0KCGZpbmRpbmdzGAQgAygLMhsuaG9sZGZhc3QudjEuVXBncmFkZUZpbmRpbmcSLgoJb3BlcmF0aW9uGAUgASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQFCDAoKX29wZXJhdGlvbiJBCg5VcGdyYWRlRmluZGluZxIMCgRjb2RlGAEgASgJEhAKCGJsb2NraW5nGAIgASgIEg8KB21lc3NhZ2UYAyABKAkqmQIKB1dlZWtkYXkSFwoTV0VFS0RBWV9VTlNQRUNJRklFRBAAEh8KDldFRUtEQVlfTU9OREFZEAEaC7I+CAoGbW9uZGF5EiEKD1dFRUtEQVlfVFVFU0RBWRACGgyyPgkKB3R1ZXNkYXkSJQoRV0VFS0RBWV9XRURORVNEQVkQAxoOsj4LCgl3ZWRuZXNkYXkSIwoQV0VFS0RBWV9USFVSU0RBWRAEGg2yPgoKCHRodXJzZGF5Eh8KDldFRUtEQVlfRlJJREFZEAUaC7I+CAoGZnJpZGF5EiMKEFdFRUtEQVlfU0FUVVJEQVkQBhoNsj4KCghzYXR1cmRheRIfCg5XRUVLREFZX1NVTkRBWRAHGguyPggKBnN1bmRheSr6AQoKVXBkYXRlS2luZBIbChdVUERBVEVfS0lORF9VTlNQRUNJRklFRBAAEi8KGFVQREFURV9LSU5EX0VOR0lORV9NSU5PUhABGhGyPg4KDGVuZ2luZV9taW5vchIhChFVUERBVEVfS0lORF9JTUFHRRACGgqyPgcKBWltYWdlEiUKE1VQREFURV9LSU5EX1JFU1RBUlQQAxoMsj4JCgdyZXN0YXJ0Ei8KGFVQREFURV9LSU5EX0dVRVNUX0tFUk5FTBAEGhGyPg4KDGd1ZXN0X2tlcm5lbBIjChJVUERBVEVfS0lORF9LRUVQRVIQBRoLsj4ICgZrZWVwZXIypwQKEk1haW50ZW5hbmNlU2VydmljZRKXAQoOR2V0TWFpbnRlbmFuY2USIi5ob2xkZmFzdC52MS5HZXRNYWludGVuYW5jZVJlcXVlc3QaGC5ob2xkZmFzdC52MS5NYWludGVuYW5jZSJHqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIsEiovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbWFpbnRlbmFuY2UStgEKEEFwcGx5TWFpbnRlbmFuY2USJC5ob2xkZmFzdC52MS5BcHBseU1haW50ZW5hbmNlUmVxdWVzdBoWLmhvbGRmYXN0LnYxLk9wZXJhdGlvbiJkqrsYJQjKARIOc2VydmljZXM6d3JpdGUyEC9vcGVyYXRpb25zL3tpZH2C0+STAjU6ASoiMC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9tYWludGVuYW5jZS9hcHBseRK9AQoVVXBncmFkZU1hbmFnZWRTZXJ2aWNlEikuaG9sZGZhc3QudjEuVXBncmFkZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBoULmhvbGRmYXN0LnYxLlVwZ3JhZGUiY6q7GC4SDnNlcnZpY2VzOndyaXRlKhwKDm9wZXJhdGlvbi50eXBlEgd1cGdyYWRlGMoBgtPkkwIrOgEqIiYvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vdXBncmFkZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * Two hours of each week in which updates may begin by themselves.
+ * A window of two hours per week in which updates may start automatically.
  *
  * @generated from message holdfast.v1.MaintenanceWindow
  */
@@ -34,7 +34,7 @@ export type MaintenanceWindow = Message<"holdfast.v1.MaintenanceWindow"> & {
   day: Weekday;
 
   /**
-   * When it opens, UTC; omitted: 0, which is midnight.
+   * Hour in UTC at which the window opens. Omitted: 0, which is midnight.
    *
    * @generated from field: int32 hour = 2;
    */
@@ -42,7 +42,7 @@ export type MaintenanceWindow = Message<"holdfast.v1.MaintenanceWindow"> & {
 };
 
 /**
- * Two hours of each week in which updates may begin by themselves.
+ * A window of two hours per week in which updates may start automatically.
  *
  * @generated from message holdfast.v1.MaintenanceWindow
  */
@@ -53,7 +53,7 @@ export type MaintenanceWindowJson = {
   day?: WeekdayJson;
 
   /**
-   * When it opens, UTC; omitted: 0, which is midnight.
+   * Hour in UTC at which the window opens. Omitted: 0, which is midnight.
    *
    * @generated from field: int32 hour = 2;
    */
@@ -95,7 +95,7 @@ export const GetMaintenanceRequestSchema: GenMessage<GetMaintenanceRequest, {jso
   messageDesc(file_holdfast_v1_maintenance, 1);
 
 /**
- * Pending updates of a service, and when they are applied.
+ * Pending updates of a service and the times of their application.
  *
  * @generated from message holdfast.v1.Maintenance
  */
@@ -111,14 +111,14 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   window?: MaintenanceWindow | undefined;
 
   /**
-   * True for the default window, which follows from the service's id.
+   * True for the default window, which is derived from the service's id.
    *
    * @generated from field: bool window_is_default = 3;
    */
   windowIsDefault: boolean;
 
   /**
-   * When the window is open next, or since when it is open now.
+   * Next opening of the window, or its start when it is open.
    *
    * @generated from field: google.protobuf.Timestamp next_window_from = 4;
    */
@@ -130,14 +130,14 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   nextWindowUntil?: Timestamp | undefined;
 
   /**
-   * Node image that the service runs from; null where engines of the host run.
+   * Node image of the service; null when the host's engines are used.
    *
    * @generated from field: optional string image = 6;
    */
   image?: string | undefined;
 
   /**
-   * Full version of the engine, such as "17.11"; null while it is not known.
+   * Full version of the engine, such as "17.11"; null while it is unknown.
    *
    * @generated from field: optional string engine_version = 7;
    */
@@ -149,21 +149,21 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
   updates: PendingUpdate[];
 
   /**
-   * The operation that applies updates now.
+   * The operation that is applying updates.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 9;
    */
   operation?: Operation | undefined;
 
   /**
-   * Why the platform begins nothing by itself at present; updates can still be applied by request.
+   * Reason why automatic maintenance is paused; updates can still be applied by request. Null when it is not paused.
    *
    * @generated from field: optional string held = 10;
    */
   held?: string | undefined;
 
   /**
-   * Kernel that the service's virtual machines boot from; null where machines have none of their own.
+   * Kernel of the service's virtual machines; null for machines without one of their own.
    *
    * @generated from field: optional string guest_kernel = 11;
    */
@@ -171,7 +171,7 @@ export type Maintenance = Message<"holdfast.v1.Maintenance"> & {
 };
 
 /**
- * Pending updates of a service, and when they are applied.
+ * Pending updates of a service and the times of their application.
  *
  * @generated from message holdfast.v1.Maintenance
  */
@@ -187,14 +187,14 @@ export type MaintenanceJson = {
   window?: MaintenanceWindowJson;
 
   /**
-   * True for the default window, which follows from the service's id.
+   * True for the default window, which is derived from the service's id.
    *
    * @generated from field: bool window_is_default = 3;
    */
   windowIsDefault?: boolean;
 
   /**
-   * When the window is open next, or since when it is open now.
+   * Next opening of the window, or its start when it is open.
    *
    * @generated from field: google.protobuf.Timestamp next_window_from = 4;
    */
@@ -206,14 +206,14 @@ export type MaintenanceJson = {
   nextWindowUntil?: TimestampJson;
 
   /**
-   * Node image that the service runs from; null where engines of the host run.
+   * Node image of the service; null when the host's engines are used.
    *
    * @generated from field: optional string image = 6;
    */
   image?: string;
 
   /**
-   * Full version of the engine, such as "17.11"; null while it is not known.
+   * Full version of the engine, such as "17.11"; null while it is unknown.
    *
    * @generated from field: optional string engine_version = 7;
    */
@@ -225,21 +225,21 @@ export type MaintenanceJson = {
   updates?: PendingUpdateJson[];
 
   /**
-   * The operation that applies updates now.
+   * The operation that is applying updates.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 9;
    */
   operation?: OperationJson;
 
   /**
-   * Why the platform begins nothing by itself at present; updates can still be applied by request.
+   * Reason why automatic maintenance is paused; updates can still be applied by request. Null when it is not paused.
    *
    * @generated from field: optional string held = 10;
    */
   held?: string;
 
   /**
-   * Kernel that the service's virtual machines boot from; null where machines have none of their own.
+   * Kernel of the service's virtual machines; null for machines without one of their own.
    *
    * @generated from field: optional string guest_kernel = 11;
    */
@@ -254,7 +254,7 @@ export const MaintenanceSchema: GenMessage<Maintenance, {jsonType: MaintenanceJs
   messageDesc(file_holdfast_v1_maintenance, 2);
 
 /**
- * Something that waits to be done to a service.
+ * A pending update of a service.
  *
  * @generated from message holdfast.v1.PendingUpdate
  */
@@ -280,8 +280,7 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   description: string;
 
   /**
-   * Version of the engine, of the kernel or of the keeper, or else image or kernel, that the service has; null for a
-   * restart.
+   * Current version of the engine, kernel or keeper, or else the image; null for a restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -293,7 +292,7 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   to?: string | undefined;
 
   /**
-   * It does not wait for the window longer than its notice.
+   * True when it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 7;
    */
@@ -305,37 +304,36 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
   availableSince?: Timestamp | undefined;
 
   /**
-   * When it begins by itself; null when only a request applies it.
+   * Time of its automatic start; null when it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 9;
    */
   applyAt?: Timestamp | undefined;
 
   /**
-   * The engine is stopped and started: clients lose their connections.
+   * True when the engine is restarted, so that clients lose their connections.
    *
    * @generated from field: bool requires_restart = 10;
    */
   requiresRestart: boolean;
 
   /**
-   * What stands against it now.
+   * Reason why it cannot be applied now; null for none.
    *
    * @generated from field: optional string blocked_reason = 11;
    */
   blockedReason?: string | undefined;
 
   /**
-   * It changes the order of text that indexes of the service were made with, and is applied only with
-   * accept_text_order_change.
+   * True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder: boolean;
 
   /**
-   * Why no snapshot of the data can be taken before it, so that only the image can be rolled back; absent when one can,
-   * and where none is needed.
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * snapshot is possible or not needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
    */
@@ -343,7 +341,7 @@ export type PendingUpdate = Message<"holdfast.v1.PendingUpdate"> & {
 };
 
 /**
- * Something that waits to be done to a service.
+ * A pending update of a service.
  *
  * @generated from message holdfast.v1.PendingUpdate
  */
@@ -369,8 +367,7 @@ export type PendingUpdateJson = {
   description?: string;
 
   /**
-   * Version of the engine, of the kernel or of the keeper, or else image or kernel, that the service has; null for a
-   * restart.
+   * Current version of the engine, kernel or keeper, or else the image; null for a restart.
    *
    * @generated from field: optional string from = 5;
    */
@@ -382,7 +379,7 @@ export type PendingUpdateJson = {
   to?: string;
 
   /**
-   * It does not wait for the window longer than its notice.
+   * True when it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 7;
    */
@@ -394,37 +391,36 @@ export type PendingUpdateJson = {
   availableSince?: TimestampJson;
 
   /**
-   * When it begins by itself; null when only a request applies it.
+   * Time of its automatic start; null when it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 9;
    */
   applyAt?: TimestampJson;
 
   /**
-   * The engine is stopped and started: clients lose their connections.
+   * True when the engine is restarted, so that clients lose their connections.
    *
    * @generated from field: bool requires_restart = 10;
    */
   requiresRestart?: boolean;
 
   /**
-   * What stands against it now.
+   * Reason why it cannot be applied now; null for none.
    *
    * @generated from field: optional string blocked_reason = 11;
    */
   blockedReason?: string;
 
   /**
-   * It changes the order of text that indexes of the service were made with, and is applied only with
-   * accept_text_order_change.
+   * True when it changes the sort order of text in indexes; it is applied only with accept_text_order_change.
    *
    * @generated from field: bool changes_text_order = 12;
    */
   changesTextOrder?: boolean;
 
   /**
-   * Why no snapshot of the data can be taken before it, so that only the image can be rolled back; absent when one can,
-   * and where none is needed.
+   * Reason why no snapshot of the data can be taken before it, so that only the image can be rolled back; null when a
+   * snapshot is possible or not needed.
    *
    * @generated from field: optional string no_snapshot_reason = 13;
    */
@@ -439,7 +435,7 @@ export const PendingUpdateSchema: GenMessage<PendingUpdate, {jsonType: PendingUp
   messageDesc(file_holdfast_v1_maintenance, 3);
 
 /**
- * A pending update in short.
+ * A summary of a pending update.
  *
  * @generated from message holdfast.v1.PendingUpdateSummary
  */
@@ -455,14 +451,14 @@ export type PendingUpdateSummary = Message<"holdfast.v1.PendingUpdateSummary"> &
   kind: UpdateKind;
 
   /**
-   * It waits for the window no longer than its notice.
+   * True when it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 3;
    */
   urgent: boolean;
 
   /**
-   * When it begins by itself; null when only a request applies it.
+   * Time of its automatic start; null when it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
@@ -470,7 +466,7 @@ export type PendingUpdateSummary = Message<"holdfast.v1.PendingUpdateSummary"> &
 };
 
 /**
- * A pending update in short.
+ * A summary of a pending update.
  *
  * @generated from message holdfast.v1.PendingUpdateSummary
  */
@@ -486,14 +482,14 @@ export type PendingUpdateSummaryJson = {
   kind?: UpdateKindJson;
 
   /**
-   * It waits for the window no longer than its notice.
+   * True when it starts at the end of its notice even outside of the window.
    *
    * @generated from field: bool urgent = 3;
    */
   urgent?: boolean;
 
   /**
-   * When it begins by itself; null when only a request applies it.
+   * Time of its automatic start; null when it is applied by request only.
    *
    * @generated from field: optional google.protobuf.Timestamp apply_at = 4;
    */
@@ -517,15 +513,15 @@ export type ApplyMaintenanceRequest = Message<"holdfast.v1.ApplyMaintenanceReque
   serviceId: string;
 
   /**
-   * Omitted: all that nothing stands against.
+   * Ids of the updates to apply. Omitted: all that can be applied.
    *
    * @generated from field: repeated string update_ids = 2;
    */
   updateIds: string[];
 
   /**
-   * Also applies updates that change the sort order of text. Indexes over text must be rebuilt afterwards; the
-   * service's health says so until they are. Omitted: false.
+   * True to apply updates that change the sort order of text too. Indexes on text must be rebuilt afterwards; the
+   * health of the service reports it until then. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 3;
    */
@@ -542,15 +538,15 @@ export type ApplyMaintenanceRequestJson = {
   serviceId?: string;
 
   /**
-   * Omitted: all that nothing stands against.
+   * Ids of the updates to apply. Omitted: all that can be applied.
    *
    * @generated from field: repeated string update_ids = 2;
    */
   updateIds?: string[];
 
   /**
-   * Also applies updates that change the sort order of text. Indexes over text must be rebuilt afterwards; the
-   * service's health says so until they are. Omitted: false.
+   * True to apply updates that change the sort order of text too. Indexes on text must be rebuilt afterwards; the
+   * health of the service reports it until then. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 3;
    */
@@ -574,22 +570,22 @@ export type UpgradeManagedServiceRequest = Message<"holdfast.v1.UpgradeManagedSe
   serviceId: string;
 
   /**
-   * One of the catalog's, newer than the service has.
+   * A version of the catalog, newer than that of the service.
    *
    * @generated from field: string version = 2;
    */
   version: string;
 
   /**
-   * Nothing is begun.
+   * True to only check: nothing is started.
    *
    * @generated from field: bool check_only = 3;
    */
   checkOnly: boolean;
 
   /**
-   * Also when it changes the order of text (finding text_order); indexes over text are then to be made again, which the
-   * service's health says until it is done. Omitted: false.
+   * True to accept a changed sort order of text (finding text_order). Indexes on text must be rebuilt afterwards; the
+   * health of the service reports it until then. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 4;
    */
@@ -606,22 +602,22 @@ export type UpgradeManagedServiceRequestJson = {
   serviceId?: string;
 
   /**
-   * One of the catalog's, newer than the service has.
+   * A version of the catalog, newer than that of the service.
    *
    * @generated from field: string version = 2;
    */
   version?: string;
 
   /**
-   * Nothing is begun.
+   * True to only check: nothing is started.
    *
    * @generated from field: bool check_only = 3;
    */
   checkOnly?: boolean;
 
   /**
-   * Also when it changes the order of text (finding text_order); indexes over text are then to be made again, which the
-   * service's health says until it is done. Omitted: false.
+   * True to accept a changed sort order of text (finding text_order). Indexes on text must be rebuilt afterwards; the
+   * health of the service reports it until then. Omitted: false.
    *
    * @generated from field: bool accept_text_order_change = 4;
    */
@@ -636,7 +632,7 @@ export const UpgradeManagedServiceRequestSchema: GenMessage<UpgradeManagedServic
   messageDesc(file_holdfast_v1_maintenance, 6);
 
 /**
- * An upgrade of a service to another version of its engine: its findings, and the operation once it has begun.
+ * An upgrade of a service's engine: its findings, and its operation.
  *
  * @generated from message holdfast.v1.Upgrade
  */
@@ -657,14 +653,14 @@ export type Upgrade = Message<"holdfast.v1.Upgrade"> & {
   toVersion: string;
 
   /**
-   * All findings, those that prevent the upgrade first.
+   * Findings, those that prevent the upgrade first.
    *
    * @generated from field: repeated holdfast.v1.UpgradeFinding findings = 4;
    */
   findings: UpgradeFinding[];
 
   /**
-   * Null when only a check was asked for.
+   * The operation of the upgrade; null for a check.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -672,7 +668,7 @@ export type Upgrade = Message<"holdfast.v1.Upgrade"> & {
 };
 
 /**
- * An upgrade of a service to another version of its engine: its findings, and the operation once it has begun.
+ * An upgrade of a service's engine: its findings, and its operation.
  *
  * @generated from message holdfast.v1.Upgrade
  */
@@ -693,14 +689,14 @@ export type UpgradeJson = {
   toVersion?: string;
 
   /**
-   * All findings, those that prevent the upgrade first.
+   * Findings, those that prevent the upgrade first.
    *
    * @generated from field: repeated holdfast.v1.UpgradeFinding findings = 4;
    */
   findings?: UpgradeFindingJson[];
 
   /**
-   * Null when only a check was asked for.
+   * The operation of the upgrade; null for a check.
    *
    * @generated from field: optional holdfast.v1.Operation operation = 5;
    */
@@ -715,7 +711,7 @@ export const UpgradeSchema: GenMessage<Upgrade, {jsonType: UpgradeJson}> = /*@__
   messageDesc(file_holdfast_v1_maintenance, 7);
 
 /**
- * Something to know before an upgrade.
+ * A fact to know before an upgrade.
  *
  * @generated from message holdfast.v1.UpgradeFinding
  */
@@ -730,7 +726,7 @@ export type UpgradeFinding = Message<"holdfast.v1.UpgradeFinding"> & {
   code: string;
 
   /**
-   * The upgrade is refused because of it.
+   * True when it prevents the upgrade.
    *
    * @generated from field: bool blocking = 2;
    */
@@ -743,7 +739,7 @@ export type UpgradeFinding = Message<"holdfast.v1.UpgradeFinding"> & {
 };
 
 /**
- * Something to know before an upgrade.
+ * A fact to know before an upgrade.
  *
  * @generated from message holdfast.v1.UpgradeFinding
  */
@@ -758,7 +754,7 @@ export type UpgradeFindingJson = {
   code?: string;
 
   /**
-   * The upgrade is refused because of it.
+   * True when it prevents the upgrade.
    *
    * @generated from field: bool blocking = 2;
    */
@@ -845,8 +841,8 @@ export const WeekdaySchema: GenEnum<Weekday, WeekdayJson> = /*@__PURE__*/
   enumDesc(file_holdfast_v1_maintenance, 0);
 
 /**
- * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
- * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
+ * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */
@@ -857,35 +853,35 @@ export const UpdateKind = {
   UNSPECIFIED: 0,
 
   /**
-   * Another minor version of the engine.
+   * A new minor version of the engine.
    *
    * @generated from enum value: UPDATE_KIND_ENGINE_MINOR = 1;
    */
   ENGINE_MINOR: 1,
 
   /**
-   * Newer packages beside the same engine.
+   * Newer packages with the same engine version.
    *
    * @generated from enum value: UPDATE_KIND_IMAGE = 2;
    */
   IMAGE: 2,
 
   /**
-   * Parameters that wait for a restart.
+   * Parameters that take effect with a restart.
    *
    * @generated from enum value: UPDATE_KIND_RESTART = 3;
    */
   RESTART: 3,
 
   /**
-   * Another kernel for the service's virtual machines.
+   * A new kernel for the service's virtual machines.
    *
    * @generated from enum value: UPDATE_KIND_GUEST_KERNEL = 4;
    */
   GUEST_KERNEL: 4,
 
   /**
-   * A newer keeper, which a machine has from its next start on.
+   * A newer keeper, which a machine gets at its next start.
    *
    * @generated from enum value: UPDATE_KIND_KEEPER = 5;
    */
@@ -893,16 +889,16 @@ export const UpdateKind = {
 } as const;
 
 /**
- * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
- * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
+ * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */
 export type UpdateKind = (typeof UpdateKind)[keyof typeof UpdateKind] | UnknownEnum;
 
 /**
- * "engine_minor" brings another minor version, "image" newer packages, "guest_kernel" another kernel of its virtual
- * machines, "restart" parameters that wait for one, "keeper" machines that are to be started again.
+ * The kind of an update: "engine_minor" is a new minor version, "image" newer packages, "guest_kernel" a new kernel of
+ * virtual machines, "restart" parameters that need one, "keeper" a newer keeper, which needs a start of the machine.
  *
  * @generated from enum holdfast.v1.UpdateKind
  */
@@ -919,7 +915,7 @@ export const UpdateKindSchema: GenEnum<UpdateKind, UpdateKindJson> = /*@__PURE__
  */
 export const MaintenanceService: GenService<{
   /**
-   * The service's window and its pending updates, each with the time at which it begins by itself.
+   * Returns the maintenance window and the pending updates of a service, each with the time of its automatic start.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.GetMaintenance
    */
@@ -929,8 +925,8 @@ export const MaintenanceService: GenService<{
     output: typeof MaintenanceSchema;
   },
   /**
-   * Applies pending updates now, with one restart of the engine. An update that does the service harm is rolled back,
-   * and the operation says so. While one is under way it answers that operation.
+   * Applies pending updates now, with one restart of the engine. A harmful update is rolled back, which the operation
+   * reports. While updates are being applied, the response has that operation.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.ApplyMaintenance
    */
@@ -940,10 +936,10 @@ export const MaintenanceService: GenService<{
     output: typeof OperationSchema;
   },
   /**
-   * Upgrades the engine to a newer version with its data: replicas first, one at a time, and the primary after a
-   * switchover; a single node is down meanwhile. A PostgreSQL service is down while the data of its primary are
-   * upgraded; its replicas copy them then. A harmful upgrade is rolled back. With check_only it reports its findings,
-   * and changes nothing.
+   * Upgrades the engine to a newer version with its data: replicas first, one at a time, then the primary after a
+   * switchover. A service with one node is unavailable during the upgrade. A PostgreSQL service is unavailable while
+   * the data of its primary are upgraded; replicas copy them afterwards. A harmful upgrade is rolled back. With
+   * check_only it returns findings and changes nothing.
    *
    * @generated from rpc holdfast.v1.MaintenanceService.UpgradeManagedService
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/managed_service.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// A managed database service: its life, its nodes, how to reach it.
+// Managed database services: life cycle, nodes and connections.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,7 +25,7 @@ export const file_holdfast_v1_managed_service: GenFile = /*@__PURE__*/
   fileDesc("CiFob2xkZmFzdC92MS9tYW5hZ2VkX3NlcnZpY2UucHJvdG8SC2hvbGRmYXN0LnYxItELCg5NYW5hZ2VkU2VydmljZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjEKBnN0YXR1cxgDIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzEhUKDWRhdGFiYXNlX3R5cGUYBCABKAkSDwoHdmVyc2lvbhgFIAEoCRIRCglwbGFuX25hbWUYBiABKAkSFwoPc3RvcmFnZV9zaXplX2diGAcgASgFEhQKDHN0b3JhZ2VfdGllchgIIAEoCRIMCgR6b25lGAkgASgJEhUKDWFsbG93ZWRfY2lkcnMYCiADKAkSEAoIaG9zdG5hbWUYCyABKAkSDAoEcG9ydBgMIAEoBRIgCgVub2RlcxgNIAMoCzIRLmhvbGRmYXN0LnYxLk5vZGUSLgoJb3BlcmF0aW9uGA4gASgLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uSACIAQESIwoGaGVhbHRoGA8gASgLMhMuaG9sZGZhc3QudjEuSGVhbHRoEjMKBHRhZ3MYECADKAsyJS5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZS5UYWdzRW50cnkSGwoTZGVsZXRpb25fcHJvdGVjdGlvbhgRIAEoCBIWCgl0dGxfaG91cnMYEiABKAVIAYgBARIzCgpleHBpcmVzX2F0GBMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEi4KCmNyZWF0ZWRfYXQYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiYKBWVycm9yGBYgASgLMhIuaG9sZGZhc3QudjEuRmF1bHRIA4gBARI6ChJtYWludGVuYW5jZV93aW5kb3cYFyABKAsyHi5ob2xkZmFzdC52MS5NYWludGVuYW5jZVdpbmRvdxI6Cg9wZW5kaW5nX3VwZGF0ZXMYGCADKAsyIS5ob2xkZmFzdC52MS5QZW5kaW5nVXBkYXRlU3VtbWFyeRIYChBwcml2YXRlX2hvc3RuYW1lGB4gASgJEjEKB2JhY2t1cHMYKCABKAsyGy5ob2xkZmFzdC52MS5TZXJ2aWNlQmFja3Vwc0gEiAEBEjMKCmRlbGV0ZWRfYXQYKSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAWIAQESNwoOdW5kZWxldGVfdW50aWwYKiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAaIAQESFwoPcHJpbWFyeV9ub2RlX2lkGDwgASgJEgwKBHRlcm0YPSABKAMSMgoLcmVwbGljYXRpb24YPiABKAsyGC5ob2xkZmFzdC52MS5SZXBsaWNhdGlvbkgHiAEBEjUKDXJlc3RvcmVkX2Zyb20YKyABKAsyGS5ob2xkZmFzdC52MS5SZXN0b3JlZEZyb21ICIgBARIoCgZwb29sZXIYbiABKAsyEy5ob2xkZmFzdC52MS5Qb29sZXJICYgBARI4ChFzdG9yYWdlX2F1dG9zY2FsZRhvIAEoCzIdLmhvbGRmYXN0LnYxLlN0b3JhZ2VBdXRvc2NhbGUSMAoKbWFuYWdlZF9ieRi2AiABKAsyFi5ob2xkZmFzdC52MS5NYW5hZ2VkQnlICogBARorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfb3BlcmF0aW9uQgwKCl90dGxfaG91cnNCDQoLX2V4cGlyZXNfYXRCCAoGX2Vycm9yQgoKCF9iYWNrdXBzQg0KC19kZWxldGVkX2F0QhEKD191bmRlbGV0ZV91bnRpbEIOCgxfcmVwbGljYXRpb25CEAoOX3Jlc3RvcmVkX2Zyb21CCQoHX3Bvb2xlckINCgtfbWFuYWdlZF9ieSIlCglNYW5hZ2VkQnkSDAoEa2luZBgBIAEoCRIKCgJpZBgCIAEoCSJDChBTdG9yYWdlQXV0b3NjYWxlEg8KB2VuYWJsZWQYASABKAgSEwoGbWF4X2diGAIgASgFSACIAQFCCQoHX21heF9nYiInCgZQb29sZXISDwoHZW5hYmxlZBgBIAEoCBIMCgRtb2RlGAIgASgJImkKDFBvb2xlckNob2ljZRIUCgdlbmFibGVkGAEgASgISACIAQESLgoEbW9kZRgCIAEoCUIbukgYchZSC3RyYW5zYWN0aW9uUgdzZXNzaW9uSAGIAQFCCgoIX2VuYWJsZWRCBwoFX21vZGUiZwoWU3RvcmFnZUF1dG9zY2FsZUNob2ljZRIUCgdlbmFibGVkGAEgASgISACIAQESIAoGbWF4X2diGAIgASgFQgu6SAgaBhiAgAEoAUgBiAEBQgoKCF9lbmFibGVkQgkKB19tYXhfZ2IiQwoLUmVwbGljYXRpb24SDAoEbW9kZRgBIAEoCRIPCgdoZWFsdGh5GAIgASgIEhUKDXN0YW5kYnlfbmFtZXMYAyADKAkijQEKDFJlc3RvcmVkRnJvbRIMCgRraW5kGAEgASgJEhIKCnNlcnZpY2VfaWQYAiABKAkSEQoJYmFja3VwX2lkGAMgASgJEjYKDXJlc3RvcmVfcG9pbnQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCEAoOX3Jlc3RvcmVfcG9pbnQi8AIKDlNlcnZpY2VCYWNrdXBzEi8KCnJlc3RvcmFibGUYASABKAsyFi5ob2xkZmFzdC52MS5UaW1lUmFuZ2VIAIgBARIkCgRnYXBzGAIgAygLMhYuaG9sZGZhc3QudjEuVGltZVJhbmdlEjoKEWxhc3RfY29tcGxldGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjAKB25leHRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESGAoLa2V5X3ZlcnNpb24YBSABKAVIA4gBARIvCgpsYXN0X2RyaWxsGAYgASgLMhYuaG9sZGZhc3QudjEuTGFzdERyaWxsSASIAQFCDQoLX3Jlc3RvcmFibGVCFAoSX2xhc3RfY29tcGxldGVkX2F0QgoKCF9uZXh0X2F0Qg4KDF9rZXlfdmVyc2lvbkINCgtfbGFzdF9kcmlsbCJ2CglMYXN0RHJpbGwSCgoCaWQYASABKAkSDgoGcGFzc2VkGAIgASgIEi8KC2ZpbmlzaGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVlcnJvchgEIAEoCUgAiAEBQggKBl9lcnJvciJdCglUaW1lUmFuZ2USKAoEZnJvbRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoCdG8YAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIsYBCgROb2RlEgoKAmlkGAEgASgJEiMKBHJvbGUYAiABKA4yFS5ob2xkZmFzdC52MS5Ob2RlUm9sZRInCgZzdGF0dXMYAyABKA4yFy5ob2xkZmFzdC52MS5Ob2RlU3RhdHVzEhAKCGhvc3RuYW1lGAQgASgJEgwKBHpvbmUYBSABKAkSGAoQcHJpdmF0ZV9ob3N0bmFtZRgUIAEoCRIZCgxvcGVyYXRpb25faWQYPCABKAlIAIgBAUIPCg1fb3BlcmF0aW9uX2lkIrcBCgZIZWFsdGgSKQoGc3RhdHVzGAEgASgOMhkuaG9sZGZhc3QudjEuSGVhbHRoU3RhdHVzEi4KBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhMKBnJlYXNvbhgDIAEoCUgBiAEBEigKBmNoZWNrcxgEIAMoCzIYLmhvbGRmYXN0LnYxLkhlYWx0aENoZWNrQggKBl9zaW5jZUIJCgdfcmVhc29uIrEBCgtIZWFsdGhDaGVjaxIMCgRuYW1lGAEgASgJEg8KB25vZGVfaWQYAiABKAkSKQoGc3RhdHVzGAMgASgOMhkuaG9sZGZhc3QudjEuSGVhbHRoU3RhdHVzEi4KBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhMKBnJlYXNvbhgFIAEoCUgBiAEBQggKBl9zaW5jZUIJCgdfcmVhc29uIqkJChtDcmVhdGVNYW5hZ2VkU2VydmljZVJlcXVlc3QSNgoEbmFtZRgBIAEoCUIoukglciMyIV5bYS16XShbYS16MC05LV17MCwzOH1bYS16MC05XSk/JBIwCg1kYXRhYmFzZV90eXBlGAIgASgJQhm6SBZyFFIKcG9zdGdyZXNxbFIGdmFsa2V5Eh8KB3ZlcnNpb24YAyABKAlCCbpIBnIEEAEYEEgAiAEBEhwKCXBsYW5fbmFtZRgEIAEoCUIJukgGcgQQARgoEiQKD3N0b3JhZ2Vfc2l6ZV9nYhgFIAEoBUILukgIGgYYgIABKAESJAoMc3RvcmFnZV90aWVyGAYgASgJQgm6SAZyBBABGChIAYgBARIcCgR6b25lGAcgASgJQgm6SAZyBBABGChIAogBARI5Cg1hbGxvd2VkX2NpZHJzGAggASgLMhUuaG9sZGZhc3QudjEuQ2lkckxpc3RCBrK7GAIgAUgDiAEBEmYKCnBhcmFtZXRlcnMYCSADKAsyOC5ob2xkZmFzdC52MS5DcmVhdGVNYW5hZ2VkU2VydmljZVJlcXVlc3QuUGFyYW1ldGVyc0VudHJ5Qhi6SBWaARIQyAEiBnIEEAEYPyoFcgMYgAgSIgoJdHRsX2hvdXJzGAogASgFQgq6SAcaBRjQBSgBSASIAQESGwoTZGVsZXRpb25fcHJvdGVjdGlvbhgLIAEoCBJ3CgR0YWdzGAwgAygLMjIuaG9sZGZhc3QudjEuQ3JlYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0LlRhZ3NFbnRyeUI1ukgymgEvEDIiJHIiEAEYPzIcXltBLVphLXowLTldW0EtWmEtejAtOV8uLV0qJCoFcgMY/wESPwoSbWFpbnRlbmFuY2Vfd2luZG93GA0gASgLMh4uaG9sZGZhc3QudjEuTWFpbnRlbmFuY2VXaW5kb3dIBYgBARIuCgZwb29sZXIYbiABKAsyGS5ob2xkZmFzdC52MS5Qb29sZXJDaG9pY2VIBogBARJDChFzdG9yYWdlX2F1dG9zY2FsZRhvIAEoCzIjLmhvbGRmYXN0LnYxLlN0b3JhZ2VBdXRvc2NhbGVDaG9pY2VIB4gBARIiCgpub2RlX2NvdW50GA4gASgFQgm6SAYaBBgFKAFICIgBARI+ChByZXBsaWNhdGlvbl9tb2RlGA8gASgJQh+6SBxyGlIFYXN5bmNSBHN5bmNSC3N5bmNfc3RyaWN0SAmIAQEaMQoPUGFyYW1ldGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCCgoIX3ZlcnNpb25CDwoNX3N0b3JhZ2VfdGllckIHCgVfem9uZUIQCg5fYWxsb3dlZF9jaWRyc0IMCgpfdHRsX2hvdXJzQhUKE19tYWludGVuYW5jZV93aW5kb3dCCQoHX3Bvb2xlckIUChJfc3RvcmFnZV9hdXRvc2NhbGVCDQoLX25vZGVfY291bnRCEwoRX3JlcGxpY2F0aW9uX21vZGUipAEKCENpZHJMaXN0EpcBCgZ2YWx1ZXMYASADKAlChgG6SIIBkgF/EIACInq6AXEKBGNpZHISR211c3QgYmUgYW4gSVB2NCBvciBJUHY2IG5ldHdvcmsgc3VjaCBhcyAyMDMuMC4xMTMuMC8yNCBvciAyMDAxOmRiODo6LzMyGiB0aGlzLmlzSXAoKSB8fCB0aGlzLmlzSXBQcmVmaXgoKXIEEAEYQCLtAgoaTGlzdE1hbmFnZWRTZXJ2aWNlc1JlcXVlc3QSGgoEbmFtZRgBIAEoCUIHukgEcgIYKEgAiAEBEkAKBnN0YXR1cxgCIAEoDjIhLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlU3RhdHVzQgi6SAWCAQIQAUgBiAEBEiMKDWRhdGFiYXNlX3R5cGUYAyABKAlCB7pIBHICGChIAogBARImCgN0YWcYBCABKAlCFLpIEXIPGMACMgpeW146XSs6LiokSAOIAQESHgoFbGltaXQYBSABKAVCCrpIBxoFGMgBKAFIBIgBARIfCgZjdXJzb3IYBiABKAlCCrpIB3IFEAEYgAhIBYgBARIUCgdkZWxldGVkGAcgASgISAaIAQFCBwoFX25hbWVCCQoHX3N0YXR1c0IQCg5fZGF0YWJhc2VfdHlwZUIGCgRfdGFnQggKBl9saW1pdEIJCgdfY3Vyc29yQgoKCF9kZWxldGVkInYKG0xpc3RNYW5hZ2VkU2VydmljZXNSZXNwb25zZRItCghzZXJ2aWNlcxgBIAMoCzIbLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIi8KGEdldE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCLJBwobVXBkYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEjsKBG5hbWUYAiABKAlCKLpIJXIjMiFeW2Etel0oW2EtejAtOS1dezAsMzh9W2EtejAtOV0pPyRIAIgBARI5Cg1hbGxvd2VkX2NpZHJzGAMgASgLMhUuaG9sZGZhc3QudjEuQ2lkckxpc3RCBrK7GAIgAUgBiAEBEigKCXR0bF9ob3VycxgEIAEoBUIQukgHGgUY0AUoAbK7GAIYAUgCiAEBEiAKE2RlbGV0aW9uX3Byb3RlY3Rpb24YBSABKAhIA4gBARJ3CgR0YWdzGAYgAygLMjIuaG9sZGZhc3QudjEuVXBkYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0LlRhZ3NFbnRyeUI1ukgymgEvEDIiJHIiEAEYPzIcXltBLVphLXowLTldW0EtWmEtejAtOV8uLV0qJCoFcgMY/wESRwoSbWFpbnRlbmFuY2Vfd2luZG93GAcgASgLMh4uaG9sZGZhc3QudjEuTWFpbnRlbmFuY2VXaW5kb3dCBrK7GAIYAUgEiAEBEiEKCXBsYW5fbmFtZRg8IAEoCUIJukgGcgQQARgoSAWIAQESKQoPc3RvcmFnZV9zaXplX2diGD0gASgFQgu6SAgaBhiAgAEoAUgGiAEBEi4KBnBvb2xlchhuIAEoCzIZLmhvbGRmYXN0LnYxLlBvb2xlckNob2ljZUgHiAEBEkMKEXN0b3JhZ2VfYXV0b3NjYWxlGG8gASgLMiMuaG9sZGZhc3QudjEuU3RvcmFnZUF1dG9zY2FsZUNob2ljZUgIiAEBEj4KEHJlcGxpY2F0aW9uX21vZGUYPiABKAlCH7pIHHIaUgVhc3luY1IEc3luY1ILc3luY19zdHJpY3RICYgBARIvCgt1cGRhdGVfbWFzaxgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2saKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBwoFX25hbWVCEAoOX2FsbG93ZWRfY2lkcnNCDAoKX3R0bF9ob3Vyc0IWChRfZGVsZXRpb25fcHJvdGVjdGlvbkIVChNfbWFpbnRlbmFuY2Vfd2luZG93QgwKCl9wbGFuX25hbWVCEgoQX3N0b3JhZ2Vfc2l6ZV9nYkIJCgdfcG9vbGVyQhQKEl9zdG9yYWdlX2F1dG9zY2FsZUITChFfcmVwbGljYXRpb25fbW9kZSIxChpTdGFydE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCIwChlTdG9wTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIjMKHFJlc3RhcnRNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiUAobUmVzaXplTWFuYWdlZFNlcnZpY2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEhwKCXBsYW5fbmFtZRgCIAEoCUIJukgGcgQQARgoIlEKFEV4cGFuZFN0b3JhZ2VSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEiQKD3N0b3JhZ2Vfc2l6ZV9nYhgCIAEoBUILukgIGgYYgIABKAEiKgoTRW5hYmxlV3JpdGVzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCJoChtEZWxldGVNYW5hZ2VkU2VydmljZVJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASHgoRc2tpcF9maW5hbF9iYWNrdXAYAiABKAhIAIgBAUIUChJfc2tpcF9maW5hbF9iYWNrdXAiKwoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAi2QIKCkNvbm5lY3Rpb24SDAoEaG9zdBgBIAEoCRIMCgRwb3J0GAIgASgFEgwKBHVzZXIYAyABKAkSEAoIZGF0YWJhc2UYBCABKAkSCwoDdXJpGAUgASgJEhYKDmNhX2NlcnRpZmljYXRlGAYgASgJEigKCWxpc3RlbmVycxgHIAMoCzIVLmhvbGRmYXN0LnYxLkxpc3RlbmVyEioKBW5vZGVzGAggAygLMhsuaG9sZGZhc3QudjEuQ29ubmVjdGlvbk5vZGUSFAoMcHJpdmF0ZV9ob3N0GBQgASgJEhMKC3ByaXZhdGVfdXJpGBUgASgJEhMKC3JlcGxpY2FfdXJpGDwgASgJEhoKDWFsbF9ub2Rlc191cmkYPSABKAlIAIgBARIXCgpwb29sZWRfdXJpGG4gASgJSAGIAQFCEAoOX2FsbF9ub2Rlc191cmlCDQoLX3Bvb2xlZF91cmkiUwoITGlzdGVuZXISDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgFEhAKCGF1ZGllbmNlGAMgASgJEgsKA3RscxgEIAEoCRIMCgRob3N0GBQgASgJIpsBCg5Db25uZWN0aW9uTm9kZRIKCgJpZBgBIAEoCRIjCgRyb2xlGAIgASgOMhUuaG9sZGZhc3QudjEuTm9kZVJvbGUSEAoIaG9zdG5hbWUYAyABKAkSEQoJYWRkcmVzc2VzGAQgAygJEhgKEHByaXZhdGVfaG9zdG5hbWUYFCABKAkSGQoRcHJpdmF0ZV9hZGRyZXNzZXMYFSADKAkifQoQTGlzdE5vZGVzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBIeCgVsaW1pdBgCIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgDIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yIl8KEUxpc3ROb2Rlc1Jlc3BvbnNlEiAKBW5vZGVzGAEgAygLMhEuaG9sZGZhc3QudjEuTm9kZRIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciKVAgoPTGlzdExvZ3NSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEi4KBXNpbmNlGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEjMKBWxldmVsGAMgASgOMhUuaG9sZGZhc3QudjEuTG9nTGV2ZWxCCLpIBYIBAhABSAGIAQESHgoFbGltaXQYBCABKAVCCrpIBxoFGMgBKAFIAogBARIfCgZjdXJzb3IYBSABKAlCCrpIB3IFEAEYgAhIA4gBARITCgZmb2xsb3cYBiABKAhIBIgBAUIICgZfc2luY2VCCAoGX2xldmVsQggKBl9saW1pdEIJCgdfY3Vyc29yQgkKB19mb2xsb3ciXgoQTGlzdExvZ3NSZXNwb25zZRIjCgVsaW5lcxgBIAMoCzIULmhvbGRmYXN0LnYxLkxvZ0xpbmUSEwoLbmV4dF9jdXJzb3IYAiABKAkSEAoIaGFzX21vcmUYAyABKAgijgEKB0xvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbm9kZV9pZBgCIAEoCRIRCgljb21wb25lbnQYAyABKAkSJAoFbGV2ZWwYBCABKA4yFS5ob2xkZmFzdC52MS5Mb2dMZXZlbBIPCgdtZXNzYWdlGAUgASgJIiwKFUdldFRhc2tTdW1tYXJ5UmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCKuAQoLVGFza1N1bW1hcnkSMQoGc3RhdHVzGAEgASgOMiEuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2VTdGF0dXMSGQoMY3VycmVudF90YXNrGAIgASgJSACIAQESFAoMcHJvZ3Jlc3NfcGN0GAMgASgFEhkKDG9wZXJhdGlvbl9pZBgEIAEoCUgBiAEBQg8KDV9jdXJyZW50X3Rhc2tCDwoNX29wZXJhdGlvbl9pZCr0AgoUTWFuYWdlZFNlcnZpY2VTdGF0dXMSJgoiTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19VTlNQRUNJRklFRBAAEjAKHk1BTkFHRURfU0VSVklDRV9TVEFUVVNfUEVORElORxABGgyyPgkKB1BlbmRpbmcSOgojTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19QUk9WSVNJT05JTkcQAhoRsj4OCgxQcm92aXNpb25pbmcSMAoeTUFOQUdFRF9TRVJWSUNFX1NUQVRVU19SVU5OSU5HEAMaDLI+CQoHUnVubmluZxIwCh5NQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX1NUT1BQRUQQBBoMsj4JCgdTdG9wcGVkEiwKHE1BTkFHRURfU0VSVklDRV9TVEFUVVNfRVJST1IQBRoKsj4HCgVFcnJvchI0CiBNQU5BR0VEX1NFUlZJQ0VfU1RBVFVTX1VQR1JBRElORxAGGg6yPgsKCVVwZ3JhZGluZypvCghOb2RlUm9sZRIZChVOT0RFX1JPTEVfVU5TUEVDSUZJRUQQABIjChFOT0RFX1JPTEVfUFJJTUFSWRABGgyyPgkKB3ByaW1hcnkSIwoRTk9ERV9ST0xFX1JFUExJQ0EQAhoMsj4JCgdyZXBsaWNhKvoBCgpOb2RlU3RhdHVzEhsKF05PREVfU1RBVFVTX1VOU1BFQ0lGSUVEEAASLwoYTk9ERV9TVEFUVVNfUFJPVklTSU9OSU5HEAEaEbI+DgoMUHJvdmlzaW9uaW5nEiUKE05PREVfU1RBVFVTX1JVTk5JTkcQAhoMsj4JCgdSdW5uaW5nEiUKE05PREVfU1RBVFVTX1NUT1BQRUQQAxoMsj4JCgdTdG9wcGVkEiEKEU5PREVfU1RBVFVTX0VSUk9SEAQaCrI+BwoFRXJyb3ISLQoXTk9ERV9TVEFUVVNfVU5SRUFDSEFCTEUQBRoQsj4NCgtVbnJlYWNoYWJsZSrXAQoMSGVhbHRoU3RhdHVzEh0KGUhFQUxUSF9TVEFUVVNfVU5TUEVDSUZJRUQQABInChVIRUFMVEhfU1RBVFVTX0hFQUxUSFkQARoMsj4JCgdoZWFsdGh5EikKFkhFQUxUSF9TVEFUVVNfREVHUkFERUQQAhoNsj4KCghkZWdyYWRlZBIrChdIRUFMVEhfU1RBVFVTX1VOSEVBTFRIWRADGg6yPgsKCXVuaGVhbHRoeRInChVIRUFMVEhfU1RBVFVTX1VOS05PV04QBBoMsj4JCgd1bmtub3duKqsBCghMb2dMZXZlbBIZChVMT0dfTEVWRUxfVU5TUEVDSUZJRUQQABIfCg9MT0dfTEVWRUxfREVCVUcQARoKsj4HCgVkZWJ1ZxIdCg5MT0dfTEVWRUxfSU5GTxACGgmyPgYKBGluZm8SIwoRTE9HX0xFVkVMX1dBUk5JTkcQAxoMsj4JCgd3YXJuaW5nEh8KD0xPR19MRVZFTF9FUlJPUhAEGgqyPgcKBWVycm9yMucTChVNYW5hZ2VkU2VydmljZVNlcnZpY2USrgEKFENyZWF0ZU1hbmFnZWRTZXJ2aWNlEiguaG9sZGZhc3QudjEuQ3JlYXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiT6q7GC8IygESDnNlcnZpY2VzOndyaXRlGICAEDIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCFjoBKiIRL21hbmFnZWQtc2VydmljZXMSmAEKE0xpc3RNYW5hZ2VkU2VydmljZXMSJy5ob2xkZmFzdC52MS5MaXN0TWFuYWdlZFNlcnZpY2VzUmVxdWVzdBooLmhvbGRmYXN0LnYxLkxpc3RNYW5hZ2VkU2VydmljZXNSZXNwb25zZSIuqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwITEhEvbWFuYWdlZC1zZXJ2aWNlcxKMAQoRR2V0TWFuYWdlZFNlcnZpY2USJS5ob2xkZmFzdC52MS5HZXRNYW5hZ2VkU2VydmljZVJlcXVlc3QaGy5ob2xkZmFzdC52MS5NYW5hZ2VkU2VydmljZSIzqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIYEhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9EtEBChRVcGRhdGVNYW5hZ2VkU2VydmljZRIoLmhvbGRmYXN0LnYxLlVwZGF0ZU1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlInKquxhNEg5zZXJ2aWNlczp3cml0ZSojCg5vcGVyYXRpb24udHlwZRIGcmVzaXplEgZleHBhbmQYygEyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH2C0+STAhs6ASoyFi9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0SswEKE1N0YXJ0TWFuYWdlZFNlcnZpY2USJy5ob2xkZmFzdC52MS5TdGFydE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIlaquxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCIToBKiIcL21hbmFnZWQtc2VydmljZXMve2lkfS9zdGFydBKwAQoSU3RvcE1hbmFnZWRTZXJ2aWNlEiYuaG9sZGZhc3QudjEuU3RvcE1hbmFnZWRTZXJ2aWNlUmVxdWVzdBobLmhvbGRmYXN0LnYxLk1hbmFnZWRTZXJ2aWNlIlWquxgrCMoBEg5zZXJ2aWNlczp3cml0ZTIWL21hbmFnZWQtc2VydmljZXMve2lkfYLT5JMCIDoBKiIbL21hbmFnZWQtc2VydmljZXMve2lkfS9zdG9wErkBChVSZXN0YXJ0TWFuYWdlZFNlcnZpY2USKS5ob2xkZmFzdC52MS5SZXN0YXJ0TWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiWKq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIjOgEqIh4vbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3Jlc3RhcnQStgEKFFJlc2l6ZU1hbmFnZWRTZXJ2aWNlEiguaG9sZGZhc3QudjEuUmVzaXplTWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiV6q7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIiOgEqIh0vbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3Jlc2l6ZRKwAQoNRXhwYW5kU3RvcmFnZRIhLmhvbGRmYXN0LnYxLkV4cGFuZFN0b3JhZ2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiX6q7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIqOgEqIiUvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L3N0b3JhZ2UvZXhwYW5kEq0BCgxFbmFibGVXcml0ZXMSIC5ob2xkZmFzdC52MS5FbmFibGVXcml0ZXNSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiXqq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIpOgEqIiQvbWFuYWdlZC1zZXJ2aWNlcy97aWR9L2VuYWJsZS13cml0ZXMSrAEKFERlbGV0ZU1hbmFnZWRTZXJ2aWNlEiguaG9sZGZhc3QudjEuRGVsZXRlTWFuYWdlZFNlcnZpY2VSZXF1ZXN0GhsuaG9sZGZhc3QudjEuTWFuYWdlZFNlcnZpY2UiTaq7GCsIygESDnNlcnZpY2VzOndyaXRlMhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9gtPkkwIYKhYvbWFuYWdlZC1zZXJ2aWNlcy97aWR9EosBCg1HZXRDb25uZWN0aW9uEiEuaG9sZGZhc3QudjEuR2V0Q29ubmVjdGlvblJlcXVlc3QaFy5ob2xkZmFzdC52MS5Db25uZWN0aW9uIj6quxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAiMSIS9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vY29ubmVjdGlvbhKFAQoJTGlzdE5vZGVzEh0uaG9sZGZhc3QudjEuTGlzdE5vZGVzUmVxdWVzdBoeLmhvbGRmYXN0LnYxLkxpc3ROb2Rlc1Jlc3BvbnNlIjmquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAh4SHC9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vbm9kZXMShQEKCExpc3RMb2dzEhwuaG9sZGZhc3QudjEuTGlzdExvZ3NSZXF1ZXN0Gh0uaG9sZGZhc3QudjEuTGlzdExvZ3NSZXNwb25zZSI8qrsYFRINc2VydmljZXM6ZGF0YSADOAFIBYLT5JMCHRIbL21hbmFnZWQtc2VydmljZXMve2lkfS9sb2dzEpABCg5HZXRUYXNrU3VtbWFyeRIiLmhvbGRmYXN0LnYxLkdldFRhc2tTdW1tYXJ5UmVxdWVzdBoYLmhvbGRmYXN0LnYxLlRhc2tTdW1tYXJ5IkCquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAiUSIy9tYW5hZ2VkLXNlcnZpY2VzL3tpZH0vdGFzay1zdW1tYXJ5YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_maintenance, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * A managed database service, as it is now.
+ * A managed database service.
  *
  * @generated from message holdfast.v1.ManagedService
  */
@@ -81,7 +81,7 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   allowedCidrs: string[];
 
   /**
-   * Name that clients connect to; fixed at creation. It resolves to the public address.
+   * Host name for clients, fixed at creation. It resolves to the public address of the primary.
    *
    * @generated from field: string hostname = 11;
    */
@@ -120,7 +120,7 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   deletionProtection: boolean;
 
   /**
-   * Hours after its creation at which it is deleted; null to keep it.
+   * Hours after the creation at which it is deleted; null for no expiry.
    *
    * @generated from field: optional int32 ttl_hours = 18;
    */
@@ -142,42 +142,43 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Why the status is Error.
+   * The reason of the status Error; null otherwise.
    *
    * @generated from field: optional holdfast.v1.Fault error = 22;
    */
   error?: Fault | undefined;
 
   /**
-   * When updates may begin by themselves.
+   * The window in which updates may start automatically.
    *
    * @generated from field: holdfast.v1.MaintenanceWindow maintenance_window = 23;
    */
   maintenanceWindow?: MaintenanceWindow | undefined;
 
   /**
-   * Pending updates in short; the service's maintenance has the details.
+   * Summaries of pending updates; GetMaintenance has the details.
    *
    * @generated from field: repeated holdfast.v1.PendingUpdateSummary pending_updates = 24;
    */
   pendingUpdates: PendingUpdateSummary[];
 
   /**
-   * The same for clients inside: it resolves to the private address, which is the public one where there is no other.
+   * Host name for clients in the private network. It resolves to the private address, or to the public one when there
+   * is no other.
    *
    * @generated from field: string private_hostname = 30;
    */
   privateHostname: string;
 
   /**
-   * Null where the engine has no backups.
+   * Null for an engine without backups.
    *
    * @generated from field: optional holdfast.v1.ServiceBackups backups = 40;
    */
   backups?: ServiceBackups | undefined;
 
   /**
-   * Only of a service that is deleted and can come back: when it was deleted, and until when it can be undeleted.
+   * Time of the deletion of a deleted service that can be undeleted, and the end of that period; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp deleted_at = 41;
    */
@@ -189,35 +190,35 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   undeleteUntil?: Timestamp | undefined;
 
   /**
-   * The node that takes writes.
+   * Id of the primary, the node that accepts writes.
    *
    * @generated from field: string primary_node_id = 60;
    */
   primaryNodeId: string;
 
   /**
-   * Counts the primaries that the service has had.
+   * Number of primaries so far; it is raised by each switchover and failover.
    *
    * @generated from field: int64 term = 61;
    */
   term: bigint;
 
   /**
-   * Null while the service has one node.
+   * Null for a service with one node.
    *
    * @generated from field: optional holdfast.v1.Replication replication = 62;
    */
   replication?: Replication | undefined;
 
   /**
-   * Where its data came from; null of a service that began empty.
+   * The source of the data; null for a service that was created empty.
    *
    * @generated from field: optional holdfast.v1.RestoredFrom restored_from = 43;
    */
   restoredFrom?: RestoredFrom | undefined;
 
   /**
-   * Null where the engine has no pooler.
+   * Null for an engine without a pooler.
    *
    * @generated from field: optional holdfast.v1.Pooler pooler = 110;
    */
@@ -229,7 +230,7 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
   storageAutoscale?: StorageAutoscale | undefined;
 
   /**
-   * The project, stack or pipeline that it belongs to: that one alone deletes, stops, resizes and renames it.
+   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
    *
    * @generated from field: optional holdfast.v1.ManagedBy managed_by = 310;
    */
@@ -237,7 +238,7 @@ export type ManagedService = Message<"holdfast.v1.ManagedService"> & {
 };
 
 /**
- * A managed database service, as it is now.
+ * A managed database service.
  *
  * @generated from message holdfast.v1.ManagedService
  */
@@ -293,7 +294,7 @@ export type ManagedServiceJson = {
   allowedCidrs?: string[];
 
   /**
-   * Name that clients connect to; fixed at creation. It resolves to the public address.
+   * Host name for clients, fixed at creation. It resolves to the public address of the primary.
    *
    * @generated from field: string hostname = 11;
    */
@@ -332,7 +333,7 @@ export type ManagedServiceJson = {
   deletionProtection?: boolean;
 
   /**
-   * Hours after its creation at which it is deleted; null to keep it.
+   * Hours after the creation at which it is deleted; null for no expiry.
    *
    * @generated from field: optional int32 ttl_hours = 18;
    */
@@ -354,42 +355,43 @@ export type ManagedServiceJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * Why the status is Error.
+   * The reason of the status Error; null otherwise.
    *
    * @generated from field: optional holdfast.v1.Fault error = 22;
    */
   error?: FaultJson;
 
   /**
-   * When updates may begin by themselves.
+   * The window in which updates may start automatically.
    *
    * @generated from field: holdfast.v1.MaintenanceWindow maintenance_window = 23;
    */
   maintenanceWindow?: MaintenanceWindowJson;
 
   /**
-   * Pending updates in short; the service's maintenance has the details.
+   * Summaries of pending updates; GetMaintenance has the details.
    *
    * @generated from field: repeated holdfast.v1.PendingUpdateSummary pending_updates = 24;
    */
   pendingUpdates?: PendingUpdateSummaryJson[];
 
   /**
-   * The same for clients inside: it resolves to the private address, which is the public one where there is no other.
+   * Host name for clients in the private network. It resolves to the private address, or to the public one when there
+   * is no other.
    *
    * @generated from field: string private_hostname = 30;
    */
   privateHostname?: string;
 
   /**
-   * Null where the engine has no backups.
+   * Null for an engine without backups.
    *
    * @generated from field: optional holdfast.v1.ServiceBackups backups = 40;
    */
   backups?: ServiceBackupsJson;
 
   /**
-   * Only of a service that is deleted and can come back: when it was deleted, and until when it can be undeleted.
+   * Time of the deletion of a deleted service that can be undeleted, and the end of that period; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp deleted_at = 41;
    */
@@ -401,35 +403,35 @@ export type ManagedServiceJson = {
   undeleteUntil?: TimestampJson;
 
   /**
-   * The node that takes writes.
+   * Id of the primary, the node that accepts writes.
    *
    * @generated from field: string primary_node_id = 60;
    */
   primaryNodeId?: string;
 
   /**
-   * Counts the primaries that the service has had.
+   * Number of primaries so far; it is raised by each switchover and failover.
    *
    * @generated from field: int64 term = 61;
    */
   term?: string;
 
   /**
-   * Null while the service has one node.
+   * Null for a service with one node.
    *
    * @generated from field: optional holdfast.v1.Replication replication = 62;
    */
   replication?: ReplicationJson;
 
   /**
-   * Where its data came from; null of a service that began empty.
+   * The source of the data; null for a service that was created empty.
    *
    * @generated from field: optional holdfast.v1.RestoredFrom restored_from = 43;
    */
   restoredFrom?: RestoredFromJson;
 
   /**
-   * Null where the engine has no pooler.
+   * Null for an engine without a pooler.
    *
    * @generated from field: optional holdfast.v1.Pooler pooler = 110;
    */
@@ -441,7 +443,7 @@ export type ManagedServiceJson = {
   storageAutoscale?: StorageAutoscaleJson;
 
   /**
-   * The project, stack or pipeline that it belongs to: that one alone deletes, stops, resizes and renames it.
+   * The project, stack or pipeline that it belongs to, through which alone it is deleted, stopped, resized and renamed.
    *
    * @generated from field: optional holdfast.v1.ManagedBy managed_by = 310;
    */
@@ -462,7 +464,7 @@ export const ManagedServiceSchema: GenMessage<ManagedService, {jsonType: Managed
  */
 export type ManagedBy = Message<"holdfast.v1.ManagedBy"> & {
   /**
-   * project, stack or pipeline.
+   * "project", "stack" or "pipeline".
    *
    * @generated from field: string kind = 1;
    */
@@ -481,7 +483,7 @@ export type ManagedBy = Message<"holdfast.v1.ManagedBy"> & {
  */
 export type ManagedByJson = {
   /**
-   * project, stack or pipeline.
+   * "project", "stack" or "pipeline".
    *
    * @generated from field: string kind = 1;
    */
@@ -501,7 +503,7 @@ export const ManagedBySchema: GenMessage<ManagedBy, {jsonType: ManagedByJson}> =
   messageDesc(file_holdfast_v1_managed_service, 1);
 
 /**
- * May the storage grow by itself when it is 85% full?
+ * Automatic growth of the storage when it is 85% full.
  *
  * @generated from message holdfast.v1.StorageAutoscale
  */
@@ -512,7 +514,7 @@ export type StorageAutoscale = Message<"holdfast.v1.StorageAutoscale"> & {
   enabled: boolean;
 
   /**
-   * Limit of growth; null until one is set.
+   * Maximum size; null while none is set.
    *
    * @generated from field: optional int32 max_gb = 2;
    */
@@ -520,7 +522,7 @@ export type StorageAutoscale = Message<"holdfast.v1.StorageAutoscale"> & {
 };
 
 /**
- * May the storage grow by itself when it is 85% full?
+ * Automatic growth of the storage when it is 85% full.
  *
  * @generated from message holdfast.v1.StorageAutoscale
  */
@@ -531,7 +533,7 @@ export type StorageAutoscaleJson = {
   enabled?: boolean;
 
   /**
-   * Limit of growth; null until one is set.
+   * Maximum size; null while none is set.
    *
    * @generated from field: optional int32 max_gb = 2;
    */
@@ -546,7 +548,7 @@ export const StorageAutoscaleSchema: GenMessage<StorageAutoscale, {jsonType: Sto
   messageDesc(file_holdfast_v1_managed_service, 2);
 
 /**
- * Lets many clients share few sessions of the engine, at a port of its own.
+ * Connection pooling: many clients share few sessions of the engine, at a separate port.
  *
  * @generated from message holdfast.v1.Pooler
  */
@@ -557,8 +559,8 @@ export type Pooler = Message<"holdfast.v1.Pooler"> & {
   enabled: boolean;
 
   /**
-   * "transaction": a client has a session of the engine for as long as a transaction lasts. "session": for as long as
-   * it is connected.
+   * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
+   * connected.
    *
    * @generated from field: string mode = 2;
    */
@@ -566,7 +568,7 @@ export type Pooler = Message<"holdfast.v1.Pooler"> & {
 };
 
 /**
- * Lets many clients share few sessions of the engine, at a port of its own.
+ * Connection pooling: many clients share few sessions of the engine, at a separate port.
  *
  * @generated from message holdfast.v1.Pooler
  */
@@ -577,8 +579,8 @@ export type PoolerJson = {
   enabled?: boolean;
 
   /**
-   * "transaction": a client has a session of the engine for as long as a transaction lasts. "session": for as long as
-   * it is connected.
+   * "transaction": a client has a session of the engine during a transaction. "session": a client has one while it is
+   * connected.
    *
    * @generated from field: string mode = 2;
    */
@@ -593,7 +595,7 @@ export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PUR
   messageDesc(file_holdfast_v1_managed_service, 3);
 
 /**
- * Omitted fields stay as they are: at first off, and "transaction".
+ * Settings of the pooler. Omitted fields stay; the defaults are off and "transaction".
  *
  * @generated from message holdfast.v1.PoolerChoice
  */
@@ -610,7 +612,7 @@ export type PoolerChoice = Message<"holdfast.v1.PoolerChoice"> & {
 };
 
 /**
- * Omitted fields stay as they are: at first off, and "transaction".
+ * Settings of the pooler. Omitted fields stay; the defaults are off and "transaction".
  *
  * @generated from message holdfast.v1.PoolerChoice
  */
@@ -634,7 +636,7 @@ export const PoolerChoiceSchema: GenMessage<PoolerChoice, {jsonType: PoolerChoic
   messageDesc(file_holdfast_v1_managed_service, 4);
 
 /**
- * Omitted fields stay as they are: at first off.
+ * Settings of the automatic growth. Omitted fields stay; the default is off.
  *
  * @generated from message holdfast.v1.StorageAutoscaleChoice
  */
@@ -645,7 +647,7 @@ export type StorageAutoscaleChoice = Message<"holdfast.v1.StorageAutoscaleChoice
   enabled?: boolean | undefined;
 
   /**
-   * Needed to enable it: the storage does not grow beyond this by itself.
+   * Maximum size of automatic growth; required to enable it.
    *
    * @generated from field: optional int32 max_gb = 2;
    */
@@ -653,7 +655,7 @@ export type StorageAutoscaleChoice = Message<"holdfast.v1.StorageAutoscaleChoice
 };
 
 /**
- * Omitted fields stay as they are: at first off.
+ * Settings of the automatic growth. Omitted fields stay; the default is off.
  *
  * @generated from message holdfast.v1.StorageAutoscaleChoice
  */
@@ -664,7 +666,7 @@ export type StorageAutoscaleChoiceJson = {
   enabled?: boolean;
 
   /**
-   * Needed to enable it: the storage does not grow beyond this by itself.
+   * Maximum size of automatic growth; required to enable it.
    *
    * @generated from field: optional int32 max_gb = 2;
    */
@@ -679,27 +681,27 @@ export const StorageAutoscaleChoiceSchema: GenMessage<StorageAutoscaleChoice, {j
   messageDesc(file_holdfast_v1_managed_service, 5);
 
 /**
- * How the nodes of a service hold together.
+ * Replication of a service.
  *
  * @generated from message holdfast.v1.Replication
  */
 export type Replication = Message<"holdfast.v1.Replication"> & {
   /**
-   * Replication that a commit waits for: "async", "sync" or "sync_strict".
+   * Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict".
    *
    * @generated from field: string mode = 1;
    */
   mode: string;
 
   /**
-   * Every replica is connected to the primary, and commits wait for one where they should.
+   * True when all replicas are connected to the primary, and commits wait for one if the mode requires it.
    *
    * @generated from field: bool healthy = 2;
    */
   healthy: boolean;
 
   /**
-   * Names of the replicas that can become primary; in "sync" and "sync_strict" one of these replicas has each commit.
+   * Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit.
    *
    * @generated from field: repeated string standby_names = 3;
    */
@@ -707,27 +709,27 @@ export type Replication = Message<"holdfast.v1.Replication"> & {
 };
 
 /**
- * How the nodes of a service hold together.
+ * Replication of a service.
  *
  * @generated from message holdfast.v1.Replication
  */
 export type ReplicationJson = {
   /**
-   * Replication that a commit waits for: "async", "sync" or "sync_strict".
+   * Replication mode, which determines what a commit waits for: "async", "sync" or "sync_strict".
    *
    * @generated from field: string mode = 1;
    */
   mode?: string;
 
   /**
-   * Every replica is connected to the primary, and commits wait for one where they should.
+   * True when all replicas are connected to the primary, and commits wait for one if the mode requires it.
    *
    * @generated from field: bool healthy = 2;
    */
   healthy?: boolean;
 
   /**
-   * Names of the replicas that can become primary; in "sync" and "sync_strict" one of these replicas has each commit.
+   * Names of the failover candidates. In the modes "sync" and "sync_strict", at least one of them has each commit.
    *
    * @generated from field: repeated string standby_names = 3;
    */
@@ -742,7 +744,7 @@ export const ReplicationSchema: GenMessage<Replication, {jsonType: ReplicationJs
   messageDesc(file_holdfast_v1_managed_service, 6);
 
 /**
- * What the data of a service were made from.
+ * The source of a service's data.
  *
  * @generated from message holdfast.v1.RestoredFrom
  */
@@ -755,21 +757,21 @@ export type RestoredFrom = Message<"holdfast.v1.RestoredFrom"> & {
   kind: string;
 
   /**
-   * The service that the backup is of.
+   * Id of the service of the backup.
    *
    * @generated from field: string service_id = 2;
    */
   serviceId: string;
 
   /**
-   * The backup that was restored, or that the log was followed from.
+   * The restored backup, from which the log was replayed for a restore to a point in time.
    *
    * @generated from field: string backup_id = 3;
    */
   backupId: string;
 
   /**
-   * The moment up to which the log was followed; null when the data are those of the backup.
+   * The point in time up to which the log was replayed; null for the data of the backup.
    *
    * @generated from field: optional google.protobuf.Timestamp restore_point = 4;
    */
@@ -777,7 +779,7 @@ export type RestoredFrom = Message<"holdfast.v1.RestoredFrom"> & {
 };
 
 /**
- * What the data of a service were made from.
+ * The source of a service's data.
  *
  * @generated from message holdfast.v1.RestoredFrom
  */
@@ -790,21 +792,21 @@ export type RestoredFromJson = {
   kind?: string;
 
   /**
-   * The service that the backup is of.
+   * Id of the service of the backup.
    *
    * @generated from field: string service_id = 2;
    */
   serviceId?: string;
 
   /**
-   * The backup that was restored, or that the log was followed from.
+   * The restored backup, from which the log was replayed for a restore to a point in time.
    *
    * @generated from field: string backup_id = 3;
    */
   backupId?: string;
 
   /**
-   * The moment up to which the log was followed; null when the data are those of the backup.
+   * The point in time up to which the log was replayed; null for the data of the backup.
    *
    * @generated from field: optional google.protobuf.Timestamp restore_point = 4;
    */
@@ -819,20 +821,20 @@ export const RestoredFromSchema: GenMessage<RestoredFrom, {jsonType: RestoredFro
   messageDesc(file_holdfast_v1_managed_service, 7);
 
 /**
- * Backups of a service and its restore window, in short.
+ * A summary of a service's backups and its restore window.
  *
  * @generated from message holdfast.v1.ServiceBackups
  */
 export type ServiceBackups = Message<"holdfast.v1.ServiceBackups"> & {
   /**
-   * Null while nothing can be.
+   * The restore window; null while nothing can be restored.
    *
    * @generated from field: optional holdfast.v1.TimeRange restorable = 1;
    */
   restorable?: TimeRange | undefined;
 
   /**
-   * Times within it that cannot be restored to, the newest 20.
+   * Ranges in the window that cannot be restored, the newest 20.
    *
    * @generated from field: repeated holdfast.v1.TimeRange gaps = 2;
    */
@@ -844,21 +846,21 @@ export type ServiceBackups = Message<"holdfast.v1.ServiceBackups"> & {
   lastCompletedAt?: Timestamp | undefined;
 
   /**
-   * When the next one begins by itself; null while none will.
+   * Time of the next automatic backup; null when there will be none.
    *
    * @generated from field: optional google.protobuf.Timestamp next_at = 4;
    */
   nextAt?: Timestamp | undefined;
 
   /**
-   * Version of the key that the next one is sealed under; null before the first.
+   * Version of the key that encrypts the next backup; null before the first.
    *
    * @generated from field: optional int32 key_version = 5;
    */
   keyVersion?: number | undefined;
 
   /**
-   * The last drill that has ended; null before the first.
+   * The last finished drill; null before the first.
    *
    * @generated from field: optional holdfast.v1.LastDrill last_drill = 6;
    */
@@ -866,20 +868,20 @@ export type ServiceBackups = Message<"holdfast.v1.ServiceBackups"> & {
 };
 
 /**
- * Backups of a service and its restore window, in short.
+ * A summary of a service's backups and its restore window.
  *
  * @generated from message holdfast.v1.ServiceBackups
  */
 export type ServiceBackupsJson = {
   /**
-   * Null while nothing can be.
+   * The restore window; null while nothing can be restored.
    *
    * @generated from field: optional holdfast.v1.TimeRange restorable = 1;
    */
   restorable?: TimeRangeJson;
 
   /**
-   * Times within it that cannot be restored to, the newest 20.
+   * Ranges in the window that cannot be restored, the newest 20.
    *
    * @generated from field: repeated holdfast.v1.TimeRange gaps = 2;
    */
@@ -891,21 +893,21 @@ export type ServiceBackupsJson = {
   lastCompletedAt?: TimestampJson;
 
   /**
-   * When the next one begins by itself; null while none will.
+   * Time of the next automatic backup; null when there will be none.
    *
    * @generated from field: optional google.protobuf.Timestamp next_at = 4;
    */
   nextAt?: TimestampJson;
 
   /**
-   * Version of the key that the next one is sealed under; null before the first.
+   * Version of the key that encrypts the next backup; null before the first.
    *
    * @generated from field: optional int32 key_version = 5;
    */
   keyVersion?: number;
 
   /**
-   * The last drill that has ended; null before the first.
+   * The last finished drill; null before the first.
    *
    * @generated from field: optional holdfast.v1.LastDrill last_drill = 6;
    */
@@ -920,7 +922,7 @@ export const ServiceBackupsSchema: GenMessage<ServiceBackups, {jsonType: Service
   messageDesc(file_holdfast_v1_managed_service, 8);
 
 /**
- * How the last trial of a service's backups ended.
+ * The result of the last drill of a service's backups.
  *
  * @generated from message holdfast.v1.LastDrill
  */
@@ -941,7 +943,7 @@ export type LastDrill = Message<"holdfast.v1.LastDrill"> & {
   finishedAt?: Timestamp | undefined;
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed drill; null otherwise.
    *
    * @generated from field: optional string error = 4;
    */
@@ -949,7 +951,7 @@ export type LastDrill = Message<"holdfast.v1.LastDrill"> & {
 };
 
 /**
- * How the last trial of a service's backups ended.
+ * The result of the last drill of a service's backups.
  *
  * @generated from message holdfast.v1.LastDrill
  */
@@ -970,7 +972,7 @@ export type LastDrillJson = {
   finishedAt?: TimestampJson;
 
   /**
-   * Why it failed; null otherwise.
+   * Error of a failed drill; null otherwise.
    *
    * @generated from field: optional string error = 4;
    */
@@ -985,7 +987,7 @@ export const LastDrillSchema: GenMessage<LastDrill, {jsonType: LastDrillJson}> =
   messageDesc(file_holdfast_v1_managed_service, 9);
 
 /**
- * From a time on, until another one.
+ * A range of time.
  *
  * @generated from message holdfast.v1.TimeRange
  */
@@ -1002,7 +1004,7 @@ export type TimeRange = Message<"holdfast.v1.TimeRange"> & {
 };
 
 /**
- * From a time on, until another one.
+ * A range of time.
  *
  * @generated from message holdfast.v1.TimeRange
  */
@@ -1026,7 +1028,7 @@ export const TimeRangeSchema: GenMessage<TimeRange, {jsonType: TimeRangeJson}> =
   messageDesc(file_holdfast_v1_managed_service, 10);
 
 /**
- * One machine of a service.
+ * A node: one machine of a service.
  *
  * @generated from message holdfast.v1.Node
  */
@@ -1057,14 +1059,14 @@ export type Node = Message<"holdfast.v1.Node"> & {
   zone: string;
 
   /**
-   * Resolves to its private address.
+   * Host name that resolves to the private address.
    *
    * @generated from field: string private_hostname = 20;
    */
   privateHostname: string;
 
   /**
-   * The operation in progress that adds or removes it.
+   * The operation that adds or removes it, while it is in progress.
    *
    * @generated from field: optional string operation_id = 60;
    */
@@ -1072,7 +1074,7 @@ export type Node = Message<"holdfast.v1.Node"> & {
 };
 
 /**
- * One machine of a service.
+ * A node: one machine of a service.
  *
  * @generated from message holdfast.v1.Node
  */
@@ -1103,14 +1105,14 @@ export type NodeJson = {
   zone?: string;
 
   /**
-   * Resolves to its private address.
+   * Host name that resolves to the private address.
    *
    * @generated from field: string private_hostname = 20;
    */
   privateHostname?: string;
 
   /**
-   * The operation in progress that adds or removes it.
+   * The operation that adds or removes it, while it is in progress.
    *
    * @generated from field: optional string operation_id = 60;
    */
@@ -1125,7 +1127,7 @@ export const NodeSchema: GenMessage<Node, {jsonType: NodeJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_v1_managed_service, 11);
 
 /**
- * Results of a service's checks, together and one by one.
+ * The health of a service: the combined result and each check.
  *
  * @generated from message holdfast.v1.Health
  */
@@ -1152,7 +1154,7 @@ export type Health = Message<"holdfast.v1.Health"> & {
 };
 
 /**
- * Results of a service's checks, together and one by one.
+ * The health of a service: the combined result and each check.
  *
  * @generated from message holdfast.v1.Health
  */
@@ -1253,7 +1255,7 @@ export const HealthCheckSchema: GenMessage<HealthCheck, {jsonType: HealthCheckJs
   messageDesc(file_holdfast_v1_managed_service, 13);
 
 /**
- * What a new service is to be.
+ * A service to be created.
  *
  * @generated from message holdfast.v1.CreateManagedServiceRequest
  */
@@ -1281,7 +1283,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   planName: string;
 
   /**
-   * Whole GB.
+   * Size in GB.
    *
    * @generated from field: int32 storage_size_gb = 5;
    */
@@ -1298,7 +1300,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   zone?: string | undefined;
 
   /**
-   * Omitted: the catalog's default. An empty list admits no client.
+   * CIDR ranges that may connect. Omitted: the catalog's default. An empty list allows no client.
    *
    * @generated from field: optional holdfast.v1.CidrList allowed_cidrs = 8;
    */
@@ -1310,7 +1312,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   parameters: { [key: string]: string };
 
   /**
-   * The service is deleted after so many hours. Omitted: it is kept.
+   * Hours after which the service is deleted. Omitted: no expiry.
    *
    * @generated from field: optional int32 ttl_hours = 10;
    */
@@ -1327,36 +1329,36 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
   tags: { [key: string]: string };
 
   /**
-   * Omitted: two hours of some night, which follow from the service's id.
+   * Omitted: a window at night, which is derived from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 13;
    */
   maintenanceWindow?: MaintenanceWindow | undefined;
 
   /**
-   * Omitted: none runs. For engines that have one by the catalog.
+   * Omitted: no pooler. Only for engines with a pooler in the catalog.
    *
    * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
    */
   pooler?: PoolerChoice | undefined;
 
   /**
-   * Omitted: the storage grows when it is asked for alone.
+   * Omitted: no automatic growth.
    *
    * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
    */
   storageAutoscale?: StorageAutoscaleChoice | undefined;
 
   /**
-   * Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one.
+   * Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication.
    *
    * @generated from field: optional int32 node_count = 14;
    */
   nodeCount?: number | undefined;
 
   /**
-   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
-   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   * Mode of replication. "async", the default: a commit waits for no replica. "sync": for one replica, while one is
+   * connected. "sync_strict": for one replica, without a time limit. 422 for engines without these modes.
    *
    * @generated from field: optional string replication_mode = 15;
    */
@@ -1364,7 +1366,7 @@ export type CreateManagedServiceRequest = Message<"holdfast.v1.CreateManagedServ
 };
 
 /**
- * What a new service is to be.
+ * A service to be created.
  *
  * @generated from message holdfast.v1.CreateManagedServiceRequest
  */
@@ -1392,7 +1394,7 @@ export type CreateManagedServiceRequestJson = {
   planName?: string;
 
   /**
-   * Whole GB.
+   * Size in GB.
    *
    * @generated from field: int32 storage_size_gb = 5;
    */
@@ -1409,7 +1411,7 @@ export type CreateManagedServiceRequestJson = {
   zone?: string;
 
   /**
-   * Omitted: the catalog's default. An empty list admits no client.
+   * CIDR ranges that may connect. Omitted: the catalog's default. An empty list allows no client.
    *
    * @generated from field: optional holdfast.v1.CidrList allowed_cidrs = 8;
    */
@@ -1421,7 +1423,7 @@ export type CreateManagedServiceRequestJson = {
   parameters?: { [key: string]: string };
 
   /**
-   * The service is deleted after so many hours. Omitted: it is kept.
+   * Hours after which the service is deleted. Omitted: no expiry.
    *
    * @generated from field: optional int32 ttl_hours = 10;
    */
@@ -1438,36 +1440,36 @@ export type CreateManagedServiceRequestJson = {
   tags?: { [key: string]: string };
 
   /**
-   * Omitted: two hours of some night, which follow from the service's id.
+   * Omitted: a window at night, which is derived from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 13;
    */
   maintenanceWindow?: MaintenanceWindowJson;
 
   /**
-   * Omitted: none runs. For engines that have one by the catalog.
+   * Omitted: no pooler. Only for engines with a pooler in the catalog.
    *
    * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
    */
   pooler?: PoolerChoiceJson;
 
   /**
-   * Omitted: the storage grows when it is asked for alone.
+   * Omitted: no automatic growth.
    *
    * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
    */
   storageAutoscale?: StorageAutoscaleChoiceJson;
 
   /**
-   * Omitted: 1. The first is the primary, all others are its replicas; engines without replicas have one.
+   * Number of nodes: the primary and its replicas. Omitted: 1, the only value for engines without replication.
    *
    * @generated from field: optional int32 node_count = 14;
    */
   nodeCount?: number;
 
   /**
-   * Replication that a commit waits for. "async", the default: none. "sync": one replica, while there is one.
-   * "sync_strict": one replica, however long that takes. Engines without it: 422.
+   * Mode of replication. "async", the default: a commit waits for no replica. "sync": for one replica, while one is
+   * connected. "sync_strict": for one replica, without a time limit. 422 for engines without these modes.
    *
    * @generated from field: optional string replication_mode = 15;
    */
@@ -1482,7 +1484,7 @@ export const CreateManagedServiceRequestSchema: GenMessage<CreateManagedServiceR
   messageDesc(file_holdfast_v1_managed_service, 14);
 
 /**
- * A list that can be told apart from an absent one. In JSON it is the bare array.
+ * A list that can be distinguished from an absent one. In JSON it is the bare array.
  *
  * @generated from message holdfast.v1.CidrList
  */
@@ -1494,7 +1496,7 @@ export type CidrList = Message<"holdfast.v1.CidrList"> & {
 };
 
 /**
- * A list that can be told apart from an absent one. In JSON it is the bare array.
+ * A list that can be distinguished from an absent one. In JSON it is the bare array.
  *
  * @generated from message holdfast.v1.CidrList
  */
@@ -1513,7 +1515,7 @@ export const CidrListSchema: GenMessage<CidrList, {jsonType: CidrListJson}> = /*
   messageDesc(file_holdfast_v1_managed_service, 15);
 
 /**
- * A service must have all that is given.
+ * A filter of services. All given fields must match.
  *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
@@ -1534,7 +1536,7 @@ export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedService
   databaseType?: string | undefined;
 
   /**
-   * "key:value".
+   * A tag in the format "key:value".
    *
    * @generated from field: optional string tag = 4;
    */
@@ -1551,7 +1553,7 @@ export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedService
   cursor?: string | undefined;
 
   /**
-   * Lists deleted services that can be restored, in place of the existing ones.
+   * True to list deleted services that can be undeleted, instead of existing ones.
    *
    * @generated from field: optional bool deleted = 7;
    */
@@ -1559,7 +1561,7 @@ export type ListManagedServicesRequest = Message<"holdfast.v1.ListManagedService
 };
 
 /**
- * A service must have all that is given.
+ * A filter of services. All given fields must match.
  *
  * @generated from message holdfast.v1.ListManagedServicesRequest
  */
@@ -1580,7 +1582,7 @@ export type ListManagedServicesRequestJson = {
   databaseType?: string;
 
   /**
-   * "key:value".
+   * A tag in the format "key:value".
    *
    * @generated from field: optional string tag = 4;
    */
@@ -1597,7 +1599,7 @@ export type ListManagedServicesRequestJson = {
   cursor?: string;
 
   /**
-   * Lists deleted services that can be restored, in place of the existing ones.
+   * True to list deleted services that can be undeleted, instead of existing ones.
    *
    * @generated from field: optional bool deleted = 7;
    */
@@ -1676,7 +1678,7 @@ export const GetManagedServiceRequestSchema: GenMessage<GetManagedServiceRequest
   messageDesc(file_holdfast_v1_managed_service, 18);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateManagedServiceRequest
  */
@@ -1697,7 +1699,7 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
   allowedCidrs?: CidrList | undefined;
 
   /**
-   * Null: it is kept.
+   * Null removes the expiry.
    *
    * @generated from field: optional int32 ttl_hours = 4;
    */
@@ -1716,50 +1718,50 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
   tags: { [key: string]: string };
 
   /**
-   * Null: the default window, which follows from the service's id.
+   * Null for the default window, which is derived from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 7;
    */
   maintenanceWindow?: MaintenanceWindow | undefined;
 
   /**
-   * As in resize; both sizes at once are one operation.
+   * A new plan, as in ResizeManagedService. Plan and storage together are one operation.
    *
    * @generated from field: optional string plan_name = 60;
    */
   planName?: string | undefined;
 
   /**
-   * As in storage/expand; the size that it has is no change.
+   * A new storage size, as in ExpandStorage. The current size changes nothing.
    *
    * @generated from field: optional int32 storage_size_gb = 61;
    */
   storageSizeGb?: number | undefined;
 
   /**
-   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
-   * only.
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends only the sessions of its
+   * clients.
    *
    * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
    */
   pooler?: PoolerChoice | undefined;
 
   /**
-   * Lets the storage grow by itself, or no more.
+   * Enables, changes or disables automatic growth of the storage.
    *
    * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
    */
   storageAutoscale?: StorageAutoscaleChoice | undefined;
 
   /**
-   * As at creation; "sync" and "sync_strict" need a replica.
+   * Mode of replication, as in CreateManagedService; "sync" and "sync_strict" need a replica.
    *
    * @generated from field: optional string replication_mode = 62;
    */
   replicationMode?: string | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -1767,7 +1769,7 @@ export type UpdateManagedServiceRequest = Message<"holdfast.v1.UpdateManagedServ
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateManagedServiceRequest
  */
@@ -1788,7 +1790,7 @@ export type UpdateManagedServiceRequestJson = {
   allowedCidrs?: CidrListJson;
 
   /**
-   * Null: it is kept.
+   * Null removes the expiry.
    *
    * @generated from field: optional int32 ttl_hours = 4;
    */
@@ -1807,50 +1809,50 @@ export type UpdateManagedServiceRequestJson = {
   tags?: { [key: string]: string };
 
   /**
-   * Null: the default window, which follows from the service's id.
+   * Null for the default window, which is derived from the service's id.
    *
    * @generated from field: optional holdfast.v1.MaintenanceWindow maintenance_window = 7;
    */
   maintenanceWindow?: MaintenanceWindowJson;
 
   /**
-   * As in resize; both sizes at once are one operation.
+   * A new plan, as in ResizeManagedService. Plan and storage together are one operation.
    *
    * @generated from field: optional string plan_name = 60;
    */
   planName?: string;
 
   /**
-   * As in storage/expand; the size that it has is no change.
+   * A new storage size, as in ExpandStorage. The current size changes nothing.
    *
    * @generated from field: optional int32 storage_size_gb = 61;
    */
   storageSizeGb?: number;
 
   /**
-   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends the sessions of its clients
-   * only.
+   * Starts, changes or stops the pooler without a restart of the engine. Stopping it ends only the sessions of its
+   * clients.
    *
    * @generated from field: optional holdfast.v1.PoolerChoice pooler = 110;
    */
   pooler?: PoolerChoiceJson;
 
   /**
-   * Lets the storage grow by itself, or no more.
+   * Enables, changes or disables automatic growth of the storage.
    *
    * @generated from field: optional holdfast.v1.StorageAutoscaleChoice storage_autoscale = 111;
    */
   storageAutoscale?: StorageAutoscaleChoiceJson;
 
   /**
-   * As at creation; "sync" and "sync_strict" need a replica.
+   * Mode of replication, as in CreateManagedService; "sync" and "sync_strict" need a replica.
    *
    * @generated from field: optional string replication_mode = 62;
    */
   replicationMode?: string;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -1996,7 +1998,7 @@ export type ExpandStorageRequest = Message<"holdfast.v1.ExpandStorageRequest"> &
   id: string;
 
   /**
-   * More than it has.
+   * Larger than the current size.
    *
    * @generated from field: int32 storage_size_gb = 2;
    */
@@ -2013,7 +2015,7 @@ export type ExpandStorageRequestJson = {
   id?: string;
 
   /**
-   * More than it has.
+   * Larger than the current size.
    *
    * @generated from field: int32 storage_size_gb = 2;
    */
@@ -2064,7 +2066,7 @@ export type DeleteManagedServiceRequest = Message<"holdfast.v1.DeleteManagedServ
   id: string;
 
   /**
-   * No final backup is taken, the automated ones are deleted with it, and it cannot be undeleted.
+   * True to delete permanently: no final backup is taken, and the automated backups are deleted too.
    *
    * @generated from field: optional bool skip_final_backup = 2;
    */
@@ -2081,7 +2083,7 @@ export type DeleteManagedServiceRequestJson = {
   id?: string;
 
   /**
-   * No final backup is taken, the automated ones are deleted with it, and it cannot be undeleted.
+   * True to delete permanently: no final backup is taken, and the automated backups are deleted too.
    *
    * @generated from field: optional bool skip_final_backup = 2;
    */
@@ -2123,13 +2125,13 @@ export const GetConnectionRequestSchema: GenMessage<GetConnectionRequest, {jsonT
   messageDesc(file_holdfast_v1_managed_service, 27);
 
 /**
- * All that a client needs to connect but the password.
+ * Everything that a client needs to connect, except the password.
  *
  * @generated from message holdfast.v1.Connection
  */
 export type Connection = Message<"holdfast.v1.Connection"> & {
   /**
-   * For clients anywhere, like the uri.
+   * Public host name, also in the uri.
    *
    * @generated from field: string host = 1;
    */
@@ -2151,14 +2153,14 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
   database: string;
 
   /**
-   * Without a password.
+   * Connection URI without a password.
    *
    * @generated from field: string uri = 5;
    */
   uri: string;
 
   /**
-   * PEM of the authority that signed the server's certificate.
+   * PEM of the certificate authority of the server certificate.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -2175,36 +2177,36 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
   nodes: ConnectionNode[];
 
   /**
-   * For clients on private addresses; the same port and certificate.
+   * Host name for clients in the private network; port and certificate are the same.
    *
    * @generated from field: string private_host = 20;
    */
   privateHost: string;
 
   /**
-   * Without a password.
+   * Connection URI without a password.
    *
    * @generated from field: string private_uri = 21;
    */
   privateUri: string;
 
   /**
-   * For reads: it leads to the replicas, or to the primary while none of them is healthy. Without a password.
+   * URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy.
    *
    * @generated from field: string replica_uri = 60;
    */
   replicaUri: string;
 
   /**
-   * Names every node, for clients that find the primary by themselves; null for engines whose clients cannot. Without a
-   * password.
+   * URI with all nodes, without a password, for clients that find the primary themselves; null for engines whose
+   * clients cannot.
    *
    * @generated from field: optional string all_nodes_uri = 61;
    */
   allNodesUri?: string | undefined;
 
   /**
-   * Through the pooler; null while it is not enabled. Without a password.
+   * URI of the pooler, without a password; null while it is disabled.
    *
    * @generated from field: optional string pooled_uri = 110;
    */
@@ -2212,13 +2214,13 @@ export type Connection = Message<"holdfast.v1.Connection"> & {
 };
 
 /**
- * All that a client needs to connect but the password.
+ * Everything that a client needs to connect, except the password.
  *
  * @generated from message holdfast.v1.Connection
  */
 export type ConnectionJson = {
   /**
-   * For clients anywhere, like the uri.
+   * Public host name, also in the uri.
    *
    * @generated from field: string host = 1;
    */
@@ -2240,14 +2242,14 @@ export type ConnectionJson = {
   database?: string;
 
   /**
-   * Without a password.
+   * Connection URI without a password.
    *
    * @generated from field: string uri = 5;
    */
   uri?: string;
 
   /**
-   * PEM of the authority that signed the server's certificate.
+   * PEM of the certificate authority of the server certificate.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -2264,36 +2266,36 @@ export type ConnectionJson = {
   nodes?: ConnectionNodeJson[];
 
   /**
-   * For clients on private addresses; the same port and certificate.
+   * Host name for clients in the private network; port and certificate are the same.
    *
    * @generated from field: string private_host = 20;
    */
   privateHost?: string;
 
   /**
-   * Without a password.
+   * Connection URI without a password.
    *
    * @generated from field: string private_uri = 21;
    */
   privateUri?: string;
 
   /**
-   * For reads: it leads to the replicas, or to the primary while none of them is healthy. Without a password.
+   * URI for reads, without a password. It leads to the replicas, or to the primary when no replica is healthy.
    *
    * @generated from field: string replica_uri = 60;
    */
   replicaUri?: string;
 
   /**
-   * Names every node, for clients that find the primary by themselves; null for engines whose clients cannot. Without a
-   * password.
+   * URI with all nodes, without a password, for clients that find the primary themselves; null for engines whose
+   * clients cannot.
    *
    * @generated from field: optional string all_nodes_uri = 61;
    */
   allNodesUri?: string;
 
   /**
-   * Through the pooler; null while it is not enabled. Without a password.
+   * URI of the pooler, without a password; null while it is disabled.
    *
    * @generated from field: optional string pooled_uri = 110;
    */
@@ -2336,7 +2338,7 @@ export type Listener = Message<"holdfast.v1.Listener"> & {
   tls: string;
 
   /**
-   * Name that this audience finds it by.
+   * Host name for this audience.
    *
    * @generated from field: string host = 20;
    */
@@ -2372,7 +2374,7 @@ export type ListenerJson = {
   tls?: string;
 
   /**
-   * Name that this audience finds it by.
+   * Host name for this audience.
    *
    * @generated from field: string host = 20;
    */
@@ -2548,7 +2550,7 @@ export const ListNodesResponseSchema: GenMessage<ListNodesResponse, {jsonType: L
   messageDesc(file_holdfast_v1_managed_service, 32);
 
 /**
- * A line must have all that is given.
+ * A filter of log lines. All given fields must match.
  *
  * @generated from message holdfast.v1.ListLogsRequest
  */
@@ -2564,7 +2566,7 @@ export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
   since?: Timestamp | undefined;
 
   /**
-   * Lines of this level and above.
+   * Minimum level.
    *
    * @generated from field: optional holdfast.v1.LogLevel level = 3;
    */
@@ -2581,7 +2583,7 @@ export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -2589,7 +2591,7 @@ export type ListLogsRequest = Message<"holdfast.v1.ListLogsRequest"> & {
 };
 
 /**
- * A line must have all that is given.
+ * A filter of log lines. All given fields must match.
  *
  * @generated from message holdfast.v1.ListLogsRequest
  */
@@ -2605,7 +2607,7 @@ export type ListLogsRequestJson = {
   since?: TimestampJson;
 
   /**
-   * Lines of this level and above.
+   * Minimum level.
    *
    * @generated from field: optional holdfast.v1.LogLevel level = 3;
    */
@@ -2622,7 +2624,7 @@ export type ListLogsRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -2646,7 +2648,7 @@ export type ListLogsResponse = Message<"holdfast.v1.ListLogsResponse"> & {
   lines: LogLine[];
 
   /**
-   * Where to go on; always present.
+   * Cursor of the next page; always present.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -2668,7 +2670,7 @@ export type ListLogsResponseJson = {
   lines?: LogLineJson[];
 
   /**
-   * Where to go on; always present.
+   * Cursor of the next page; always present.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -2786,7 +2788,7 @@ export const GetTaskSummaryRequestSchema: GenMessage<GetTaskSummaryRequest, {jso
   messageDesc(file_holdfast_v1_managed_service, 36);
 
 /**
- * How far the operation in progress is.
+ * The progress of the current operation.
  *
  * @generated from message holdfast.v1.TaskSummary
  */
@@ -2813,7 +2815,7 @@ export type TaskSummary = Message<"holdfast.v1.TaskSummary"> & {
 };
 
 /**
- * How far the operation in progress is.
+ * The progress of the current operation.
  *
  * @generated from message holdfast.v1.TaskSummary
  */
@@ -2847,7 +2849,7 @@ export const TaskSummarySchema: GenMessage<TaskSummary, {jsonType: TaskSummaryJs
   messageDesc(file_holdfast_v1_managed_service, 37);
 
 /**
- * State in a service's life. Treat an unknown one as "something else".
+ * The status of a service. Clients must accept unknown values.
  *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
@@ -2865,28 +2867,28 @@ export const ManagedServiceStatus = {
   PENDING: 1,
 
   /**
-   * Its machine is being set up.
+   * The machine is being created.
    *
    * @generated from enum value: MANAGED_SERVICE_STATUS_PROVISIONING = 2;
    */
   PROVISIONING: 2,
 
   /**
-   * Healthy, accepting connections.
+   * The engine is healthy and accepts connections.
    *
    * @generated from enum value: MANAGED_SERVICE_STATUS_RUNNING = 3;
    */
   RUNNING: 3,
 
   /**
-   * Shut down by request.
+   * The engine was stopped by request.
    *
    * @generated from enum value: MANAGED_SERVICE_STATUS_STOPPED = 4;
    */
   STOPPED: 4,
 
   /**
-   * Provisioning or the health check failed; error says why.
+   * Provisioning or the health check failed; `error` has the reason.
    *
    * @generated from enum value: MANAGED_SERVICE_STATUS_ERROR = 5;
    */
@@ -2901,14 +2903,14 @@ export const ManagedServiceStatus = {
 } as const;
 
 /**
- * State in a service's life. Treat an unknown one as "something else".
+ * The status of a service. Clients must accept unknown values.
  *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
 export type ManagedServiceStatus = (typeof ManagedServiceStatus)[keyof typeof ManagedServiceStatus] | UnknownEnum;
 
 /**
- * State in a service's life. Treat an unknown one as "something else".
+ * The status of a service. Clients must accept unknown values.
  *
  * @generated from enum holdfast.v1.ManagedServiceStatus
  */
@@ -2921,7 +2923,7 @@ export const ManagedServiceStatusSchema: GenEnum<ManagedServiceStatus, ManagedSe
   enumDesc(file_holdfast_v1_managed_service, 0);
 
 /**
- * Primaries take writes; replicas follow one.
+ * The role of a node. The primary accepts writes; replicas follow it.
  *
  * @generated from enum holdfast.v1.NodeRole
  */
@@ -2943,14 +2945,14 @@ export const NodeRole = {
 } as const;
 
 /**
- * Primaries take writes; replicas follow one.
+ * The role of a node. The primary accepts writes; replicas follow it.
  *
  * @generated from enum holdfast.v1.NodeRole
  */
 export type NodeRole = (typeof NodeRole)[keyof typeof NodeRole] | UnknownEnum;
 
 /**
- * Primaries take writes; replicas follow one.
+ * The role of a node. The primary accepts writes; replicas follow it.
  *
  * @generated from enum holdfast.v1.NodeRole
  */
@@ -2963,7 +2965,7 @@ export const NodeRoleSchema: GenEnum<NodeRole, NodeRoleJson> = /*@__PURE__*/
   enumDesc(file_holdfast_v1_managed_service, 1);
 
 /**
- * Where one machine of a service is in its life.
+ * The status of a node.
  *
  * @generated from enum holdfast.v1.NodeStatus
  */
@@ -3000,14 +3002,14 @@ export const NodeStatus = {
 } as const;
 
 /**
- * Where one machine of a service is in its life.
+ * The status of a node.
  *
  * @generated from enum holdfast.v1.NodeStatus
  */
 export type NodeStatus = (typeof NodeStatus)[keyof typeof NodeStatus] | UnknownEnum;
 
 /**
- * Where one machine of a service is in its life.
+ * The status of a node.
  *
  * @generated from enum holdfast.v1.NodeStatus
  */
@@ -3020,7 +3022,7 @@ export const NodeStatusSchema: GenEnum<NodeStatus, NodeStatusJson> = /*@__PURE__
   enumDesc(file_holdfast_v1_managed_service, 2);
 
 /**
- * Combined result of the checks; "unknown" while no agent has reported.
+ * The combined result of the checks; "unknown" before the first report of an agent.
  *
  * @generated from enum holdfast.v1.HealthStatus
  */
@@ -3052,14 +3054,14 @@ export const HealthStatus = {
 } as const;
 
 /**
- * Combined result of the checks; "unknown" while no agent has reported.
+ * The combined result of the checks; "unknown" before the first report of an agent.
  *
  * @generated from enum holdfast.v1.HealthStatus
  */
 export type HealthStatus = (typeof HealthStatus)[keyof typeof HealthStatus] | UnknownEnum;
 
 /**
- * Combined result of the checks; "unknown" while no agent has reported.
+ * The combined result of the checks; "unknown" before the first report of an agent.
  *
  * @generated from enum holdfast.v1.HealthStatus
  */
@@ -3072,7 +3074,7 @@ export const HealthStatusSchema: GenEnum<HealthStatus, HealthStatusJson> = /*@__
   enumDesc(file_holdfast_v1_managed_service, 3);
 
 /**
- * Least severe first.
+ * The level of a log line, least severe first.
  *
  * @generated from enum holdfast.v1.LogLevel
  */
@@ -3104,14 +3106,14 @@ export const LogLevel = {
 } as const;
 
 /**
- * Least severe first.
+ * The level of a log line, least severe first.
  *
  * @generated from enum holdfast.v1.LogLevel
  */
 export type LogLevel = (typeof LogLevel)[keyof typeof LogLevel] | UnknownEnum;
 
 /**
- * Least severe first.
+ * The level of a log line, least severe first.
  *
  * @generated from enum holdfast.v1.LogLevel
  */
@@ -3128,7 +3130,7 @@ export const LogLevelSchema: GenEnum<LogLevel, LogLevelJson> = /*@__PURE__*/
  */
 export const ManagedServiceService: GenService<{
   /**
-   * Makes a service. It answers at once in Pending; the operation tells how far it is.
+   * Creates a service. The response has the status Pending; the operation has the progress.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.CreateManagedService
    */
@@ -3138,7 +3140,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * The services of the organization, oldest first.
+   * Lists the services of the organization, oldest first.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.ListManagedServices
    */
@@ -3148,7 +3150,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ListManagedServicesResponseSchema;
   },
   /**
-   * One service as it is now, with its operation in progress and its health.
+   * Returns a service with its operation in progress and its health.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.GetManagedService
    */
@@ -3158,8 +3160,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Changes some fields at once, and begins an operation for another plan or more storage: the answer is 202 while an
-   * operation goes on. The allow-list takes effect within 5 s, on open sessions too.
+   * Changes a service. A new plan or more storage starts an operation, and the response is 202 while it is in progress.
+   * A new allow-list takes effect within 5 s, for open sessions too.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.UpdateManagedService
    */
@@ -3169,7 +3171,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Starts a service that is Stopped or in Error, with its data and configuration.
+   * Starts a service with the status Stopped or Error, with its data and configuration.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.StartManagedService
    */
@@ -3179,7 +3181,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Shuts the engine down. Storage and configuration are kept.
+   * Stops the engine. Storage and configuration stay.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.StopManagedService
    */
@@ -3189,7 +3191,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Stops the engine in order and starts it again, so that parameters that wait for a restart take effect.
+   * Restarts the engine cleanly, so that pending parameters take effect.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.RestartManagedService
    */
@@ -3199,9 +3201,9 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Gives the service another plan. Its engine is restarted once, with the settings of that plan; a single node is away
-   * for so long. When a machine cannot have that size, the service keeps its plan, and the operation fails with the
-   * reason.
+   * Changes the plan of a service. The engine is restarted once with the settings of the new plan; a service with one
+   * node is unavailable during the restart. When a machine cannot have the new size, the plan stays and the operation
+   * fails with the reason.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.ResizeManagedService
    */
@@ -3211,8 +3213,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Gives the service more storage, without a restart. The operation is completed when the file system has it. Storage
-   * does not shrink.
+   * Increases the storage without a restart. The operation is completed when the file system has the new size. Storage
+   * cannot shrink.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.ExpandStorage
    */
@@ -3222,8 +3224,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Lets clients write for 15 minutes to a service whose writes are blocked because its disk is full, so that they can
-   * delete. Writes are blocked again after that unless there is room. 409 when they are not blocked.
+   * Allows writes for 15 minutes to a service whose writes are blocked by a full disk, so that clients can delete data.
+   * Afterwards writes are blocked again unless enough space is free. 409 when writes are not blocked.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.EnableWrites
    */
@@ -3233,8 +3235,8 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * Deletes the service with its data. It answers 404 when nothing of it is left. Unless that is skipped, a final
-   * backup is taken first, out of which it can be undeleted for 7 days.
+   * Deletes a service with its data; it is 404 once the deletion is completed. By default a final backup is taken
+   * first, from which the service can be undeleted for 7 days.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.DeleteManagedService
    */
@@ -3244,7 +3246,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ManagedServiceSchema;
   },
   /**
-   * All that a client needs to connect but the password.
+   * Returns everything that a client needs to connect, except the password.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.GetConnection
    */
@@ -3254,7 +3256,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ConnectionSchema;
   },
   /**
-   * The machines that the service runs on.
+   * Lists the nodes of a service.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.ListNodes
    */
@@ -3264,7 +3266,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ListNodesResponseSchema;
   },
   /**
-   * Lines of the engine's log, oldest first.
+   * Lists lines of the engine's log, oldest first.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.ListLogs
    */
@@ -3274,7 +3276,7 @@ export const ManagedServiceService: GenService<{
     output: typeof ListLogsResponseSchema;
   },
   /**
-   * How far the operation in progress is.
+   * Returns the progress of the current operation.
    *
    * @generated from rpc holdfast.v1.ManagedServiceService.GetTaskSummary
    */

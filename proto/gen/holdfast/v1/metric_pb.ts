@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/metric.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// What a service's machines and engine did over time.
+// Metrics of services' machines and engines.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -41,7 +41,7 @@ export const ExportPlatformMetricsRequestSchema: GenMessage<ExportPlatformMetric
   messageDesc(file_holdfast_v1_metric, 0);
 
 /**
- * Which raw samples.
+ * A filter of samples.
  *
  * @generated from message holdfast.v1.ListMetricSamplesRequest
  */
@@ -52,14 +52,14 @@ export type ListMetricSamplesRequest = Message<"holdfast.v1.ListMetricSamplesReq
   serviceId: string;
 
   /**
-   * Names out of the catalog; may be repeated.
+   * Names of metrics in the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
   metric: string[];
 
   /**
-   * The first page begins behind this time. Omitted: a minute ago.
+   * Time after which samples are listed. Omitted: a minute ago.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -76,7 +76,7 @@ export type ListMetricSamplesRequest = Message<"holdfast.v1.ListMetricSamplesReq
   cursor?: string | undefined;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -84,7 +84,7 @@ export type ListMetricSamplesRequest = Message<"holdfast.v1.ListMetricSamplesReq
 };
 
 /**
- * Which raw samples.
+ * A filter of samples.
  *
  * @generated from message holdfast.v1.ListMetricSamplesRequest
  */
@@ -95,14 +95,14 @@ export type ListMetricSamplesRequestJson = {
   serviceId?: string;
 
   /**
-   * Names out of the catalog; may be repeated.
+   * Names of metrics in the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
   metric?: string[];
 
   /**
-   * The first page begins behind this time. Omitted: a minute ago.
+   * Time after which samples are listed. Omitted: a minute ago.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 3;
    */
@@ -119,7 +119,7 @@ export type ListMetricSamplesRequestJson = {
   cursor?: string;
 
   /**
-   * Keeps the answer open as server-sent events.
+   * True to keep the response open as a stream of server-sent events.
    *
    * @generated from field: optional bool follow = 6;
    */
@@ -134,7 +134,7 @@ export const ListMetricSamplesRequestSchema: GenMessage<ListMetricSamplesRequest
   messageDesc(file_holdfast_v1_metric, 1);
 
 /**
- * What one node was like at one time.
+ * A sample of one node.
  *
  * @generated from message holdfast.v1.MetricSample
  */
@@ -155,7 +155,7 @@ export type MetricSample = Message<"holdfast.v1.MetricSample"> & {
   role: NodeRole;
 
   /**
-   * By name, of the metrics that were asked for; one without a value then is left out.
+   * Values of the requested metrics by name; metrics without a value are left out.
    *
    * @generated from field: map<string, double> values = 4;
    */
@@ -163,7 +163,7 @@ export type MetricSample = Message<"holdfast.v1.MetricSample"> & {
 };
 
 /**
- * What one node was like at one time.
+ * A sample of one node.
  *
  * @generated from message holdfast.v1.MetricSample
  */
@@ -184,7 +184,7 @@ export type MetricSampleJson = {
   role?: NodeRoleJson;
 
   /**
-   * By name, of the metrics that were asked for; one without a value then is left out.
+   * Values of the requested metrics by name; metrics without a value are left out.
    *
    * @generated from field: map<string, double> values = 4;
    */
@@ -208,7 +208,7 @@ export type ListMetricSamplesResponse = Message<"holdfast.v1.ListMetricSamplesRe
   samples: MetricSample[];
 
   /**
-   * Where to go on, also when nothing more is there yet.
+   * Cursor of the next page, also when it has no entries yet.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -230,7 +230,7 @@ export type ListMetricSamplesResponseJson = {
   samples?: MetricSampleJson[];
 
   /**
-   * Where to go on, also when nothing more is there yet.
+   * Cursor of the next page, also when it has no entries yet.
    *
    * @generated from field: string next_cursor = 2;
    */
@@ -296,7 +296,7 @@ export const ExportMetricsRequestSchema: GenMessage<ExportMetricsRequest, {jsonT
   messageDesc(file_holdfast_v1_metric, 5);
 
 /**
- * Prometheus text format 0.0.4.
+ * Metrics in the Prometheus text format 0.0.4.
  *
  * @generated from message holdfast.v1.MetricExposition
  */
@@ -308,7 +308,7 @@ export type MetricExposition = Message<"holdfast.v1.MetricExposition"> & {
 };
 
 /**
- * Prometheus text format 0.0.4.
+ * Metrics in the Prometheus text format 0.0.4.
  *
  * @generated from message holdfast.v1.MetricExposition
  */
@@ -327,7 +327,7 @@ export const MetricExpositionSchema: GenMessage<MetricExposition, {jsonType: Met
   messageDesc(file_holdfast_v1_metric, 6);
 
 /**
- * Which metrics, of when.
+ * Metrics and the period of a query.
  *
  * @generated from message holdfast.v1.GetMetricsRequest
  */
@@ -338,43 +338,43 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
   serviceId: string;
 
   /**
-   * Names out of the catalog; may be repeated.
+   * Names of metrics in the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
   metric: string[];
 
   /**
-   * How far back from now. Omitted: 1h, unless start is given.
+   * Period up to now. Omitted: 1h, unless start is given.
    *
    * @generated from field: optional string period = 3;
    */
   period?: string | undefined;
 
   /**
-   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
-   * up to 7 days, both within the last 8 days; 1h always.
+   * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
+   * always. Omitted: the finest that is allowed.
    *
    * @generated from field: optional string resolution = 4;
    */
   resolution?: string | undefined;
 
   /**
-   * Only of these nodes; may be repeated. Omitted: of all that the service has.
+   * Ids of nodes; may be repeated. Omitted: all nodes of the service.
    *
    * @generated from field: repeated string node_id = 5;
    */
   nodeId: string[];
 
   /**
-   * Instead of a period: from this time on, at most 400 days ago.
+   * Start of the period, at most 400 days ago; instead of `period`.
    *
    * @generated from field: optional google.protobuf.Timestamp start = 6;
    */
   start?: Timestamp | undefined;
 
   /**
-   * With start: up to this time. Omitted: now.
+   * End of the period, with `start`. Omitted: now.
    *
    * @generated from field: optional google.protobuf.Timestamp end = 7;
    */
@@ -382,7 +382,7 @@ export type GetMetricsRequest = Message<"holdfast.v1.GetMetricsRequest"> & {
 };
 
 /**
- * Which metrics, of when.
+ * Metrics and the period of a query.
  *
  * @generated from message holdfast.v1.GetMetricsRequest
  */
@@ -393,43 +393,43 @@ export type GetMetricsRequestJson = {
   serviceId?: string;
 
   /**
-   * Names out of the catalog; may be repeated.
+   * Names of metrics in the catalog; may be repeated.
    *
    * @generated from field: repeated string metric = 2;
    */
   metric?: string[];
 
   /**
-   * How far back from now. Omitted: 1h, unless start is given.
+   * Period up to now. Omitted: 1h, unless start is given.
    *
    * @generated from field: optional string period = 3;
    */
   period?: string;
 
   /**
-   * The time that one point stands for. Omitted: the finest that is allowed. 1m is allowed for up to 24 hours, 5m for
-   * up to 7 days, both within the last 8 days; 1h always.
+   * Interval of one point. 1m is allowed for up to 24 hours and 5m for up to 7 days, both within the last 8 days; 1h
+   * always. Omitted: the finest that is allowed.
    *
    * @generated from field: optional string resolution = 4;
    */
   resolution?: string;
 
   /**
-   * Only of these nodes; may be repeated. Omitted: of all that the service has.
+   * Ids of nodes; may be repeated. Omitted: all nodes of the service.
    *
    * @generated from field: repeated string node_id = 5;
    */
   nodeId?: string[];
 
   /**
-   * Instead of a period: from this time on, at most 400 days ago.
+   * Start of the period, at most 400 days ago; instead of `period`.
    *
    * @generated from field: optional google.protobuf.Timestamp start = 6;
    */
   start?: TimestampJson;
 
   /**
-   * With start: up to this time. Omitted: now.
+   * End of the period, with `start`. Omitted: now.
    *
    * @generated from field: optional google.protobuf.Timestamp end = 7;
    */
@@ -448,7 +448,7 @@ export const GetMetricsRequestSchema: GenMessage<GetMetricsRequest, {jsonType: G
  */
 export type Metrics = Message<"holdfast.v1.Metrics"> & {
   /**
-   * As it was asked for; null with start.
+   * The requested period; null with `start`.
    *
    * @generated from field: optional string period = 1;
    */
@@ -460,14 +460,14 @@ export type Metrics = Message<"holdfast.v1.Metrics"> & {
   resolution: string;
 
   /**
-   * One for each metric and node that has it, in the order asked.
+   * One series per metric and node, in the order of the request.
    *
    * @generated from field: repeated holdfast.v1.MetricSeries series = 3;
    */
   series: MetricSeries[];
 
   /**
-   * Metrics that were asked for and that a node cannot tell.
+   * Requested metrics that a node does not have.
    *
    * @generated from field: repeated holdfast.v1.AbsentMetric absent = 4;
    */
@@ -479,7 +479,7 @@ export type Metrics = Message<"holdfast.v1.Metrics"> & {
  */
 export type MetricsJson = {
   /**
-   * As it was asked for; null with start.
+   * The requested period; null with `start`.
    *
    * @generated from field: optional string period = 1;
    */
@@ -491,14 +491,14 @@ export type MetricsJson = {
   resolution?: string;
 
   /**
-   * One for each metric and node that has it, in the order asked.
+   * One series per metric and node, in the order of the request.
    *
    * @generated from field: repeated holdfast.v1.MetricSeries series = 3;
    */
   series?: MetricSeriesJson[];
 
   /**
-   * Metrics that were asked for and that a node cannot tell.
+   * Requested metrics that a node does not have.
    *
    * @generated from field: repeated holdfast.v1.AbsentMetric absent = 4;
    */
@@ -537,8 +537,8 @@ export type MetricSeries = Message<"holdfast.v1.MetricSeries"> & {
   role: NodeRole;
 
   /**
-   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the
-   * time begins, a multiple of the resolution. The last one may still be in progress.
+   * Points [unix_seconds, average, minimum, maximum] of intervals with samples, oldest first. unix_seconds is the start
+   * of the interval, a multiple of the resolution. The last interval may be incomplete.
    *
    * @generated from field: repeated google.protobuf.ListValue points = 5;
    */
@@ -570,8 +570,8 @@ export type MetricSeriesJson = {
   role?: NodeRoleJson;
 
   /**
-   * [unix_seconds, average, minimum, maximum] of each time that has samples, oldest first. unix_seconds is where the
-   * time begins, a multiple of the resolution. The last one may still be in progress.
+   * Points [unix_seconds, average, minimum, maximum] of intervals with samples, oldest first. unix_seconds is the start
+   * of the interval, a multiple of the resolution. The last interval may be incomplete.
    *
    * @generated from field: repeated google.protobuf.ListValue points = 5;
    */
@@ -600,7 +600,7 @@ export type AbsentMetric = Message<"holdfast.v1.AbsentMetric"> & {
   nodeId: string;
 
   /**
-   * Why there are no samples of it.
+   * Reason why there are no samples.
    *
    * @generated from field: string reason = 3;
    */
@@ -622,7 +622,7 @@ export type AbsentMetricJson = {
   nodeId?: string;
 
   /**
-   * Why there are no samples of it.
+   * Reason why there are no samples.
    *
    * @generated from field: string reason = 3;
    */
@@ -641,8 +641,8 @@ export const AbsentMetricSchema: GenMessage<AbsentMetric, {jsonType: AbsentMetri
  */
 export const MetricService: GenService<{
   /**
-   * Metrics of a service's nodes, sampled every 15 s. Times without samples have no points: a gap is never told as
-   * zero.
+   * Returns metrics of a service's nodes, sampled every 15 s. Intervals without samples have no points, so a gap is
+   * never shown as zero.
    *
    * @generated from rpc holdfast.v1.MetricService.GetMetrics
    */
@@ -652,7 +652,7 @@ export const MetricService: GenService<{
     output: typeof MetricsSchema;
   },
   /**
-   * Samples as they came, of the last 24 hours, oldest first for each node; late ones come when they are there.
+   * Lists samples of the last 24 hours, oldest first for each node. Late samples are listed when they arrive.
    *
    * @generated from rpc holdfast.v1.MetricService.ListMetricSamples
    */
@@ -662,7 +662,8 @@ export const MetricService: GenService<{
     output: typeof ListMetricSamplesResponseSchema;
   },
   /**
-   * The newest sample of each node of a service, as Prometheus reads it. None is older than 60 s.
+   * Returns the newest sample of each node of a service in the Prometheus text format. Samples older than 60 s are left
+   * out.
    *
    * @generated from rpc holdfast.v1.MetricService.ExportServiceMetrics
    */
@@ -672,9 +673,9 @@ export const MetricService: GenService<{
     output: typeof MetricExpositionSchema;
   },
   /**
-   * Metrics of the controller that answers, in the text format of Prometheus: times of calls, of reconciles and of
-   * etcd, sizes of queues, sessions of agents, and the lag of the history. For platform operators; each controller has
-   * its own.
+   * Returns metrics of the responding controller in the Prometheus text format: durations of calls, reconciles and etcd
+   * requests, queue sizes, agent sessions, and the lag of the history. For platform operators; each controller has its
+   * own metrics.
    *
    * @generated from rpc holdfast.v1.MetricService.ExportPlatformMetrics
    */
@@ -684,7 +685,8 @@ export const MetricService: GenService<{
     output: typeof MetricExpositionSchema;
   },
   /**
-   * The same of all services of the organization that the credential may touch.
+   * Returns the newest samples of all services of the organization that the credential may access, in the Prometheus
+   * text format.
    *
    * @generated from rpc holdfast.v1.MetricService.ExportMetrics
    */

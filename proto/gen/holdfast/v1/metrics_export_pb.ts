@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/metrics_export.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Metrics and logs of services, pushed to where a team already looks.
+// Exports of metrics and logs of services to monitoring systems.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -30,7 +30,7 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   id: string;
 
   /**
-   * null for all services of the organization, now and later.
+   * Null for all current and future services of the organization.
    *
    * @generated from field: optional string service_id = 2;
    */
@@ -57,7 +57,7 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   exportIntervalSeconds: number;
 
   /**
-   * As docs/exports.md has it for each type; secrets show as ********.
+   * Configuration of the destination type, as in docs/exports.md; secrets are ********.
    *
    * @generated from field: google.protobuf.Struct configuration = 7;
    */
@@ -69,35 +69,35 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   isEnabled: boolean;
 
   /**
-   * Ticks that failed since the last that did not.
+   * Number of consecutive failed exports.
    *
    * @generated from field: int32 consecutive_failures = 9;
    */
   consecutiveFailures: number;
 
   /**
-   * null while the last tick did not fail.
+   * Error of the last export; null when it was successful.
    *
    * @generated from field: optional string last_export_error = 10;
    */
   lastExportError?: string | undefined;
 
   /**
-   * When the destination took something last.
+   * Time of the last successful export.
    *
    * @generated from field: optional google.protobuf.Timestamp last_export_at = 11;
    */
   lastExportAt?: Timestamp | undefined;
 
   /**
-   * When something was sent last, taken or not.
+   * Time of the last export, successful or not.
    *
    * @generated from field: optional google.protobuf.Timestamp last_attempt_at = 12;
    */
   lastAttemptAt?: Timestamp | undefined;
 
   /**
-   * Age of the oldest thing that may wait to be sent; 0 when the last tick left nothing.
+   * Age of the oldest unsent data in seconds; 0 when there are none.
    *
    * @generated from field: double backlog_seconds = 13;
    */
@@ -114,14 +114,14 @@ export type MetricsExport = Message<"holdfast.v1.MetricsExport"> & {
   dropped?: DroppedFigures | undefined;
 
   /**
-   * Why the platform disabled it; null when it did not.
+   * Reason why the platform disabled it; null when it did not.
    *
    * @generated from field: optional string disabled_reason = 16;
    */
   disabledReason?: string | undefined;
 
   /**
-   * What is not as was asked for, such as a half of data_type that the destination does not take.
+   * Deviations from the request, such as a part of data_type that the destination does not support.
    *
    * @generated from field: repeated string warnings = 17;
    */
@@ -148,7 +148,7 @@ export type MetricsExportJson = {
   id?: string;
 
   /**
-   * null for all services of the organization, now and later.
+   * Null for all current and future services of the organization.
    *
    * @generated from field: optional string service_id = 2;
    */
@@ -175,7 +175,7 @@ export type MetricsExportJson = {
   exportIntervalSeconds?: number;
 
   /**
-   * As docs/exports.md has it for each type; secrets show as ********.
+   * Configuration of the destination type, as in docs/exports.md; secrets are ********.
    *
    * @generated from field: google.protobuf.Struct configuration = 7;
    */
@@ -187,35 +187,35 @@ export type MetricsExportJson = {
   isEnabled?: boolean;
 
   /**
-   * Ticks that failed since the last that did not.
+   * Number of consecutive failed exports.
    *
    * @generated from field: int32 consecutive_failures = 9;
    */
   consecutiveFailures?: number;
 
   /**
-   * null while the last tick did not fail.
+   * Error of the last export; null when it was successful.
    *
    * @generated from field: optional string last_export_error = 10;
    */
   lastExportError?: string;
 
   /**
-   * When the destination took something last.
+   * Time of the last successful export.
    *
    * @generated from field: optional google.protobuf.Timestamp last_export_at = 11;
    */
   lastExportAt?: TimestampJson;
 
   /**
-   * When something was sent last, taken or not.
+   * Time of the last export, successful or not.
    *
    * @generated from field: optional google.protobuf.Timestamp last_attempt_at = 12;
    */
   lastAttemptAt?: TimestampJson;
 
   /**
-   * Age of the oldest thing that may wait to be sent; 0 when the last tick left nothing.
+   * Age of the oldest unsent data in seconds; 0 when there are none.
    *
    * @generated from field: double backlog_seconds = 13;
    */
@@ -232,14 +232,14 @@ export type MetricsExportJson = {
   dropped?: DroppedFiguresJson;
 
   /**
-   * Why the platform disabled it; null when it did not.
+   * Reason why the platform disabled it; null when it did not.
    *
    * @generated from field: optional string disabled_reason = 16;
    */
   disabledReason?: string;
 
   /**
-   * What is not as was asked for, such as a half of data_type that the destination does not take.
+   * Deviations from the request, such as a part of data_type that the destination does not support.
    *
    * @generated from field: repeated string warnings = 17;
    */
@@ -264,7 +264,7 @@ export const MetricsExportSchema: GenMessage<MetricsExport, {jsonType: MetricsEx
   messageDesc(file_holdfast_v1_metrics_export, 0);
 
 /**
- * What the destination took.
+ * Numbers of exported items.
  *
  * @generated from message holdfast.v1.ExportedFigures
  */
@@ -281,7 +281,7 @@ export type ExportedFigures = Message<"holdfast.v1.ExportedFigures"> & {
 };
 
 /**
- * What the destination took.
+ * Numbers of exported items.
  *
  * @generated from message holdfast.v1.ExportedFigures
  */
@@ -305,34 +305,34 @@ export const ExportedFiguresSchema: GenMessage<ExportedFigures, {jsonType: Expor
   messageDesc(file_holdfast_v1_metrics_export, 1);
 
 /**
- * What is never sent again.
+ * Numbers of dropped items.
  *
  * @generated from message holdfast.v1.DroppedFigures
  */
 export type DroppedFigures = Message<"holdfast.v1.DroppedFigures"> & {
   /**
-   * Older than the destination takes.
+   * Items that are too old for the destination.
    *
    * @generated from field: int64 too_old = 1;
    */
   tooOld: bigint;
 
   /**
-   * Refused by the destination, each alone.
+   * Items that the destination refused individually.
    *
    * @generated from field: int64 refused = 2;
    */
   refused: bigint;
 
   /**
-   * Samples that left the history before they were sent.
+   * Samples that were deleted from the history before they were sent.
    *
    * @generated from field: int64 gone = 3;
    */
   gone: bigint;
 
   /**
-   * Segments of engine logs that were rotated away before they were sent.
+   * Segments of engine logs that were rotated before they were sent.
    *
    * @generated from field: int64 gone_log_segments = 4;
    */
@@ -340,34 +340,34 @@ export type DroppedFigures = Message<"holdfast.v1.DroppedFigures"> & {
 };
 
 /**
- * What is never sent again.
+ * Numbers of dropped items.
  *
  * @generated from message holdfast.v1.DroppedFigures
  */
 export type DroppedFiguresJson = {
   /**
-   * Older than the destination takes.
+   * Items that are too old for the destination.
    *
    * @generated from field: int64 too_old = 1;
    */
   tooOld?: string;
 
   /**
-   * Refused by the destination, each alone.
+   * Items that the destination refused individually.
    *
    * @generated from field: int64 refused = 2;
    */
   refused?: string;
 
   /**
-   * Samples that left the history before they were sent.
+   * Samples that were deleted from the history before they were sent.
    *
    * @generated from field: int64 gone = 3;
    */
   gone?: string;
 
   /**
-   * Segments of engine logs that were rotated away before they were sent.
+   * Segments of engine logs that were rotated before they were sent.
    *
    * @generated from field: int64 gone_log_segments = 4;
    */
@@ -382,7 +382,7 @@ export const DroppedFiguresSchema: GenMessage<DroppedFigures, {jsonType: Dropped
   messageDesc(file_holdfast_v1_metrics_export, 2);
 
 /**
- * An integration to be made.
+ * An integration to be created.
  *
  * @generated from message holdfast.v1.CreateMetricsExportRequest
  */
@@ -410,7 +410,7 @@ export type CreateMetricsExportRequest = Message<"holdfast.v1.CreateMetricsExpor
   dataType: ExportDataType;
 
   /**
-   * 30 to 3600; 60 unless given.
+   * 30 to 3600. Omitted: 60.
    *
    * @generated from field: optional int32 export_interval_seconds = 5;
    */
@@ -423,7 +423,7 @@ export type CreateMetricsExportRequest = Message<"holdfast.v1.CreateMetricsExpor
 };
 
 /**
- * An integration to be made.
+ * An integration to be created.
  *
  * @generated from message holdfast.v1.CreateMetricsExportRequest
  */
@@ -451,7 +451,7 @@ export type CreateMetricsExportRequestJson = {
   dataType?: ExportDataTypeJson;
 
   /**
-   * 30 to 3600; 60 unless given.
+   * 30 to 3600. Omitted: 60.
    *
    * @generated from field: optional int32 export_interval_seconds = 5;
    */
@@ -475,7 +475,7 @@ export const CreateMetricsExportRequestSchema: GenMessage<CreateMetricsExportReq
  */
 export type ListMetricsExportsRequest = Message<"holdfast.v1.ListMetricsExportsRequest"> & {
   /**
-   * Those of one service.
+   * Only integrations of this service.
    *
    * @generated from field: optional string service_id = 1;
    */
@@ -507,7 +507,7 @@ export type ListMetricsExportsRequest = Message<"holdfast.v1.ListMetricsExportsR
  */
 export type ListMetricsExportsRequestJson = {
   /**
-   * Those of one service.
+   * Only integrations of this service.
    *
    * @generated from field: optional string service_id = 1;
    */
@@ -551,7 +551,7 @@ export type ListMetricsExportsResponse = Message<"holdfast.v1.ListMetricsExports
   integrations: MetricsExport[];
 
   /**
-   * Of all that the filter lets through.
+   * Number of all matching integrations.
    *
    * @generated from field: int32 total = 2;
    */
@@ -578,7 +578,7 @@ export type ListMetricsExportsResponseJson = {
   integrations?: MetricsExportJson[];
 
   /**
-   * Of all that the filter lets through.
+   * Number of all matching integrations.
    *
    * @generated from field: int32 total = 2;
    */
@@ -630,7 +630,7 @@ export const GetMetricsExportRequestSchema: GenMessage<GetMetricsExportRequest, 
   messageDesc(file_holdfast_v1_metrics_export, 6);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateMetricsExportRequest
  */
@@ -641,7 +641,7 @@ export type UpdateMetricsExportRequest = Message<"holdfast.v1.UpdateMetricsExpor
   id: string;
 
   /**
-   * null: all services of the organization.
+   * Null for all services of the organization.
    *
    * @generated from field: optional string service_id = 2;
    */
@@ -675,14 +675,14 @@ export type UpdateMetricsExportRequest = Message<"holdfast.v1.UpdateMetricsExpor
   configuration?: JsonObject | undefined;
 
   /**
-   * Refused: disable and enable are verbs of their own.
+   * Refused; use EnableMetricsExport and DisableMetricsExport.
    *
    * @generated from field: optional bool is_enabled = 8;
    */
   isEnabled?: boolean | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -690,7 +690,7 @@ export type UpdateMetricsExportRequest = Message<"holdfast.v1.UpdateMetricsExpor
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateMetricsExportRequest
  */
@@ -701,7 +701,7 @@ export type UpdateMetricsExportRequestJson = {
   id?: string;
 
   /**
-   * null: all services of the organization.
+   * Null for all services of the organization.
    *
    * @generated from field: optional string service_id = 2;
    */
@@ -735,14 +735,14 @@ export type UpdateMetricsExportRequestJson = {
   configuration?: StructJson;
 
   /**
-   * Refused: disable and enable are verbs of their own.
+   * Refused; use EnableMetricsExport and DisableMetricsExport.
    *
    * @generated from field: optional bool is_enabled = 8;
    */
   isEnabled?: boolean;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -874,7 +874,7 @@ export type MetricsExportTest = Message<"holdfast.v1.MetricsExportTest"> & {
   success: boolean;
 
   /**
-   * null on success.
+   * Null on success.
    *
    * @generated from field: optional string error = 2;
    */
@@ -891,7 +891,7 @@ export type MetricsExportTestJson = {
   success?: boolean;
 
   /**
-   * null on success.
+   * Null on success.
    *
    * @generated from field: optional string error = 2;
    */
@@ -1012,9 +1012,9 @@ export const ExportDataTypeSchema: GenEnum<ExportDataType, ExportDataTypeJson> =
  */
 export const MetricsExportService: GenService<{
   /**
-   * Pushes what is measured and logged from now on to the destination. A service has one integration of each destination
-   * type, and an organization one global of each; it has at most 100. Logs need the scope services:data, a global
-   * integration org:write.
+   * Creates an integration, which pushes new metrics and logs to the destination. A service has at most one integration
+   * per destination type, and an organization at most one global integration per type and 100 in total. Logs need the
+   * scope services:data, a global integration org:write.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.CreateMetricsExport
    */
@@ -1024,7 +1024,7 @@ export const MetricsExportService: GenService<{
     output: typeof MetricsExportSchema;
   },
   /**
-   * Integrations of the organization, oldest first.
+   * Lists the integrations of the organization, oldest first.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.ListMetricsExports
    */
@@ -1034,7 +1034,7 @@ export const MetricsExportService: GenService<{
     output: typeof ListMetricsExportsResponseSchema;
   },
   /**
-   * One integration, and how it does.
+   * Returns an integration with its state.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.GetMetricsExport
    */
@@ -1044,8 +1044,8 @@ export const MetricsExportService: GenService<{
     output: typeof MetricsExportSchema;
   },
   /**
-   * Changes the fields that are given. The configuration merges by key, and null clears a key that may be absent. A change of where
-   * it leads needs the secrets anew; another destination type needs a whole configuration.
+   * Changes the fields that are present. The configuration is merged by key, and null removes an optional key. A new
+   * target needs the secrets again; a new destination type needs a complete configuration.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.UpdateMetricsExport
    */
@@ -1055,7 +1055,7 @@ export const MetricsExportService: GenService<{
     output: typeof MetricsExportSchema;
   },
   /**
-   * Ends it. What was not sent by then is not sent any more.
+   * Deletes an integration; unsent data are discarded.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.DeleteMetricsExport
    */
@@ -1065,7 +1065,7 @@ export const MetricsExportService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Pauses it; what it has not sent is kept for 24 hours.
+   * Pauses an integration; unsent data are stored for 24 hours.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.DisableMetricsExport
    */
@@ -1075,7 +1075,7 @@ export const MetricsExportService: GenService<{
     output: typeof MetricsExportSchema;
   },
   /**
-   * Goes on where it stopped, with its failures forgotten.
+   * Resumes an integration where it stopped, and resets its failures.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.EnableMetricsExport
    */
@@ -1085,7 +1085,7 @@ export const MetricsExportService: GenService<{
     output: typeof MetricsExportSchema;
   },
   /**
-   * Asks the destination whether it would take something, within 10 seconds and without data. 10 a minute.
+   * Tests the connection to the destination within 10 s, without data. At most 10 tests per minute.
    *
    * @generated from rpc holdfast.v1.MetricsExportService.TestMetricsExport
    */

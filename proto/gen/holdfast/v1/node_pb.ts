@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/node.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Members of a service: the primary, and replicas that follow it.
+// Nodes of a service: the primary and its replicas.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,7 +25,7 @@ export const file_holdfast_v1_node: GenFile = /*@__PURE__*/
   fileDesc("ChZob2xkZmFzdC92MS9ub2RlLnByb3RvEgtob2xkZmFzdC52MSKGAQoOQWRkTm9kZVJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIwCgRyb2xlGAIgASgOMhUuaG9sZGZhc3QudjEuTm9kZVJvbGVCC7pICMgBAYIBAhABEhwKBHpvbmUYAyABKAlCCbpIBnIEEAEYKEgAiAEBQgcKBV96b25lIkcKDkdldE5vZGVSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGAoHbm9kZV9pZBgCIAEoCUIHukgEcgIYQCJKChFSZW1vdmVOb2RlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhgKB25vZGVfaWQYAiABKAlCB7pIBHICGEAiVAobR2V0UmVwbGljYXRpb25TdGF0dXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASGAoHbm9kZV9pZBgCIAEoCUIHukgEcgIYQCJICg9GYWlsT3ZlclJlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIYCgdub2RlX2lkGAIgASgJQge6SARyAhhAIp8DChFSZXBsaWNhdGlvblN0YXR1cxIPCgdub2RlX2lkGAEgASgJEiMKBHJvbGUYAiABKA4yFS5ob2xkZmFzdC52MS5Ob2RlUm9sZRIWCglsYWdfYnl0ZXMYAyABKANIAIgBARIYCgtsYWdfc2Vjb25kcxgEIAEoAUgBiAEBEhEKCWNvbm5lY3RlZBgFIAEoCBIvCgpzeW5jX3N0YXRlGAYgASgOMhYuaG9sZGZhc3QudjEuU3luY1N0YXRlSAKIAQESFQoIcG9zaXRpb24YByABKAlIA4gBARIVCgh0aW1lbGluZRgIIAEoBUgEiAEBEi4KBXNpbmNlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEi8KC21lYXN1cmVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIMCgpfbGFnX2J5dGVzQg4KDF9sYWdfc2Vjb25kc0INCgtfc3luY19zdGF0ZUILCglfcG9zaXRpb25CCwoJX3RpbWVsaW5lQggKBl9zaW5jZSrPAQoJU3luY1N0YXRlEhoKFlNZTkNfU1RBVEVfVU5TUEVDSUZJRUQQABIoChRTWU5DX1NUQVRFX1NUUkVBTUlORxABGg6yPgsKCXN0cmVhbWluZxIkChJTWU5DX1NUQVRFX0NBVENIVVAQAhoMsj4JCgdjYXRjaHVwEiYKE1NZTkNfU1RBVEVfU1RBUlRJTkcQAxoNsj4KCghzdGFydGluZxIuChdTWU5DX1NUQVRFX0RJU0NPTk5FQ1RFRBAEGhGyPg4KDGRpc2Nvbm5lY3RlZDKgBgoLTm9kZVNlcnZpY2USgQEKB0FkZE5vZGUSGy5ob2xkZmFzdC52MS5BZGROb2RlUmVxdWVzdBoRLmhvbGRmYXN0LnYxLk5vZGUiRqq7GBMIygESDnNlcnZpY2VzOndyaXRlgtPkkwIpOgEqIiQvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbm9kZXMShgEKB0dldE5vZGUSGy5ob2xkZmFzdC52MS5HZXROb2RlUmVxdWVzdBoRLmhvbGRmYXN0LnYxLk5vZGUiS6q7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCMBIuL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L25vZGVzL3tub2RlX2lkfRKOAQoKUmVtb3ZlTm9kZRIeLmhvbGRmYXN0LnYxLlJlbW92ZU5vZGVSZXF1ZXN0GhEuaG9sZGZhc3QudjEuTm9kZSJNqrsYEwjKARIOc2VydmljZXM6d3JpdGWC0+STAjAqLi9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9ub2Rlcy97bm9kZV9pZH0SwgEKFEdldFJlcGxpY2F0aW9uU3RhdHVzEiguaG9sZGZhc3QudjEuR2V0UmVwbGljYXRpb25TdGF0dXNSZXF1ZXN0Gh4uaG9sZGZhc3QudjEuUmVwbGljYXRpb25TdGF0dXMiYKq7GBMSDXNlcnZpY2VzOnJlYWQ4AUgFgtPkkwJDEkEvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbm9kZXMve25vZGVfaWR9L3JlcGxpY2F0aW9uLXN0YXR1cxKtAQoIRmFpbE92ZXISHC5ob2xkZmFzdC52MS5GYWlsT3ZlclJlcXVlc3QaFi5ob2xkZmFzdC52MS5PcGVyYXRpb24ia6q7GCUIygESDnNlcnZpY2VzOndyaXRlMhAvb3BlcmF0aW9ucy97aWR9gtPkkwI8OgEqIjcvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vbm9kZXMve25vZGVfaWR9L2ZhaWxvdmVyYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_managed_service, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * What a new node is to be.
+ * A node to be added.
  *
  * @generated from message holdfast.v1.AddNodeRequest
  */
@@ -36,14 +36,14 @@ export type AddNodeRequest = Message<"holdfast.v1.AddNodeRequest"> & {
   serviceId: string;
 
   /**
-   * Only replicas can be added.
+   * "replica"; other roles cannot be added.
    *
    * @generated from field: holdfast.v1.NodeRole role = 2;
    */
   role: NodeRole;
 
   /**
-   * Omitted: the service's.
+   * Omitted: the zone of the service.
    *
    * @generated from field: optional string zone = 3;
    */
@@ -51,7 +51,7 @@ export type AddNodeRequest = Message<"holdfast.v1.AddNodeRequest"> & {
 };
 
 /**
- * What a new node is to be.
+ * A node to be added.
  *
  * @generated from message holdfast.v1.AddNodeRequest
  */
@@ -62,14 +62,14 @@ export type AddNodeRequestJson = {
   serviceId?: string;
 
   /**
-   * Only replicas can be added.
+   * "replica"; other roles cannot be added.
    *
    * @generated from field: holdfast.v1.NodeRole role = 2;
    */
   role?: NodeRoleJson;
 
   /**
-   * Omitted: the service's.
+   * Omitted: the zone of the service.
    *
    * @generated from field: optional string zone = 3;
    */
@@ -232,7 +232,7 @@ export const FailOverRequestSchema: GenMessage<FailOverRequest, {jsonType: FailO
   messageDesc(file_holdfast_v1_node, 4);
 
 /**
- * How far a node is behind its primary, as both said just now.
+ * The replication status of a node.
  *
  * @generated from message holdfast.v1.ReplicationStatus
  */
@@ -248,14 +248,14 @@ export type ReplicationStatus = Message<"holdfast.v1.ReplicationStatus"> & {
   role: NodeRole;
 
   /**
-   * Log of the primary that the node has not replayed; null when neither end tells.
+   * Bytes of the primary's log that the node has not replayed; null when unknown.
    *
    * @generated from field: optional int64 lag_bytes = 3;
    */
   lagBytes?: bigint | undefined;
 
   /**
-   * Age of the oldest commit that it lacks; 0 when it lacks none, null when neither end tells.
+   * Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown.
    *
    * @generated from field: optional double lag_seconds = 4;
    */
@@ -274,7 +274,7 @@ export type ReplicationStatus = Message<"holdfast.v1.ReplicationStatus"> & {
   syncState?: SyncState | undefined;
 
   /**
-   * Position in the log, of a replica as replayed, of the primary as written, in the engine's notation.
+   * Position in the log in the engine's notation, such as "0/3000148": replayed by a replica, written by the primary.
    *
    * @generated from field: optional string position = 7;
    */
@@ -286,7 +286,7 @@ export type ReplicationStatus = Message<"holdfast.v1.ReplicationStatus"> & {
   timeline?: number | undefined;
 
   /**
-   * Since when it is connected, or is not.
+   * Time of the last connection or disconnection.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 9;
    */
@@ -299,7 +299,7 @@ export type ReplicationStatus = Message<"holdfast.v1.ReplicationStatus"> & {
 };
 
 /**
- * How far a node is behind its primary, as both said just now.
+ * The replication status of a node.
  *
  * @generated from message holdfast.v1.ReplicationStatus
  */
@@ -315,14 +315,14 @@ export type ReplicationStatusJson = {
   role?: NodeRoleJson;
 
   /**
-   * Log of the primary that the node has not replayed; null when neither end tells.
+   * Bytes of the primary's log that the node has not replayed; null when unknown.
    *
    * @generated from field: optional int64 lag_bytes = 3;
    */
   lagBytes?: string;
 
   /**
-   * Age of the oldest commit that it lacks; 0 when it lacks none, null when neither end tells.
+   * Age of the oldest commit that the node lacks; 0 when it lacks none, null when unknown.
    *
    * @generated from field: optional double lag_seconds = 4;
    */
@@ -341,7 +341,7 @@ export type ReplicationStatusJson = {
   syncState?: SyncStateJson;
 
   /**
-   * Position in the log, of a replica as replayed, of the primary as written, in the engine's notation.
+   * Position in the log in the engine's notation, such as "0/3000148": replayed by a replica, written by the primary.
    *
    * @generated from field: optional string position = 7;
    */
@@ -353,7 +353,7 @@ export type ReplicationStatusJson = {
   timeline?: number;
 
   /**
-   * Since when it is connected, or is not.
+   * Time of the last connection or disconnection.
    *
    * @generated from field: optional google.protobuf.Timestamp since = 9;
    */
@@ -382,21 +382,21 @@ export const SyncState = {
   UNSPECIFIED: 0,
 
   /**
-   * It receives the primary's writes as they happen.
+   * The replica receives writes as they happen.
    *
    * @generated from enum value: SYNC_STATE_STREAMING = 1;
    */
   STREAMING: 1,
 
   /**
-   * It receives earlier writes of the primary.
+   * The replica receives earlier writes.
    *
    * @generated from enum value: SYNC_STATE_CATCHUP = 2;
    */
   CATCHUP: 2,
 
   /**
-   * Its data are copied, or its engine is on its way up.
+   * The replica copies data, or its engine is starting.
    *
    * @generated from enum value: SYNC_STATE_STARTING = 3;
    */
@@ -429,7 +429,8 @@ export const SyncStateSchema: GenEnum<SyncState, SyncStateJson> = /*@__PURE__*/
  */
 export const NodeService: GenService<{
   /**
-   * Adds a replica: its data are copied from the primary, and it streams from then on. A service has at most 5 nodes.
+   * Adds a replica, which copies the primary's data and then follows it by streaming replication. A service has at most
+   * 5 nodes.
    *
    * @generated from rpc holdfast.v1.NodeService.AddNode
    */
@@ -439,7 +440,7 @@ export const NodeService: GenService<{
     output: typeof NodeSchema;
   },
   /**
-   * One node as it is now.
+   * Returns a node.
    *
    * @generated from rpc holdfast.v1.NodeService.GetNode
    */
@@ -449,8 +450,7 @@ export const NodeService: GenService<{
     output: typeof NodeSchema;
   },
   /**
-   * Removes a replica with its machine and its data. The primary is removed by deleting the service, or after a
-   * failover.
+   * Removes a replica with its machine and data. The primary can be removed after a switchover, or with the service.
    *
    * @generated from rpc holdfast.v1.NodeService.RemoveNode
    */
@@ -460,7 +460,7 @@ export const NodeService: GenService<{
     output: typeof NodeSchema;
   },
   /**
-   * How far the node is behind the primary, asked of both now: it takes up to 3 s.
+   * Returns the replication status of a node, queried from the node and the primary; takes up to 3 s.
    *
    * @generated from rpc holdfast.v1.NodeService.GetReplicationStatus
    */
@@ -470,8 +470,8 @@ export const NodeService: GenService<{
     output: typeof ReplicationStatusSchema;
   },
   /**
-   * Makes this replica the primary by a switchover: the primary stops, the replica receives all of its writes, takes
-   * over its name, and the old primary follows. Writes pause for less than a second.
+   * Makes a replica the primary by a switchover: the primary stops, the replica receives its last writes and is
+   * promoted, and the former primary follows it. Writes are interrupted for less than a second.
    *
    * @generated from rpc holdfast.v1.NodeService.FailOver
    */

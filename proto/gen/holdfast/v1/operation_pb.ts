@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/operation.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// An operation is work that takes time: it can be addressed, awaited and ends.
+// Operations: changes that take time, with an id, steps, progress and an outcome.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_holdfast_v1_operation: GenFile = /*@__PURE__*/
   fileDesc("Chtob2xkZmFzdC92MS9vcGVyYXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIpYECglPcGVyYXRpb24SCgoCaWQYASABKAkSEgoKc2VydmljZV9pZBgCIAEoCRIMCgR0eXBlGAMgASgJEiwKBnN0YXR1cxgEIAEoDjIcLmhvbGRmYXN0LnYxLk9wZXJhdGlvblN0YXR1cxIRCgRzdGVwGAUgASgJSACIAQESFAoMcHJvZ3Jlc3NfcGN0GAYgASgFEi4KCmNyZWF0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKCnN0YXJ0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMQoIZGVhZGxpbmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESNAoLZmluaXNoZWRfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESJgoFZXJyb3IYCyABKAsyEi5ob2xkZmFzdC52MS5GYXVsdEgEiAEBEjAKCHNuYXBzaG90GAwgASgLMhkuaG9sZGZhc3QudjEuRGF0YVNuYXBzaG90SAWIAQESEAoId2FybmluZ3MYDSADKAlCBwoFX3N0ZXBCDQoLX3N0YXJ0ZWRfYXRCCwoJX2RlYWRsaW5lQg4KDF9maW5pc2hlZF9hdEIICgZfZXJyb3JCCwoJX3NuYXBzaG90Il0KDERhdGFTbmFwc2hvdBItCgVzdGF0ZRgBIAEoDjIeLmhvbGRmYXN0LnYxLkRhdGFTbmFwc2hvdFN0YXRlEhMKBnJlYXNvbhgCIAEoCUgAiAEBQgkKB19yZWFzb24iJgoFRmF1bHQSDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJIioKE0dldE9wZXJhdGlvblJlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEAiigEKFUxpc3RPcGVyYXRpb25zUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IibgoWTGlzdE9wZXJhdGlvbnNSZXNwb25zZRIqCgpvcGVyYXRpb25zGAEgAygLMhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yKpUCCg9PcGVyYXRpb25TdGF0dXMSIAocT1BFUkFUSU9OX1NUQVRVU19VTlNQRUNJRklFRBAAEioKGE9QRVJBVElPTl9TVEFUVVNfUEVORElORxABGgyyPgkKB3BlbmRpbmcSKgoYT1BFUkFUSU9OX1NUQVRVU19SVU5OSU5HEAIaDLI+CQoHcnVubmluZxIuChpPUEVSQVRJT05fU1RBVFVTX0NPTVBMRVRFRBADGg6yPgsKCWNvbXBsZXRlZBIoChdPUEVSQVRJT05fU1RBVFVTX0ZBSUxFRBAEGguyPggKBmZhaWxlZBIuChpPUEVSQVRJT05fU1RBVFVTX0NBTkNFTExFRBAFGg6yPgsKCWNhbmNlbGxlZCq9AQoRRGF0YVNuYXBzaG90U3RhdGUSIwofREFUQV9TTkFQU0hPVF9TVEFURV9VTlNQRUNJRklFRBAAEikKGURBVEFfU05BUFNIT1RfU1RBVEVfVEFLRU4QARoKsj4HCgV0YWtlbhInChhEQVRBX1NOQVBTSE9UX1NUQVRFX05PTkUQAhoJsj4GCgRub25lEi8KHERBVEFfU05BUFNIT1RfU1RBVEVfUkVTVE9SRUQQAxoNsj4KCghyZXN0b3JlZDKvAgoQT3BlcmF0aW9uU2VydmljZRJ3CgxHZXRPcGVyYXRpb24SIC5ob2xkZmFzdC52MS5HZXRPcGVyYXRpb25SZXF1ZXN0GhYuaG9sZGZhc3QudjEuT3BlcmF0aW9uIi2quxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAhISEC9vcGVyYXRpb25zL3tpZH0SoQEKDkxpc3RPcGVyYXRpb25zEiIuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXF1ZXN0GiMuaG9sZGZhc3QudjEuTGlzdE9wZXJhdGlvbnNSZXNwb25zZSJGqrsYERINc2VydmljZXM6cmVhZDgBgtPkkwIrEikvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vb3BlcmF0aW9uc2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * Something that takes time.
+ * A change that takes time.
  *
  * @generated from message holdfast.v1.Operation
  */
@@ -37,9 +37,9 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   serviceId: string;
 
   /**
-   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
-   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". Inside its engine: "create_user",
-   * "reset_password", "delete_user", "create_database" or "delete_database". Of its backups: "backup", "verify_backup"
+   * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
+   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
+   * "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup", "verify_backup"
    * or "drill".
    *
    * @generated from field: string type = 3;
@@ -52,7 +52,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   status: OperationStatus;
 
   /**
-   * The present step, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
    *
    * @generated from field: optional string step = 5;
    */
@@ -74,8 +74,8 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   startedAt?: Timestamp | undefined;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's
-   * clock jumped.
+   * Time after which it is considered stuck; null while it waits for an unreachable host, and for up to an hour after a
+   * jump of the platform's clock.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
@@ -92,14 +92,14 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
   error?: Fault | undefined;
 
   /**
-   * Of maintenance that changes the image: the outcome of the snapshot of the data before the change.
+   * The data snapshot before maintenance that changes the image; null for other operations.
    *
    * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
    */
   snapshot?: DataSnapshot | undefined;
 
   /**
-   * What it found and left as it is, such as databases that are invalid; sentences for a person.
+   * Findings that it did not change, such as invalid databases, as readable sentences.
    *
    * @generated from field: repeated string warnings = 13;
    */
@@ -107,7 +107,7 @@ export type Operation = Message<"holdfast.v1.Operation"> & {
 };
 
 /**
- * Something that takes time.
+ * A change that takes time.
  *
  * @generated from message holdfast.v1.Operation
  */
@@ -123,9 +123,9 @@ export type OperationJson = {
   serviceId?: string;
 
   /**
-   * Of the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
-   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". Inside its engine: "create_user",
-   * "reset_password", "delete_user", "create_database" or "delete_database". Of its backups: "backup", "verify_backup"
+   * Type. For the service: "create", "start", "stop", "restart", "configure", "maintenance", "upgrade", "add_node",
+   * "remove_node", "move_node", "failover", "resize", "expand" or "delete". For its engine: "create_user",
+   * "reset_password", "delete_user", "create_database" or "delete_database". For its backups: "backup", "verify_backup"
    * or "drill".
    *
    * @generated from field: string type = 3;
@@ -138,7 +138,7 @@ export type OperationJson = {
   status?: OperationStatusJson;
 
   /**
-   * The present step, such as "SetupServer"; "WaitForHost <name>" while the machine's host does not answer.
+   * Current step, such as "SetupServer"; "WaitForHost <name>" while the host of the machine is unreachable.
    *
    * @generated from field: optional string step = 5;
    */
@@ -160,8 +160,8 @@ export type OperationJson = {
   startedAt?: TimestampJson;
 
   /**
-   * When it counts as stuck; absent while it waits for a host to answer, and for up to an hour after the platform's
-   * clock jumped.
+   * Time after which it is considered stuck; null while it waits for an unreachable host, and for up to an hour after a
+   * jump of the platform's clock.
    *
    * @generated from field: optional google.protobuf.Timestamp deadline = 9;
    */
@@ -178,14 +178,14 @@ export type OperationJson = {
   error?: FaultJson;
 
   /**
-   * Of maintenance that changes the image: the outcome of the snapshot of the data before the change.
+   * The data snapshot before maintenance that changes the image; null for other operations.
    *
    * @generated from field: optional holdfast.v1.DataSnapshot snapshot = 12;
    */
   snapshot?: DataSnapshotJson;
 
   /**
-   * What it found and left as it is, such as databases that are invalid; sentences for a person.
+   * Findings that it did not change, such as invalid databases, as readable sentences.
    *
    * @generated from field: repeated string warnings = 13;
    */
@@ -200,20 +200,20 @@ export const OperationSchema: GenMessage<Operation, {jsonType: OperationJson}> =
   messageDesc(file_holdfast_v1_operation, 0);
 
 /**
- * What became of a snapshot of the data.
+ * The outcome of a data snapshot.
  *
  * @generated from message holdfast.v1.DataSnapshot
  */
 export type DataSnapshot = Message<"holdfast.v1.DataSnapshot"> & {
   /**
-   * "restored": the data were put back to it.
+   * State of the snapshot; "restored" when the data were restored from it.
    *
    * @generated from field: holdfast.v1.DataSnapshotState state = 1;
    */
   state: DataSnapshotState;
 
   /**
-   * Why there is none, or why the data were not put back to it though the image was rolled back.
+   * Reason why there is no snapshot, or why the data were not restored although the image was rolled back.
    *
    * @generated from field: optional string reason = 2;
    */
@@ -221,20 +221,20 @@ export type DataSnapshot = Message<"holdfast.v1.DataSnapshot"> & {
 };
 
 /**
- * What became of a snapshot of the data.
+ * The outcome of a data snapshot.
  *
  * @generated from message holdfast.v1.DataSnapshot
  */
 export type DataSnapshotJson = {
   /**
-   * "restored": the data were put back to it.
+   * State of the snapshot; "restored" when the data were restored from it.
    *
    * @generated from field: holdfast.v1.DataSnapshotState state = 1;
    */
   state?: DataSnapshotStateJson;
 
   /**
-   * Why there is none, or why the data were not put back to it though the image was rolled back.
+   * Reason why there is no snapshot, or why the data were not restored although the image was rolled back.
    *
    * @generated from field: optional string reason = 2;
    */
@@ -249,7 +249,7 @@ export const DataSnapshotSchema: GenMessage<DataSnapshot, {jsonType: DataSnapsho
   messageDesc(file_holdfast_v1_operation, 1);
 
 /**
- * An error, for a person and for a program.
+ * An error: a code for programs and a message for people.
  *
  * @generated from message holdfast.v1.Fault
  */
@@ -266,7 +266,7 @@ export type Fault = Message<"holdfast.v1.Fault"> & {
 };
 
 /**
- * An error, for a person and for a program.
+ * An error: a code for programs and a message for people.
  *
  * @generated from message holdfast.v1.Fault
  */
@@ -401,7 +401,7 @@ export const ListOperationsResponseSchema: GenMessage<ListOperationsResponse, {j
   messageDesc(file_holdfast_v1_operation, 5);
 
 /**
- * The last three are final.
+ * The status of an operation; "completed", "failed" and "cancelled" are final.
  *
  * @generated from enum holdfast.v1.OperationStatus
  */
@@ -438,14 +438,14 @@ export const OperationStatus = {
 } as const;
 
 /**
- * The last three are final.
+ * The status of an operation; "completed", "failed" and "cancelled" are final.
  *
  * @generated from enum holdfast.v1.OperationStatus
  */
 export type OperationStatus = (typeof OperationStatus)[keyof typeof OperationStatus] | UnknownEnum;
 
 /**
- * The last three are final.
+ * The status of an operation; "completed", "failed" and "cancelled" are final.
  *
  * @generated from enum holdfast.v1.OperationStatus
  */
@@ -467,21 +467,21 @@ export const DataSnapshotState = {
   UNSPECIFIED: 0,
 
   /**
-   * It is there, or was until the operation was over.
+   * The snapshot was taken; it is deleted at the end of the operation.
    *
    * @generated from enum value: DATA_SNAPSHOT_STATE_TAKEN = 1;
    */
   TAKEN: 1,
 
   /**
-   * There is none, and the reason says why.
+   * There is no snapshot; `reason` explains it.
    *
    * @generated from enum value: DATA_SNAPSHOT_STATE_NONE = 2;
    */
   NONE: 2,
 
   /**
-   * The data were put back to it.
+   * The data were restored from the snapshot.
    *
    * @generated from enum value: DATA_SNAPSHOT_STATE_RESTORED = 3;
    */
@@ -509,7 +509,7 @@ export const DataSnapshotStateSchema: GenEnum<DataSnapshotState, DataSnapshotSta
  */
 export const OperationService: GenService<{
   /**
-   * One operation, also after its end.
+   * Returns an operation, also after its end.
    *
    * @generated from rpc holdfast.v1.OperationService.GetOperation
    */
@@ -519,7 +519,7 @@ export const OperationService: GenService<{
     output: typeof OperationSchema;
   },
   /**
-   * Operations of one service, newest first.
+   * Lists the operations of a service, newest first.
    *
    * @generated from rpc holdfast.v1.OperationService.ListOperations
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/options.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// What the gateway and the API services need to know of a method or field beyond its types.
+// Options of methods and fields for the gateway and the API services.
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -28,15 +28,15 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   success: number;
 
   /**
-   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not
-   * start.
+   * Required scope, such as "services:read". "public" needs no credential, "signed-in" any credential. A controller
+   * with a method without a scope does not start.
    *
    * @generated from field: string scope = 2;
    */
   scope: string;
 
   /**
-   * Largest body in bytes. 0 means 64 KiB, and 8 KiB where the scope is "public".
+   * Maximum size of the body in bytes. 0 means 64 KiB, and 8 KiB for the scope "public".
    *
    * @generated from field: uint32 max_body_bytes = 3;
    */
@@ -48,14 +48,14 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   bodyKind: BodyKind;
 
   /**
-   * Other statuses that a value of the answer asks for.
+   * HTTP statuses for certain values of a response field.
    *
    * @generated from field: repeated holdfast.v1.AlsoStatus also = 5;
    */
   also: AlsoStatus[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}",
+   * Path of the created or changed object, with fields of the response in braces, such as "/managed-services/{id}" or
    * "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
@@ -63,36 +63,35 @@ export type MethodRules = Message<"holdfast.v1.MethodRules"> & {
   location: string;
 
   /**
-   * True for a method that changes nothing; reads are not in the audit log.
+   * True for a method that changes nothing; reads are not audited.
    *
    * @generated from field: bool read_only = 7;
    */
   readOnly: boolean;
 
   /**
-   * Content type of an answer that is no JSON but the text of its one field. Empty: JSON.
+   * Content type of a response that is the text of its only field. Empty for JSON.
    *
    * @generated from field: string text = 20;
    */
   text: string;
 
   /**
-   * True for a POST that only reads, though the audit log has it: its answer is not kept for an Idempotency-Key.
+   * True for an audited POST that only reads: its response is not stored for an Idempotency-Key.
    *
    * @generated from field: bool unkept = 8;
    */
   unkept: boolean;
 
   /**
-   * Cost of a call in the caller's rate. 0 means 1; a method with a higher cost is expensive, and runs in a limited
-   * number at a time.
+   * Cost of a call in the caller's rate. 0 means 1. The concurrency of methods with a higher cost is limited.
    *
    * @generated from field: uint32 weight = 9;
    */
   weight: number;
 
   /**
-   * The method's own rows keep its answers for Idempotency-Keys; the gateway keeps none.
+   * True when the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
    * @generated from field: bool own_answers = 10;
    */
@@ -111,15 +110,15 @@ export type MethodRulesJson = {
   success?: number;
 
   /**
-   * Scope that the caller needs, such as "services:read"; "public" needs no credential. A method without one does not
-   * start.
+   * Required scope, such as "services:read". "public" needs no credential, "signed-in" any credential. A controller
+   * with a method without a scope does not start.
    *
    * @generated from field: string scope = 2;
    */
   scope?: string;
 
   /**
-   * Largest body in bytes. 0 means 64 KiB, and 8 KiB where the scope is "public".
+   * Maximum size of the body in bytes. 0 means 64 KiB, and 8 KiB for the scope "public".
    *
    * @generated from field: uint32 max_body_bytes = 3;
    */
@@ -131,14 +130,14 @@ export type MethodRulesJson = {
   bodyKind?: BodyKindJson;
 
   /**
-   * Other statuses that a value of the answer asks for.
+   * HTTP statuses for certain values of a response field.
    *
    * @generated from field: repeated holdfast.v1.AlsoStatus also = 5;
    */
   also?: AlsoStatusJson[];
 
   /**
-   * Path of the made or changed object, with fields of the answer in braces: "/managed-services/{id}",
+   * Path of the created or changed object, with fields of the response in braces, such as "/managed-services/{id}" or
    * "/operations/{operation.id}".
    *
    * @generated from field: string location = 6;
@@ -146,36 +145,35 @@ export type MethodRulesJson = {
   location?: string;
 
   /**
-   * True for a method that changes nothing; reads are not in the audit log.
+   * True for a method that changes nothing; reads are not audited.
    *
    * @generated from field: bool read_only = 7;
    */
   readOnly?: boolean;
 
   /**
-   * Content type of an answer that is no JSON but the text of its one field. Empty: JSON.
+   * Content type of a response that is the text of its only field. Empty for JSON.
    *
    * @generated from field: string text = 20;
    */
   text?: string;
 
   /**
-   * True for a POST that only reads, though the audit log has it: its answer is not kept for an Idempotency-Key.
+   * True for an audited POST that only reads: its response is not stored for an Idempotency-Key.
    *
    * @generated from field: bool unkept = 8;
    */
   unkept?: boolean;
 
   /**
-   * Cost of a call in the caller's rate. 0 means 1; a method with a higher cost is expensive, and runs in a limited
-   * number at a time.
+   * Cost of a call in the caller's rate. 0 means 1. The concurrency of methods with a higher cost is limited.
    *
    * @generated from field: uint32 weight = 9;
    */
   weight?: number;
 
   /**
-   * The method's own rows keep its answers for Idempotency-Keys; the gateway keeps none.
+   * True when the handler itself stores responses for Idempotency-Keys, so that the gateway does not.
    *
    * @generated from field: bool own_answers = 10;
    */
@@ -194,7 +192,7 @@ export const MethodRulesSchema: GenMessage<MethodRules, {jsonType: MethodRulesJs
  */
 export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
   /**
-   * A field of the answer, or one of a message in it: "operation.status".
+   * A field of the response, such as "operation.status".
    *
    * @generated from field: string field = 1;
    */
@@ -211,7 +209,7 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
   http: number;
 
   /**
-   * Location of such an answer; empty: that of the method.
+   * Location of such a response; empty for that of the method.
    *
    * @generated from field: string location = 4;
    */
@@ -223,7 +221,7 @@ export type AlsoStatus = Message<"holdfast.v1.AlsoStatus"> & {
  */
 export type AlsoStatusJson = {
   /**
-   * A field of the answer, or one of a message in it: "operation.status".
+   * A field of the response, such as "operation.status".
    *
    * @generated from field: string field = 1;
    */
@@ -240,7 +238,7 @@ export type AlsoStatusJson = {
   http?: number;
 
   /**
-   * Location of such an answer; empty: that of the method.
+   * Location of such a response; empty for that of the method.
    *
    * @generated from field: string location = 4;
    */
@@ -259,28 +257,28 @@ export const AlsoStatusSchema: GenMessage<AlsoStatus, {jsonType: AlsoStatusJson}
  */
 export type FieldRules = Message<"holdfast.v1.FieldRules"> & {
   /**
-   * Sealed in the store, blank in logs and in holdfast.admin.v1.
+   * The value is encrypted in the store, and left out of logs and of holdfast.admin.v1.
    *
    * @generated from field: bool sensitive = 1;
    */
   sensitive: boolean;
 
   /**
-   * The exact JSON text of the member, digits kept; a bytes field, at any depth.
+   * A bytes field with the exact JSON text of the member.
    *
    * @generated from field: bool raw_json = 2;
    */
   rawJson: boolean;
 
   /**
-   * PATCH may clear it with null.
+   * null in a PATCH clears the field.
    *
    * @generated from field: bool clearable = 3;
    */
   clearable: boolean;
 
   /**
-   * The message has one repeated field, and in JSON it is that bare array.
+   * The message has one repeated field and is a bare array in JSON.
    *
    * @generated from field: bool bare = 4;
    */
@@ -292,28 +290,28 @@ export type FieldRules = Message<"holdfast.v1.FieldRules"> & {
  */
 export type FieldRulesJson = {
   /**
-   * Sealed in the store, blank in logs and in holdfast.admin.v1.
+   * The value is encrypted in the store, and left out of logs and of holdfast.admin.v1.
    *
    * @generated from field: bool sensitive = 1;
    */
   sensitive?: boolean;
 
   /**
-   * The exact JSON text of the member, digits kept; a bytes field, at any depth.
+   * A bytes field with the exact JSON text of the member.
    *
    * @generated from field: bool raw_json = 2;
    */
   rawJson?: boolean;
 
   /**
-   * PATCH may clear it with null.
+   * null in a PATCH clears the field.
    *
    * @generated from field: bool clearable = 3;
    */
   clearable?: boolean;
 
   /**
-   * The message has one repeated field, and in JSON it is that bare array.
+   * The message has one repeated field and is a bare array in JSON.
    *
    * @generated from field: bool bare = 4;
    */
@@ -347,7 +345,7 @@ export const BodyKind = {
   RAW: 2,
 
   /**
-   * Answers as server-sent events when the request asks with follow=true.
+   * The response is a stream of server-sent events with follow=true.
    *
    * @generated from enum value: BODY_KIND_EVENTS = 3;
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/organization.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Organizations and their members. A member is a person; keys and tokens are of the organization itself.
+// Organizations and their members. Members are people; keys and tokens belong to the organization itself.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_holdfast_v1_organization: GenFile = /*@__PURE__*/
   fileDesc("Ch5ob2xkZmFzdC92MS9vcmdhbml6YXRpb24ucHJvdG8SC2hvbGRmYXN0LnYxIuoBCgxPcmdhbml6YXRpb24SCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIvCgVxdW90YRgDIAEoCzIgLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbkZpZ3VyZXMSLwoFdXNhZ2UYBCABKAsyIC5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb25GaWd1cmVzEi4KCmNyZWF0ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIsQBChNPcmdhbml6YXRpb25GaWd1cmVzEhAKCHNlcnZpY2VzGAEgASgFEg8KB21lbWJlcnMYAiABKAUSEAoIYXBpX2tleXMYAyABKAUSDgoGdG9rZW5zGAQgASgFEhAKCHdlYmhvb2tzGAUgASgFEhIKCnN0b3JhZ2VfZ2IYBiABKAUSDQoFdXNlcnMYByABKAUSEAoIcHJvamVjdHMYHyABKAUSDgoGc3RhY2tzGCAgASgFEhEKCXBpcGVsaW5lcxghIAEoBSJqCgZNZW1iZXISDwoHdXNlcl9pZBgBIAEoCRIfCgRyb2xlGAIgASgOMhEuaG9sZGZhc3QudjEuUm9sZRIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJiChlDcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0EkUKBG5hbWUYASABKAlCN7pINHIyMjBeW0EtWmEtejAtOV0oW0EtWmEtejAtOSAuXy1dezAsNjJ9W0EtWmEtejAtOV0pPyQicAoYTGlzdE9yZ2FuaXphdGlvbnNSZXF1ZXN0Eh4KBWxpbWl0GAEgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAIgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IidwoZTGlzdE9yZ2FuaXphdGlvbnNSZXNwb25zZRIwCg1vcmdhbml6YXRpb25zGAEgAygLMhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIjEKFkdldE9yZ2FuaXphdGlvblJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAIroBChlVcGRhdGVPcmdhbml6YXRpb25SZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBJKCgRuYW1lGAIgASgJQje6SDRyMjIwXltBLVphLXowLTldKFtBLVphLXowLTkgLl8tXXswLDYyfVtBLVphLXowLTldKT8kSACIAQESLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrQgcKBV9uYW1lIjQKGURlbGV0ZU9yZ2FuaXphdGlvblJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAIoMBChJMaXN0TWVtYmVyc1JlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEh4KBWxpbWl0GAIgASgFQgq6SAcaBRjIASgBSACIAQESHwoGY3Vyc29yGAMgASgJQgq6SAdyBRABGIAISAGIAQFCCAoGX2xpbWl0QgkKB19jdXJzb3IiZQoTTGlzdE1lbWJlcnNSZXNwb25zZRIkCgdtZW1iZXJzGAEgAygLMhMuaG9sZGZhc3QudjEuTWVtYmVyEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yInYKEEFkZE1lbWJlclJlcXVlc3QSFwoGb3JnX2lkGAEgASgJQge6SARyAhhAEhgKB3VzZXJfaWQYAiABKAlCB7pIBHICGEASLwoEcm9sZRgDIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVCDrpIC4IBCBgBGAIYAxgEIrgBChNVcGRhdGVNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAEjQKBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlQg66SAuCAQgYARgCGAMYBEgAiAEBEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfcm9sZSJIChNSZW1vdmVNZW1iZXJSZXF1ZXN0EhcKBm9yZ19pZBgBIAEoCUIHukgEcgIYQBIYCgd1c2VyX2lkGAIgASgJQge6SARyAhhAKpYBCgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIcCgtST0xFX1ZJRVdFUhABGguyPggKBnZpZXdlchIiCg5ST0xFX0RFVkVMT1BFUhACGg6yPgsKCWRldmVsb3BlchIaCgpST0xFX0FETUlOEAMaCrI+BwoFYWRtaW4SGgoKUk9MRV9PV05FUhAEGgqyPgcKBW93bmVyMowKChNPcmdhbml6YXRpb25TZXJ2aWNlEpkBChJDcmVhdGVPcmdhbml6YXRpb24SJi5ob2xkZmFzdC52MS5DcmVhdGVPcmdhbml6YXRpb25SZXF1ZXN0GhkuaG9sZGZhc3QudjEuT3JnYW5pemF0aW9uIkCquxgjCMkBEglzaWduZWQtaW4yEy9vcmdhbml6YXRpb25zL3tpZH2C0+STAhM6ASoiDi9vcmdhbml6YXRpb25zEosBChFMaXN0T3JnYW5pemF0aW9ucxIlLmhvbGRmYXN0LnYxLkxpc3RPcmdhbml6YXRpb25zUmVxdWVzdBomLmhvbGRmYXN0LnYxLkxpc3RPcmdhbml6YXRpb25zUmVzcG9uc2UiJ6q7GA0SCXNpZ25lZC1pbjgBgtPkkwIQEg4vb3JnYW5pemF0aW9ucxKCAQoPR2V0T3JnYW5pemF0aW9uEiMuaG9sZGZhc3QudjEuR2V0T3JnYW5pemF0aW9uUmVxdWVzdBoZLmhvbGRmYXN0LnYxLk9yZ2FuaXphdGlvbiIvqrsYDBIIb3JnOnJlYWQ4AYLT5JMCGRIXL29yZ2FuaXphdGlvbnMve29yZ19pZH0SigEKElVwZGF0ZU9yZ2FuaXphdGlvbhImLmhvbGRmYXN0LnYxLlVwZGF0ZU9yZ2FuaXphdGlvblJlcXVlc3QaGS5ob2xkZmFzdC52MS5Pcmdhbml6YXRpb24iMaq7GAsSCW9yZzp3cml0ZYLT5JMCHDoBKjIXL29yZ2FuaXphdGlvbnMve29yZ19pZH0SkQEKEkRlbGV0ZU9yZ2FuaXphdGlvbhImLmhvbGRmYXN0LnYxLkRlbGV0ZU9yZ2FuaXphdGlvblJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiO6q7GBgIzAESE29yZ2FuaXphdGlvbjpkZWxldGWC0+STAhkqFy9vcmdhbml6YXRpb25zL3tvcmdfaWR9EokBCgtMaXN0TWVtYmVycxIfLmhvbGRmYXN0LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBogLmhvbGRmYXN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiN6q7GAwSCG9yZzpyZWFkOAGC0+STAiESHy9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMSfQoJQWRkTWVtYmVyEh0uaG9sZGZhc3QudjEuQWRkTWVtYmVyUmVxdWVzdBoTLmhvbGRmYXN0LnYxLk1lbWJlciI8qrsYDgjJARIJb3JnOndyaXRlgtPkkwIkOgEqIh8vb3JnYW5pemF0aW9ucy97b3JnX2lkfS9tZW1iZXJzEooBCgxVcGRhdGVNZW1iZXISIC5ob2xkZmFzdC52MS5VcGRhdGVNZW1iZXJSZXF1ZXN0GhMuaG9sZGZhc3QudjEuTWVtYmVyIkOquxgLEglvcmc6d3JpdGWC0+STAi46ASoyKS9vcmdhbml6YXRpb25zL3tvcmdfaWR9L21lbWJlcnMve3VzZXJfaWR9EowBCgxSZW1vdmVNZW1iZXISIC5ob2xkZmFzdC52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IkKquxgNCMwBEghvcmc6cmVhZILT5JMCKyopL29yZ2FuaXphdGlvbnMve29yZ19pZH0vbWVtYmVycy97dXNlcl9pZH1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * The owner of services, keys and memberships.
+ * An organization: the tenant that owns services, keys and memberships.
  *
  * @generated from message holdfast.v1.Organization
  */
@@ -37,7 +37,7 @@ export type Organization = Message<"holdfast.v1.Organization"> & {
   name: string;
 
   /**
-   * How many of each it may have, and has. Operators set the quota.
+   * Quota, which operators set.
    *
    * @generated from field: holdfast.v1.OrganizationFigures quota = 3;
    */
@@ -60,7 +60,7 @@ export type Organization = Message<"holdfast.v1.Organization"> & {
 };
 
 /**
- * The owner of services, keys and memberships.
+ * An organization: the tenant that owns services, keys and memberships.
  *
  * @generated from message holdfast.v1.Organization
  */
@@ -76,7 +76,7 @@ export type OrganizationJson = {
   name?: string;
 
   /**
-   * How many of each it may have, and has. Operators set the quota.
+   * Quota, which operators set.
    *
    * @generated from field: holdfast.v1.OrganizationFigures quota = 3;
    */
@@ -106,7 +106,7 @@ export const OrganizationSchema: GenMessage<Organization, {jsonType: Organizatio
   messageDesc(file_holdfast_v1_organization, 0);
 
 /**
- * How many of each an organization may have, or has.
+ * Quotas or usage of an organization.
  *
  * @generated from message holdfast.v1.OrganizationFigures
  */
@@ -137,14 +137,14 @@ export type OrganizationFigures = Message<"holdfast.v1.OrganizationFigures"> & {
   webhooks: number;
 
   /**
-   * Of all services together.
+   * Storage of all services in GB.
    *
    * @generated from field: int32 storage_gb = 6;
    */
   storageGb: number;
 
   /**
-   * People that the organization made.
+   * Users that the organization created.
    *
    * @generated from field: int32 users = 7;
    */
@@ -167,7 +167,7 @@ export type OrganizationFigures = Message<"holdfast.v1.OrganizationFigures"> & {
 };
 
 /**
- * How many of each an organization may have, or has.
+ * Quotas or usage of an organization.
  *
  * @generated from message holdfast.v1.OrganizationFigures
  */
@@ -198,14 +198,14 @@ export type OrganizationFiguresJson = {
   webhooks?: number;
 
   /**
-   * Of all services together.
+   * Storage of all services in GB.
    *
    * @generated from field: int32 storage_gb = 6;
    */
   storageGb?: number;
 
   /**
-   * People that the organization made.
+   * Users that the organization created.
    *
    * @generated from field: int32 users = 7;
    */
@@ -235,13 +235,13 @@ export const OrganizationFiguresSchema: GenMessage<OrganizationFigures, {jsonTyp
   messageDesc(file_holdfast_v1_organization, 1);
 
 /**
- * A person in an organization.
+ * A member of an organization.
  *
  * @generated from message holdfast.v1.Member
  */
 export type Member = Message<"holdfast.v1.Member"> & {
   /**
-   * The person's user name.
+   * User name.
    *
    * @generated from field: string user_id = 1;
    */
@@ -259,13 +259,13 @@ export type Member = Message<"holdfast.v1.Member"> & {
 };
 
 /**
- * A person in an organization.
+ * A member of an organization.
  *
  * @generated from message holdfast.v1.Member
  */
 export type MemberJson = {
   /**
-   * The person's user name.
+   * User name.
    *
    * @generated from field: string user_id = 1;
    */
@@ -717,7 +717,7 @@ export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonTyp
   messageDesc(file_holdfast_v1_organization, 13);
 
 /**
- * Rights of a member; each role includes those before it.
+ * The role of a member. Each role includes the permissions of those before it.
  *
  * @generated from enum holdfast.v1.Role
  */
@@ -728,28 +728,28 @@ export const Role = {
   UNSPECIFIED: 0,
 
   /**
-   * Reads.
+   * May read.
    *
    * @generated from enum value: ROLE_VIEWER = 1;
    */
   VIEWER: 1,
 
   /**
-   * Also changes services, sees their data and their secrets.
+   * May also change services, and read their data and secrets.
    *
    * @generated from enum value: ROLE_DEVELOPER = 2;
    */
   DEVELOPER: 2,
 
   /**
-   * Also manages members, webhooks, keys and tokens.
+   * May also manage members, webhooks, keys and tokens.
    *
    * @generated from enum value: ROLE_ADMIN = 3;
    */
   ADMIN: 3,
 
   /**
-   * Also deletes the organization.
+   * May also delete the organization.
    *
    * @generated from enum value: ROLE_OWNER = 4;
    */
@@ -757,14 +757,14 @@ export const Role = {
 } as const;
 
 /**
- * Rights of a member; each role includes those before it.
+ * The role of a member. Each role includes the permissions of those before it.
  *
  * @generated from enum holdfast.v1.Role
  */
 export type Role = (typeof Role)[keyof typeof Role] | UnknownEnum;
 
 /**
- * Rights of a member; each role includes those before it.
+ * The role of a member. Each role includes the permissions of those before it.
  *
  * @generated from enum holdfast.v1.Role
  */
@@ -781,7 +781,7 @@ export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
  */
 export const OrganizationService: GenService<{
   /**
-   * The person who makes it is its owner. Keys and tokens belong to one organization and cannot make another.
+   * Creates an organization, with the caller as its owner. Only people can create organizations, not keys and tokens.
    *
    * @generated from rpc holdfast.v1.OrganizationService.CreateOrganization
    */
@@ -791,7 +791,7 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
-   * The organizations of the caller.
+   * Lists the organizations of the caller.
    *
    * @generated from rpc holdfast.v1.OrganizationService.ListOrganizations
    */
@@ -801,7 +801,7 @@ export const OrganizationService: GenService<{
     output: typeof ListOrganizationsResponseSchema;
   },
   /**
-   * One organization with its quota and its usage.
+   * Returns an organization with its quota and usage.
    *
    * @generated from rpc holdfast.v1.OrganizationService.GetOrganization
    */
@@ -811,7 +811,7 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
-   * Changes the name.
+   * Renames an organization.
    *
    * @generated from rpc holdfast.v1.OrganizationService.UpdateOrganization
    */
@@ -821,7 +821,7 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
-   * Its keys, tokens, webhooks and memberships end with it. 409 while it has services.
+   * Deletes an organization with its keys, tokens, webhooks and memberships. 409 while it has services.
    *
    * @generated from rpc holdfast.v1.OrganizationService.DeleteOrganization
    */
@@ -831,7 +831,7 @@ export const OrganizationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * People and their roles.
+   * Lists the members of an organization with their roles.
    *
    * @generated from rpc holdfast.v1.OrganizationService.ListMembers
    */
@@ -841,8 +841,8 @@ export const OrganizationService: GenService<{
     output: typeof ListMembersResponseSchema;
   },
   /**
-   * Adds a person that this organization made, or that shares another organization with the caller. A member cannot
-   * grant a role above their own.
+   * Adds a user that this organization created, or that shares another organization with the caller. Members cannot
+   * grant roles above their own.
    *
    * @generated from rpc holdfast.v1.OrganizationService.AddMember
    */
@@ -852,7 +852,7 @@ export const OrganizationService: GenService<{
     output: typeof MemberSchema;
   },
   /**
-   * The last owner stays owner: 409.
+   * Changes the role of a member. 409 for the last owner.
    *
    * @generated from rpc holdfast.v1.OrganizationService.UpdateMember
    */
@@ -862,7 +862,7 @@ export const OrganizationService: GenService<{
     output: typeof MemberSchema;
   },
   /**
-   * Everybody may leave; removing others needs org:write. The last owner cannot leave: 409.
+   * Removes a member. Members may leave themselves; removing others needs org:write. 409 for the last owner.
    *
    * @generated from rpc holdfast.v1.OrganizationService.RemoveMember
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/pipeline.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Pipelines: several database services that work together, made from a template.
+// Pipelines: several database services that are created from a template and used together.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -127,7 +127,7 @@ export type PipelineTemplate = Message<"holdfast.v1.PipelineTemplate"> & {
   available: boolean;
 
   /**
-   * Why it cannot be launched here.
+   * Reason why it is unavailable; null when it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -139,7 +139,7 @@ export type PipelineTemplate = Message<"holdfast.v1.PipelineTemplate"> & {
   services: PipelineTemplateService[];
 
   /**
-   * Null while an engine of it is missing.
+   * Estimated monthly cost; null when one of its engines is unavailable.
    *
    * @generated from field: optional double estimated_monthly_cost = 8;
    */
@@ -181,7 +181,7 @@ export type PipelineTemplateJson = {
   available?: boolean;
 
   /**
-   * Why it cannot be launched here.
+   * Reason why it is unavailable; null when it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -193,7 +193,7 @@ export type PipelineTemplateJson = {
   services?: PipelineTemplateServiceJson[];
 
   /**
-   * Null while an engine of it is missing.
+   * Estimated monthly cost; null when one of its engines is unavailable.
    *
    * @generated from field: optional double estimated_monthly_cost = 8;
    */
@@ -324,7 +324,7 @@ export type PipelineMember = Message<"holdfast.v1.PipelineMember"> & {
   databaseType: string;
 
   /**
-   * Null before it is made.
+   * Id of the service; null before its creation.
    *
    * @generated from field: optional string service_id = 3;
    */
@@ -361,7 +361,7 @@ export type PipelineMemberJson = {
   databaseType?: string;
 
   /**
-   * Null before it is made.
+   * Id of the service; null before its creation.
    *
    * @generated from field: optional string service_id = 3;
    */
@@ -391,7 +391,7 @@ export const PipelineMemberSchema: GenMessage<PipelineMember, {jsonType: Pipelin
   messageDesc(file_holdfast_v1_pipeline, 3);
 
 /**
- * How to reach a service; the members that its role has.
+ * Connection of a service; the fields depend on its role.
  *
  * @generated from message holdfast.v1.PipelineConnections
  */
@@ -412,7 +412,7 @@ export type PipelineConnections = Message<"holdfast.v1.PipelineConnections"> & {
   saslMechanism?: string | undefined;
 
   /**
-   * With the password, for callers with services:secrets.
+   * URI with the password, for callers with services:secrets; null for others.
    *
    * @generated from field: optional string connection_uri = 4;
    */
@@ -435,7 +435,7 @@ export type PipelineConnections = Message<"holdfast.v1.PipelineConnections"> & {
 };
 
 /**
- * How to reach a service; the members that its role has.
+ * Connection of a service; the fields depend on its role.
  *
  * @generated from message holdfast.v1.PipelineConnections
  */
@@ -456,7 +456,7 @@ export type PipelineConnectionsJson = {
   saslMechanism?: string;
 
   /**
-   * With the password, for callers with services:secrets.
+   * URI with the password, for callers with services:secrets; null for others.
    *
    * @generated from field: optional string connection_uri = 4;
    */
@@ -567,7 +567,7 @@ export type PipelineDetail = Message<"holdfast.v1.PipelineDetail"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Names of its services.
+   * Names of the services.
    *
    * @generated from field: repeated string services = 9;
    */
@@ -579,7 +579,7 @@ export type PipelineDetail = Message<"holdfast.v1.PipelineDetail"> & {
   members: PipelineMember[];
 
   /**
-   * Of the services that run.
+   * Connections of running services.
    *
    * @generated from field: repeated holdfast.v1.PipelineConnection connections = 11;
    */
@@ -631,7 +631,7 @@ export type PipelineDetailJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * Names of its services.
+   * Names of the services.
    *
    * @generated from field: repeated string services = 9;
    */
@@ -643,7 +643,7 @@ export type PipelineDetailJson = {
   members?: PipelineMemberJson[];
 
   /**
-   * Of the services that run.
+   * Connections of running services.
    *
    * @generated from field: repeated holdfast.v1.PipelineConnection connections = 11;
    */
@@ -768,7 +768,7 @@ export type CreatePipelineRequest = Message<"holdfast.v1.CreatePipelineRequest">
   templateId: string;
 
   /**
-   * Its services are named after it.
+   * Name of the pipeline, and prefix of the names of its services.
    *
    * @generated from field: string name = 2;
    */
@@ -780,14 +780,14 @@ export type CreatePipelineRequest = Message<"holdfast.v1.CreatePipelineRequest">
   zone: string;
 
   /**
-   * In place of the plans of the template.
+   * Plan of all services, instead of those of the template.
    *
    * @generated from field: optional string plan_name = 4;
    */
   planName?: string | undefined;
 
   /**
-   * The caller's own unless it is given.
+   * Omitted: the organization of the caller.
    *
    * @generated from field: optional string organization_id = 5;
    */
@@ -804,7 +804,7 @@ export type CreatePipelineRequestJson = {
   templateId?: string;
 
   /**
-   * Its services are named after it.
+   * Name of the pipeline, and prefix of the names of its services.
    *
    * @generated from field: string name = 2;
    */
@@ -816,14 +816,14 @@ export type CreatePipelineRequestJson = {
   zone?: string;
 
   /**
-   * In place of the plans of the template.
+   * Plan of all services, instead of those of the template.
    *
    * @generated from field: optional string plan_name = 4;
    */
   planName?: string;
 
   /**
-   * The caller's own unless it is given.
+   * Omitted: the organization of the caller.
    *
    * @generated from field: optional string organization_id = 5;
    */
@@ -975,7 +975,7 @@ export const PipelineStatus = {
   UNSPECIFIED: 0,
 
   /**
-   * Not all services were healthy yet.
+   * Some services are not healthy for the first time yet.
    *
    * @generated from enum value: PIPELINE_STATUS_DEPLOYING = 1;
    */
@@ -987,7 +987,7 @@ export const PipelineStatus = {
   RUNNING: 2,
 
   /**
-   * One of its services is not healthy, or could not be made.
+   * A service is not healthy, or could not be created.
    *
    * @generated from enum value: PIPELINE_STATUS_DEGRADED = 3;
    */
@@ -1020,7 +1020,7 @@ export const PipelineStatusSchema: GenEnum<PipelineStatus, PipelineStatusJson> =
  */
 export const PipelineService: GenService<{
   /**
-   * Templates, each in its newest version.
+   * Lists the newest version of each template.
    *
    * @generated from rpc holdfast.v1.PipelineService.ListPipelineTemplates
    */
@@ -1030,7 +1030,7 @@ export const PipelineService: GenService<{
     output: typeof ListPipelineTemplatesResponseSchema;
   },
   /**
-   * One template, and why it cannot be launched where that is so.
+   * Returns a template, with the reason when it is unavailable.
    *
    * @generated from rpc holdfast.v1.PipelineService.GetPipelineTemplate
    */
@@ -1040,7 +1040,7 @@ export const PipelineService: GenService<{
     output: typeof PipelineTemplateSchema;
   },
   /**
-   * Makes all services of the template. Also needs services:write.
+   * Creates all services of a template. Also needs services:write.
    *
    * @generated from rpc holdfast.v1.PipelineService.CreatePipeline
    */
@@ -1050,7 +1050,7 @@ export const PipelineService: GenService<{
     output: typeof PipelineSchema;
   },
   /**
-   * Pipelines of the organization.
+   * Lists the pipelines of the organization.
    *
    * @generated from rpc holdfast.v1.PipelineService.ListPipelines
    */
@@ -1060,8 +1060,8 @@ export const PipelineService: GenService<{
     output: typeof ListPipelinesResponseSchema;
   },
   /**
-   * One pipeline with its services and how to reach them. Passwords are there for callers with services:secrets alone, and
-   * that is in the audit log.
+   * Returns a pipeline with its services and connections. Passwords are included for callers with services:secrets,
+   * which is audited.
    *
    * @generated from rpc holdfast.v1.PipelineService.GetPipeline
    */
@@ -1071,7 +1071,7 @@ export const PipelineService: GenService<{
     output: typeof PipelineDetailSchema;
   },
   /**
-   * Deletes a pipeline with all its services, in every state.
+   * Deletes a pipeline with all its services, in any state.
    *
    * @generated from rpc holdfast.v1.PipelineService.DeletePipeline
    */

@@ -2,7 +2,8 @@
 // @generated from file holdfast/v1/project.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Projects: resources and what they depend on, described in one document, made in order, whole or not at all.
+// Projects: resources and their dependencies, described in one document and deployed in order, completely or not at
+// all.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,13 +22,13 @@ export const file_holdfast_v1_project: GenFile = /*@__PURE__*/
   fileDesc("Chlob2xkZmFzdC92MS9wcm9qZWN0LnByb3RvEgtob2xkZmFzdC52MSJoCgpQbGFuQ2hhbmdlEgwKBHBhdGgYASABKAkSGwoGYmVmb3JlGAIgASgMQgayuxgCEAFIAIgBARIaCgVhZnRlchgDIAEoDEIGsrsYAhABSAGIAQFCCQoHX2JlZm9yZUIICgZfYWZ0ZXIi+QEKCVBsYW5FbnRyeRIUCgxsb2dpY2FsX25hbWUYASABKAkSDAoEa2luZBgCIAEoCRInCgZhY3Rpb24YAyABKA4yFy5ob2xkZmFzdC52MS5QbGFuQWN0aW9uEigKB2NoYW5nZXMYBCADKAsyFy5ob2xkZmFzdC52MS5QbGFuQ2hhbmdlEjAKD3BlbmRpbmdfY2hhbmdlcxgFIAMoCzIXLmhvbGRmYXN0LnYxLlBsYW5DaGFuZ2USEwoGcmVhc29uGAYgASgJSACIAQESDQoFZHJpZnQYByADKAkSFAoMbW9udGhseV9jb3N0GAggASgBQgkKB19yZWFzb24ilgEKC1Byb2plY3RQbGFuEiQKBHBsYW4YASADKAsyFi5ob2xkZmFzdC52MS5QbGFuRW50cnkSEwoLcGxhbl9kaWdlc3QYAiABKAkSFAoMbW9udGhseV9jb3N0GAMgASgBEhIKCmNvc3RfZGVsdGEYBCABKAESEAoIY3VycmVuY3kYBSABKAkSEAoId2FybmluZ3MYBiADKAkinAEKD0RlcGxveWVkUHJvamVjdBISCgpwcm9qZWN0X2lkGAEgASgJEhUKDWRlcGxveW1lbnRfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIqCgZzdGF0dXMYBCABKA4yGi5ob2xkZmFzdC52MS5Qcm9qZWN0U3RhdHVzEiQKBHBsYW4YBSADKAsyFi5ob2xkZmFzdC52MS5QbGFuRW50cnkirgEKD1Byb2plY3RSZXNvdXJjZRIUCgxsb2dpY2FsX25hbWUYASABKAkSDAoEa2luZBgCIAEoCRIYCgtyZXNvdXJjZV9pZBgDIAEoCUgAiAEBEg4KBnN0YXR1cxgEIAEoCRIaCg1zdGF0dXNfZGV0YWlsGAUgASgJSAGIAQESDwoHbWFuYWdlZBgGIAEoCEIOCgxfcmVzb3VyY2VfaWRCEAoOX3N0YXR1c19kZXRhaWwi0AIKB1Byb2plY3QSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIqCgZzdGF0dXMYAyABKA4yGi5ob2xkZmFzdC52MS5Qcm9qZWN0U3RhdHVzEhoKDXN0YXR1c19kZXRhaWwYBCABKAlIAIgBARIOCgZoZWFsdGgYBSABKAkSGgoSbGFzdF9kZXBsb3ltZW50X2lkGAYgASgJEi8KCXJlc291cmNlcxgHIAMoCzIcLmhvbGRmYXN0LnYxLlByb2plY3RSZXNvdXJjZRIUCgxtb250aGx5X2Nvc3QYCCABKAESLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEAoOX3N0YXR1c19kZXRhaWwi4wMKCkRlcGxveW1lbnQSCgoCaWQYASABKAkSEgoKcHJvamVjdF9pZBgCIAEoCRItCgZzdGF0dXMYAyABKA4yHS5ob2xkZmFzdC52MS5EZXBsb3ltZW50U3RhdHVzEhIKBWVycm9yGAQgASgJSACIAQESJAoEcGxhbhgFIAMoCzIWLmhvbGRmYXN0LnYxLlBsYW5FbnRyeRIyCg5wcm9qZWN0X3N0YXR1cxgGIAEoDjIaLmhvbGRmYXN0LnYxLlByb2plY3RTdGF0dXMSLwoJcmVzb3VyY2VzGAcgAygLMhwuaG9sZGZhc3QudjEuUHJvamVjdFJlc291cmNlEhQKDHByb2dyZXNzX3BjdBgIIAEoBRINCgVhY3RvchgJIAEoCRIuCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjQKC2ZpbmlzaGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBQggKBl9lcnJvckINCgtfc3RhcnRlZF9hdEIOCgxfZmluaXNoZWRfYXQiXQoNUmVzb3VyY2VEcmlmdBIUCgxsb2dpY2FsX25hbWUYASABKAkSDAoEa2luZBgCIAEoCRIoCgdjaGFuZ2VzGAMgAygLMhcuaG9sZGZhc3QudjEuUGxhbkNoYW5nZSI9CgxQcm9qZWN0RHJpZnQSLQoJcmVzb3VyY2VzGAEgAygLMhouaG9sZGZhc3QudjEuUmVzb3VyY2VEcmlmdCIaCgpTY2hlbWFUZXh0EgwKBHRleHQYASABKAkibwoURGVwbG95UHJvamVjdFJlcXVlc3QSIgoKZGVzY3JpcHRvchgBIAEoDEIOukgDyAEBsrsYBAgBEAESIwoLcGxhbl9kaWdlc3QYAiABKAlCCbpIBnIEEAEYUEgAiAEBQg4KDF9wbGFuX2RpZ2VzdCI4ChJQbGFuUHJvamVjdFJlcXVlc3QSIgoKZGVzY3JpcHRvchgBIAEoDEIOukgDyAEBsrsYBAgBEAEiawoTTGlzdFByb2plY3RzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RQcm9qZWN0c1Jlc3BvbnNlEiYKCHByb2plY3RzGAEgAygLMhQuaG9sZGZhc3QudjEuUHJvamVjdBIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIqChFHZXRQcm9qZWN0UmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhhAIoUBChZMaXN0RGVwbG95bWVudHNSZXF1ZXN0EhUKBG5hbWUYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJxChdMaXN0RGVwbG95bWVudHNSZXNwb25zZRIsCgtkZXBsb3ltZW50cxgBIAMoCzIXLmhvbGRmYXN0LnYxLkRlcGxveW1lbnQSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiTQoUR2V0RGVwbG95bWVudFJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIeCg1kZXBsb3ltZW50X2lkGAIgASgJQge6SARyAhhAIk8KFkFib3J0RGVwbG95bWVudFJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIeCg1kZXBsb3ltZW50X2lkGAIgASgJQge6SARyAhhAIigKD0dldERyaWZ0UmVxdWVzdBIVCgRuYW1lGAEgASgJQge6SARyAhhAIk4KFlJlbGVhc2VSZXNvdXJjZVJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIYQBIdCgxsb2dpY2FsX25hbWUYAiABKAlCB7pIBHICGEAiLQoURGVsZXRlUHJvamVjdFJlcXVlc3QSFQoEbmFtZRgBIAEoCUIHukgEcgIYQCIZChdHZXRQcm9qZWN0U2NoZW1hUmVxdWVzdCqQAwoNUHJvamVjdFN0YXR1cxIeChpQUk9KRUNUX1NUQVRVU19VTlNQRUNJRklFRBAAEigKFlBST0pFQ1RfU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdQZW5kaW5nEjIKG1BST0pFQ1RfU1RBVFVTX1BST1ZJU0lPTklORxACGhGyPg4KDFByb3Zpc2lvbmluZxImChVQUk9KRUNUX1NUQVRVU19XSVJJTkcQAxoLsj4ICgZXaXJpbmcSKAoWUFJPSkVDVF9TVEFUVVNfUlVOTklORxAEGgyyPgkKB1J1bm5pbmcSMQobUFJPSkVDVF9TVEFUVVNfUk9MTElOR19CQUNLEAUaELI+DQoLUm9sbGluZ0JhY2sSJgoVUFJPSkVDVF9TVEFUVVNfRkFJTEVEEAYaC7I+CAoGRmFpbGVkEioKF1BST0pFQ1RfU1RBVFVTX0RFTEVUSU5HEAcaDbI+CgoIRGVsZXRpbmcSKAoWUFJPSkVDVF9TVEFUVVNfREVMRVRFRBAIGgyyPgkKB0RlbGV0ZWQqvwEKClBsYW5BY3Rpb24SGwoXUExBTl9BQ1RJT05fVU5TUEVDSUZJRUQQABIjChJQTEFOX0FDVElPTl9DUkVBVEUQARoLsj4ICgZjcmVhdGUSIwoSUExBTl9BQ1RJT05fVVBEQVRFEAIaC7I+CAoGdXBkYXRlEh8KEFBMQU5fQUNUSU9OX05PT1AQAxoJsj4GCgRub29wEikKFVBMQU5fQUNUSU9OX1VOTUFOQUdFRBAEGg6yPgsKCXVubWFuYWdlZCqcAgoQRGVwbG95bWVudFN0YXR1cxIhCh1ERVBMT1lNRU5UX1NUQVRVU19VTlNQRUNJRklFRBAAEi0KGkRFUExPWU1FTlRfU1RBVFVTX0FDQ0VQVEVEEAEaDbI+CgoIQWNjZXB0ZWQSLQoaREVQTE9ZTUVOVF9TVEFUVVNfQVBQTFlJTkcQAhoNsj4KCghBcHBseWluZxIvChtERVBMT1lNRU5UX1NUQVRVU19DT01QTEVURUQQAxoOsj4LCglDb21wbGV0ZWQSKQoYREVQTE9ZTUVOVF9TVEFUVVNfRkFJTEVEEAQaC7I+CAoGRmFpbGVkEisKGURFUExPWU1FTlRfU1RBVFVTX0FCT1JURUQQBRoMsj4JCgdBYm9ydGVkMsMMCg5Qcm9qZWN0U2VydmljZRK2AQoNRGVwbG95UHJvamVjdBIhLmhvbGRmYXN0LnYxLkRlcGxveVByb2plY3RSZXF1ZXN0GhwuaG9sZGZhc3QudjEuRGVwbG95ZWRQcm9qZWN0ImSquxhFCMoBEg5wcm9qZWN0czp3cml0ZRiAgBgyLC9wcm9qZWN0cy97bmFtZX0vZGVwbG95bWVudHMve2RlcGxveW1lbnRfaWR9gtPkkwIVOgEqIhAvcHJvamVjdHMvZGVwbG95EnwKC1BsYW5Qcm9qZWN0Eh8uaG9sZGZhc3QudjEuUGxhblByb2plY3RSZXF1ZXN0GhguaG9sZGZhc3QudjEuUHJvamVjdFBsYW4iMqq7GBUSDXByb2plY3RzOnJlYWQYgIAYOAGC0+STAhM6ASoiDi9wcm9qZWN0cy9wbGFuEnsKDExpc3RQcm9qZWN0cxIgLmhvbGRmYXN0LnYxLkxpc3RQcm9qZWN0c1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0UHJvamVjdHNSZXNwb25zZSImqrsYERINcHJvamVjdHM6cmVhZDgBgtPkkwILEgkvcHJvamVjdHMScQoKR2V0UHJvamVjdBIeLmhvbGRmYXN0LnYxLkdldFByb2plY3RSZXF1ZXN0GhQuaG9sZGZhc3QudjEuUHJvamVjdCItqrsYERINcHJvamVjdHM6cmVhZDgBgtPkkwISEhAvcHJvamVjdHMve25hbWV9EpcBCg9MaXN0RGVwbG95bWVudHMSIy5ob2xkZmFzdC52MS5MaXN0RGVwbG95bWVudHNSZXF1ZXN0GiQuaG9sZGZhc3QudjEuTGlzdERlcGxveW1lbnRzUmVzcG9uc2UiOaq7GBESDXByb2plY3RzOnJlYWQ4AYLT5JMCHhIcL3Byb2plY3RzL3tuYW1lfS9kZXBsb3ltZW50cxKWAQoNR2V0RGVwbG95bWVudBIhLmhvbGRmYXN0LnYxLkdldERlcGxveW1lbnRSZXF1ZXN0GhcuaG9sZGZhc3QudjEuRGVwbG95bWVudCJJqrsYERINcHJvamVjdHM6cmVhZDgBgtPkkwIuEiwvcHJvamVjdHMve25hbWV9L2RlcGxveW1lbnRzL3tkZXBsb3ltZW50X2lkfRKlAQoPQWJvcnREZXBsb3ltZW50EiMuaG9sZGZhc3QudjEuQWJvcnREZXBsb3ltZW50UmVxdWVzdBoXLmhvbGRmYXN0LnYxLkRlcGxveW1lbnQiVKq7GBMIygESDnByb2plY3RzOndyaXRlgtPkkwI3OgEqIjIvcHJvamVjdHMve25hbWV9L2RlcGxveW1lbnRzL3tkZXBsb3ltZW50X2lkfS9hYm9ydBJ4CghHZXREcmlmdBIcLmhvbGRmYXN0LnYxLkdldERyaWZ0UmVxdWVzdBoZLmhvbGRmYXN0LnYxLlByb2plY3REcmlmdCIzqrsYERINcHJvamVjdHM6cmVhZDgBgtPkkwIYEhYvcHJvamVjdHMve25hbWV9L2RyaWZ0Ep4BCg9SZWxlYXNlUmVzb3VyY2USIy5ob2xkZmFzdC52MS5SZWxlYXNlUmVzb3VyY2VSZXF1ZXN0GhQuaG9sZGZhc3QudjEuUHJvamVjdCJQqrsYEBIOcHJvamVjdHM6d3JpdGWC0+STAjY6ASoiMS9wcm9qZWN0cy97bmFtZX0vcmVzb3VyY2VzL3tsb2dpY2FsX25hbWV9L3JlbGVhc2USeQoNRGVsZXRlUHJvamVjdBIhLmhvbGRmYXN0LnYxLkRlbGV0ZVByb2plY3RSZXF1ZXN0GhQuaG9sZGZhc3QudjEuUHJvamVjdCIvqrsYEwjKARIOcHJvamVjdHM6d3JpdGWC0+STAhIqEC9wcm9qZWN0cy97bmFtZX0SmAEKEEdldFByb2plY3RTY2hlbWESJC5ob2xkZmFzdC52MS5HZXRQcm9qZWN0U2NoZW1hUmVxdWVzdBoXLmhvbGRmYXN0LnYxLlNjaGVtYVRleHQiRaq7GCQSBnB1YmxpYzgBogEXYXBwbGljYXRpb24vc2NoZW1hK2pzb26C0+STAhcSFS9zY2hlbWFzL3Byb2plY3QuanNvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A difference at one path. Values of env are not shown.
+ * A difference at one path. Values of env are left out.
  *
  * @generated from message holdfast.v1.PlanChange
  */
 export type PlanChange = Message<"holdfast.v1.PlanChange"> & {
   /**
-   * Such as plan_name or env.KEY.
+   * Path, such as "plan_name" or "env.KEY".
    *
    * @generated from field: string path = 1;
    */
@@ -45,13 +46,13 @@ export type PlanChange = Message<"holdfast.v1.PlanChange"> & {
 };
 
 /**
- * A difference at one path. Values of env are not shown.
+ * A difference at one path. Values of env are left out.
  *
  * @generated from message holdfast.v1.PlanChange
  */
 export type PlanChangeJson = {
   /**
-   * Such as plan_name or env.KEY.
+   * Path, such as "plan_name" or "env.KEY".
    *
    * @generated from field: string path = 1;
    */
@@ -100,21 +101,21 @@ export type PlanEntry = Message<"holdfast.v1.PlanEntry"> & {
   changes: PlanChange[];
 
   /**
-   * What the descriptor says and the resource has not: recorded, not applied.
+   * Differences between descriptor and resource that are recorded but not applied.
    *
    * @generated from field: repeated holdfast.v1.PlanChange pending_changes = 5;
    */
   pendingChanges: PlanChange[];
 
   /**
-   * Why nothing is changed.
+   * Reason why nothing is changed; null when something is.
    *
    * @generated from field: optional string reason = 6;
    */
   reason?: string | undefined;
 
   /**
-   * Paths at which the resource is not as it was made.
+   * Paths at which the resource differs from its recorded state.
    *
    * @generated from field: repeated string drift = 7;
    */
@@ -151,21 +152,21 @@ export type PlanEntryJson = {
   changes?: PlanChangeJson[];
 
   /**
-   * What the descriptor says and the resource has not: recorded, not applied.
+   * Differences between descriptor and resource that are recorded but not applied.
    *
    * @generated from field: repeated holdfast.v1.PlanChange pending_changes = 5;
    */
   pendingChanges?: PlanChangeJson[];
 
   /**
-   * Why nothing is changed.
+   * Reason why nothing is changed; null when something is.
    *
    * @generated from field: optional string reason = 6;
    */
   reason?: string;
 
   /**
-   * Paths at which the resource is not as it was made.
+   * Paths at which the resource differs from its recorded state.
    *
    * @generated from field: repeated string drift = 7;
    */
@@ -194,21 +195,21 @@ export type ProjectPlan = Message<"holdfast.v1.ProjectPlan"> & {
   plan: PlanEntry[];
 
   /**
-   * Sent with a deployment, it is refused when the plan is another one by then.
+   * Digest of the plan. A deployment with it is refused when the plan has changed.
    *
    * @generated from field: string plan_digest = 2;
    */
   planDigest: string;
 
   /**
-   * In the currency of the catalog.
+   * Monthly cost after the deployment, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 3;
    */
   monthlyCost: number;
 
   /**
-   * Against what the project costs now.
+   * Difference to the current monthly cost.
    *
    * @generated from field: double cost_delta = 4;
    */
@@ -235,21 +236,21 @@ export type ProjectPlanJson = {
   plan?: PlanEntryJson[];
 
   /**
-   * Sent with a deployment, it is refused when the plan is another one by then.
+   * Digest of the plan. A deployment with it is refused when the plan has changed.
    *
    * @generated from field: string plan_digest = 2;
    */
   planDigest?: string;
 
   /**
-   * In the currency of the catalog.
+   * Monthly cost after the deployment, in the currency of the catalog.
    *
    * @generated from field: double monthly_cost = 3;
    */
   monthlyCost?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Against what the project costs now.
+   * Difference to the current monthly cost.
    *
    * @generated from field: double cost_delta = 4;
    */
@@ -355,14 +356,14 @@ export type ProjectResource = Message<"holdfast.v1.ProjectResource"> & {
   kind: string;
 
   /**
-   * Null before it is made.
+   * Id of the resource; null before its creation.
    *
    * @generated from field: optional string resource_id = 3;
    */
   resourceId?: string | undefined;
 
   /**
-   * Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted.
+   * "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted".
    *
    * @generated from field: string status = 4;
    */
@@ -374,7 +375,7 @@ export type ProjectResource = Message<"holdfast.v1.ProjectResource"> & {
   statusDetail?: string | undefined;
 
   /**
-   * False: the newest descriptor does not name it.
+   * False when the newest descriptor does not contain it.
    *
    * @generated from field: bool managed = 6;
    */
@@ -396,14 +397,14 @@ export type ProjectResourceJson = {
   kind?: string;
 
   /**
-   * Null before it is made.
+   * Id of the resource; null before its creation.
    *
    * @generated from field: optional string resource_id = 3;
    */
   resourceId?: string;
 
   /**
-   * Pending, Provisioning, Running, Updating, Failed, Deleting or Deleted.
+   * "Pending", "Provisioning", "Running", "Updating", "Failed", "Deleting" or "Deleted".
    *
    * @generated from field: string status = 4;
    */
@@ -415,7 +416,7 @@ export type ProjectResourceJson = {
   statusDetail?: string;
 
   /**
-   * False: the newest descriptor does not name it.
+   * False when the newest descriptor does not contain it.
    *
    * @generated from field: bool managed = 6;
    */
@@ -454,7 +455,7 @@ export type Project = Message<"holdfast.v1.Project"> & {
   statusDetail?: string | undefined;
 
   /**
-   * Of its resources: healthy, degraded or unknown.
+   * Health of the resources: "healthy", "degraded" or "unknown".
    *
    * @generated from field: string health = 5;
    */
@@ -511,7 +512,7 @@ export type ProjectJson = {
   statusDetail?: string;
 
   /**
-   * Of its resources: healthy, degraded or unknown.
+   * Health of the resources: "healthy", "degraded" or "unknown".
    *
    * @generated from field: string health = 5;
    */
@@ -580,14 +581,14 @@ export type Deployment = Message<"holdfast.v1.Deployment"> & {
   plan: PlanEntry[];
 
   /**
-   * Of now while it is in progress, else of when it ended.
+   * Status of the project, current or at the end of the deployment.
    *
    * @generated from field: holdfast.v1.ProjectStatus project_status = 6;
    */
   projectStatus: ProjectStatus;
 
   /**
-   * Likewise.
+   * Resources, current or at the end of the deployment.
    *
    * @generated from field: repeated holdfast.v1.ProjectResource resources = 7;
    */
@@ -599,7 +600,7 @@ export type Deployment = Message<"holdfast.v1.Deployment"> & {
   progressPct: number;
 
   /**
-   * The caller, as the audit log names it.
+   * Caller in the format of the audit log, such as "user:anna".
    *
    * @generated from field: string actor = 9;
    */
@@ -651,14 +652,14 @@ export type DeploymentJson = {
   plan?: PlanEntryJson[];
 
   /**
-   * Of now while it is in progress, else of when it ended.
+   * Status of the project, current or at the end of the deployment.
    *
    * @generated from field: holdfast.v1.ProjectStatus project_status = 6;
    */
   projectStatus?: ProjectStatusJson;
 
   /**
-   * Likewise.
+   * Resources, current or at the end of the deployment.
    *
    * @generated from field: repeated holdfast.v1.ProjectResource resources = 7;
    */
@@ -670,7 +671,7 @@ export type DeploymentJson = {
   progressPct?: number;
 
   /**
-   * The caller, as the audit log names it.
+   * Caller in the format of the audit log, such as "user:anna".
    *
    * @generated from field: string actor = 9;
    */
@@ -714,7 +715,7 @@ export type ResourceDrift = Message<"holdfast.v1.ResourceDrift"> & {
   kind: string;
 
   /**
-   * `before` is what was recorded, `after` what there is.
+   * Differences: `before` is the recorded value, `after` the actual one.
    *
    * @generated from field: repeated holdfast.v1.PlanChange changes = 3;
    */
@@ -736,7 +737,7 @@ export type ResourceDriftJson = {
   kind?: string;
 
   /**
-   * `before` is what was recorded, `after` what there is.
+   * Differences: `before` is the recorded value, `after` the actual one.
    *
    * @generated from field: repeated holdfast.v1.PlanChange changes = 3;
    */
@@ -778,7 +779,7 @@ export const ProjectDriftSchema: GenMessage<ProjectDrift, {jsonType: ProjectDrif
   messageDesc(file_holdfast_v1_project, 8);
 
 /**
- * JSON Schema of descriptors.
+ * The JSON Schema of descriptors.
  *
  * @generated from message holdfast.v1.SchemaText
  */
@@ -790,7 +791,7 @@ export type SchemaText = Message<"holdfast.v1.SchemaText"> & {
 };
 
 /**
- * JSON Schema of descriptors.
+ * The JSON Schema of descriptors.
  *
  * @generated from message holdfast.v1.SchemaText
  */
@@ -813,14 +814,14 @@ export const SchemaTextSchema: GenMessage<SchemaText, {jsonType: SchemaTextJson}
  */
 export type DeployProjectRequest = Message<"holdfast.v1.DeployProjectRequest"> & {
   /**
-   * A JSON object, by the schema at /schemas/project.json; 256 KiB at most.
+   * A JSON object that matches /schemas/project.json, at most 256 KiB.
    *
    * @generated from field: bytes descriptor = 1;
    */
   descriptor: Uint8Array;
 
   /**
-   * Of a plan: a deployment with another one is refused.
+   * Digest of a plan; the deployment is refused when its plan differs.
    *
    * @generated from field: optional string plan_digest = 2;
    */
@@ -832,14 +833,14 @@ export type DeployProjectRequest = Message<"holdfast.v1.DeployProjectRequest"> &
  */
 export type DeployProjectRequestJson = {
   /**
-   * A JSON object, by the schema at /schemas/project.json; 256 KiB at most.
+   * A JSON object that matches /schemas/project.json, at most 256 KiB.
    *
    * @generated from field: bytes descriptor = 1;
    */
   descriptor?: string;
 
   /**
-   * Of a plan: a deployment with another one is refused.
+   * Digest of a plan; the deployment is refused when its plan differs.
    *
    * @generated from field: optional string plan_digest = 2;
    */
@@ -1250,7 +1251,7 @@ export const GetProjectSchemaRequestSchema: GenMessage<GetProjectSchemaRequest, 
   messageDesc(file_holdfast_v1_project, 22);
 
 /**
- * Status of a project.
+ * The status of a project.
  *
  * @generated from enum holdfast.v1.ProjectStatus
  */
@@ -1302,14 +1303,14 @@ export const ProjectStatus = {
 } as const;
 
 /**
- * Status of a project.
+ * The status of a project.
  *
  * @generated from enum holdfast.v1.ProjectStatus
  */
 export type ProjectStatus = (typeof ProjectStatus)[keyof typeof ProjectStatus] | UnknownEnum;
 
 /**
- * Status of a project.
+ * The status of a project.
  *
  * @generated from enum holdfast.v1.ProjectStatus
  */
@@ -1322,7 +1323,7 @@ export const ProjectStatusSchema: GenEnum<ProjectStatus, ProjectStatusJson> = /*
   enumDesc(file_holdfast_v1_project, 0);
 
 /**
- * What a deployment does with a resource.
+ * The action of a deployment on a resource.
  *
  * @generated from enum holdfast.v1.PlanAction
  */
@@ -1333,28 +1334,28 @@ export const PlanAction = {
   UNSPECIFIED: 0,
 
   /**
-   * It is absent.
+   * The resource is created.
    *
    * @generated from enum value: PLAN_ACTION_CREATE = 1;
    */
   CREATE: 1,
 
   /**
-   * An app whose image or env changed.
+   * An app with a changed image or env is updated.
    *
    * @generated from enum value: PLAN_ACTION_UPDATE = 2;
    */
   UPDATE: 2,
 
   /**
-   * It stays as it is; what else changed is among pending_changes.
+   * Nothing is changed; pending_changes has changes that cannot be applied.
    *
    * @generated from enum value: PLAN_ACTION_NOOP = 3;
    */
   NOOP: 3,
 
   /**
-   * The descriptor names it no more. It is never touched.
+   * The descriptor does not contain the resource any more. It is not changed.
    *
    * @generated from enum value: PLAN_ACTION_UNMANAGED = 4;
    */
@@ -1362,14 +1363,14 @@ export const PlanAction = {
 } as const;
 
 /**
- * What a deployment does with a resource.
+ * The action of a deployment on a resource.
  *
  * @generated from enum holdfast.v1.PlanAction
  */
 export type PlanAction = (typeof PlanAction)[keyof typeof PlanAction] | UnknownEnum;
 
 /**
- * What a deployment does with a resource.
+ * The action of a deployment on a resource.
  *
  * @generated from enum holdfast.v1.PlanAction
  */
@@ -1437,8 +1438,8 @@ export const DeploymentStatusSchema: GenEnum<DeploymentStatus, DeploymentStatusJ
  */
 export const ProjectService: GenService<{
   /**
-   * Brings a project to its descriptor. Answers with the plan; resources that are there and unchanged are not touched.
-   * Also needs the scopes of the kinds that it has, such as services:write.
+   * Deploys a descriptor and returns the plan. Unchanged resources are not touched. Also needs the scopes of its kinds
+   * of resources, such as services:write.
    *
    * @generated from rpc holdfast.v1.ProjectService.DeployProject
    */
@@ -1448,7 +1449,7 @@ export const ProjectService: GenService<{
     output: typeof DeployedProjectSchema;
   },
   /**
-   * What a deployment of the descriptor would change, and what it would cost. Changes nothing.
+   * Returns the changes and the cost of a deployment of a descriptor; changes nothing.
    *
    * @generated from rpc holdfast.v1.ProjectService.PlanProject
    */
@@ -1458,7 +1459,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectPlanSchema;
   },
   /**
-   * Projects of the organization, deleted ones for 30 days too.
+   * Lists the projects of the organization, deleted ones for 30 days.
    *
    * @generated from rpc holdfast.v1.ProjectService.ListProjects
    */
@@ -1468,7 +1469,7 @@ export const ProjectService: GenService<{
     output: typeof ListProjectsResponseSchema;
   },
   /**
-   * One project with the state of its resources.
+   * Returns a project with its resources.
    *
    * @generated from rpc holdfast.v1.ProjectService.GetProject
    */
@@ -1478,7 +1479,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectSchema;
   },
   /**
-   * Deployments of a project, newest first.
+   * Lists the deployments of a project, newest first.
    *
    * @generated from rpc holdfast.v1.ProjectService.ListDeployments
    */
@@ -1488,7 +1489,7 @@ export const ProjectService: GenService<{
     output: typeof ListDeploymentsResponseSchema;
   },
   /**
-   * One deployment: its plan, and what became of it.
+   * Returns a deployment with its plan and outcome.
    *
    * @generated from rpc holdfast.v1.ProjectService.GetDeployment
    */
@@ -1498,7 +1499,8 @@ export const ProjectService: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Ends a deployment that is in progress: a first one is torn down, of a later one what it made and never ran goes.
+   * Aborts a deployment in progress. All resources of a first deployment are deleted; of a later one, those that it
+   * created and that never ran.
    *
    * @generated from rpc holdfast.v1.ProjectService.AbortDeployment
    */
@@ -1508,7 +1510,7 @@ export const ProjectService: GenService<{
     output: typeof DeploymentSchema;
   },
   /**
-   * Where resources are not as they were made.
+   * Returns differences between resources and their descriptor.
    *
    * @generated from rpc holdfast.v1.ProjectService.GetDrift
    */
@@ -1518,7 +1520,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectDriftSchema;
   },
   /**
-   * Makes an unmanaged resource the organization's own: the project forgets it.
+   * Removes an unmanaged resource from the project; the resource stays in the organization.
    *
    * @generated from rpc holdfast.v1.ProjectService.ReleaseResource
    */
@@ -1528,7 +1530,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectSchema;
   },
   /**
-   * Deletes a project with all its resources, unmanaged ones too, each after those that need it.
+   * Deletes a project with all its resources, also unmanaged ones, in the reverse order of their dependencies.
    *
    * @generated from rpc holdfast.v1.ProjectService.DeleteProject
    */
@@ -1538,7 +1540,7 @@ export const ProjectService: GenService<{
     output: typeof ProjectSchema;
   },
   /**
-   * JSON Schema 2020-12 of descriptors, with the kinds of resources of this installation.
+   * Returns the JSON Schema (2020-12) of descriptors, with the kinds of resources of this installation.
    *
    * @generated from rpc holdfast.v1.ProjectService.GetProjectSchema
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/query_console.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// One read-only statement at a time, without a database user of one's own.
+// The query console: read-only SQL statements without a database user.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -27,7 +27,7 @@ export type TranslateQuestionRequest = Message<"holdfast.v1.TranslateQuestionReq
   serviceId: string;
 
   /**
-   * In any language.
+   * A question in any language.
    *
    * @generated from field: string question = 2;
    */
@@ -51,7 +51,7 @@ export type TranslateQuestionRequestJson = {
   serviceId?: string;
 
   /**
-   * In any language.
+   * A question in any language.
    *
    * @generated from field: string question = 2;
    */
@@ -73,13 +73,13 @@ export const TranslateQuestionRequestSchema: GenMessage<TranslateQuestionRequest
   messageDesc(file_holdfast_v1_query_console, 0);
 
 /**
- * A question as SQL.
+ * The translation of a question to SQL.
  *
  * @generated from message holdfast.v1.Translation
  */
 export type Translation = Message<"holdfast.v1.Translation"> & {
   /**
-   * For execute; empty when there is none that may run.
+   * Statement for ExecuteQuery; empty when there is none.
    *
    * @generated from field: string sql = 1;
    */
@@ -96,7 +96,7 @@ export type Translation = Message<"holdfast.v1.Translation"> & {
   databaseType: string;
 
   /**
-   * Why there is no statement, or the model's own doubts about it; null for none.
+   * Reason why there is no statement, or doubts of the model; null for none.
    *
    * @generated from field: optional string warning = 4;
    */
@@ -104,13 +104,13 @@ export type Translation = Message<"holdfast.v1.Translation"> & {
 };
 
 /**
- * A question as SQL.
+ * The translation of a question to SQL.
  *
  * @generated from message holdfast.v1.Translation
  */
 export type TranslationJson = {
   /**
-   * For execute; empty when there is none that may run.
+   * Statement for ExecuteQuery; empty when there is none.
    *
    * @generated from field: string sql = 1;
    */
@@ -127,7 +127,7 @@ export type TranslationJson = {
   databaseType?: string;
 
   /**
-   * Why there is no statement, or the model's own doubts about it; null for none.
+   * Reason why there is no statement, or doubts of the model; null for none.
    *
    * @generated from field: optional string warning = 4;
    */
@@ -151,7 +151,7 @@ export type ExecuteQueryRequest = Message<"holdfast.v1.ExecuteQueryRequest"> & {
   serviceId: string;
 
   /**
-   * 64 KiB at most, without a semicolon at its end.
+   * Statement, at most 64 KiB, without a semicolon at its end.
    *
    * @generated from field: string sql = 2;
    */
@@ -175,7 +175,7 @@ export type ExecuteQueryRequestJson = {
   serviceId?: string;
 
   /**
-   * 64 KiB at most, without a semicolon at its end.
+   * Statement, at most 64 KiB, without a semicolon at its end.
    *
    * @generated from field: string sql = 2;
    */
@@ -197,7 +197,7 @@ export const ExecuteQueryRequestSchema: GenMessage<ExecuteQueryRequest, {jsonTyp
   messageDesc(file_holdfast_v1_query_console, 2);
 
 /**
- * What a statement of the query console answered.
+ * The result of a statement.
  *
  * @generated from message holdfast.v1.QueryResult
  */
@@ -208,7 +208,7 @@ export type QueryResult = Message<"holdfast.v1.QueryResult"> & {
   columns: string[];
 
   /**
-   * A list for each row: numbers that fit a JSON number, truth values and null as such, all else as text.
+   * One list per row. Numbers that fit a JSON number, booleans and null are JSON values; all others are strings.
    *
    * @generated from field: bytes rows = 2;
    */
@@ -225,7 +225,7 @@ export type QueryResult = Message<"holdfast.v1.QueryResult"> & {
   executionMs: bigint;
 
   /**
-   * True when there are more rows than the 1,000, or 8 MiB, that are answered.
+   * True when the result was cut at 1,000 rows or 8 MiB.
    *
    * @generated from field: bool truncated = 5;
    */
@@ -233,7 +233,7 @@ export type QueryResult = Message<"holdfast.v1.QueryResult"> & {
 };
 
 /**
- * What a statement of the query console answered.
+ * The result of a statement.
  *
  * @generated from message holdfast.v1.QueryResult
  */
@@ -244,7 +244,7 @@ export type QueryResultJson = {
   columns?: string[];
 
   /**
-   * A list for each row: numbers that fit a JSON number, truth values and null as such, all else as text.
+   * One list per row. Numbers that fit a JSON number, booleans and null are JSON values; all others are strings.
    *
    * @generated from field: bytes rows = 2;
    */
@@ -261,7 +261,7 @@ export type QueryResultJson = {
   executionMs?: string;
 
   /**
-   * True when there are more rows than the 1,000, or 8 MiB, that are answered.
+   * True when the result was cut at 1,000 rows or 8 MiB.
    *
    * @generated from field: bool truncated = 5;
    */
@@ -280,9 +280,9 @@ export const QueryResultSchema: GenMessage<QueryResult, {jsonType: QueryResultJs
  */
 export const QueryConsoleService: GenService<{
   /**
-   * Asks the installation's model for a statement that answers a question, and runs nothing. The model receives the
-   * tables and columns that the console may read, and no row. A statement that execute would refuse comes back as an
-   * empty sql with a warning.
+   * Translates a question to SQL by the installation's language model; runs nothing. The model receives the tables and
+   * columns that the console may read, and no rows. When ExecuteQuery would refuse the statement, the response has an
+   * empty sql and a warning.
    *
    * @generated from rpc holdfast.v1.QueryConsoleService.TranslateQuestion
    */
@@ -292,8 +292,8 @@ export const QueryConsoleService: GenService<{
     output: typeof TranslationSchema;
   },
   /**
-   * Runs one SELECT, SHOW, EXPLAIN or DESCRIBE in a read-only transaction. A refusal names the field sql, with the
-   * reason.
+   * Runs one SELECT, SHOW, EXPLAIN or DESCRIBE statement in a read-only transaction. A refused statement is a fault of
+   * the field sql with the reason.
    *
    * @generated from rpc holdfast.v1.QueryConsoleService.ExecuteQuery
    */

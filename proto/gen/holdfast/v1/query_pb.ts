@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/query.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Which queries a database spends its time with, and which run now.
+// Statistics of queries, and running sessions.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -40,7 +40,7 @@ export type GetQueryStatisticsRequest = Message<"holdfast.v1.GetQueryStatisticsR
   limit?: number | undefined;
 
   /**
-   * Figure to sort by, in descending order. Omitted: total_time.
+   * Sort order, descending. Omitted: total_time.
    *
    * @generated from field: optional string order = 3;
    */
@@ -64,7 +64,7 @@ export type GetQueryStatisticsRequestJson = {
   limit?: number;
 
   /**
-   * Figure to sort by, in descending order. Omitted: total_time.
+   * Sort order, descending. Omitted: total_time.
    *
    * @generated from field: optional string order = 3;
    */
@@ -95,7 +95,7 @@ export type StartQueryStatisticsRequest = Message<"holdfast.v1.StartQueryStatist
   limit?: number | undefined;
 
   /**
-   * Figure to sort by, in descending order. Omitted: total_time.
+   * Sort order, descending. Omitted: total_time.
    *
    * @generated from field: optional string sort_by = 3;
    */
@@ -119,7 +119,7 @@ export type StartQueryStatisticsRequestJson = {
   limit?: number;
 
   /**
-   * Figure to sort by, in descending order. Omitted: total_time.
+   * Sort order, descending. Omitted: total_time.
    *
    * @generated from field: optional string sort_by = 3;
    */
@@ -207,7 +207,7 @@ export type QueryStatistics = Message<"holdfast.v1.QueryStatistics"> & {
   queries: QueryStatistic[];
 
   /**
-   * How many different queries the engine has counted.
+   * Number of different queries in the statistics.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -224,7 +224,7 @@ export type QueryStatistics = Message<"holdfast.v1.QueryStatistics"> & {
   databaseType: string;
 
   /**
-   * When counting began: the last reset, or the last failover.
+   * Start of the statistics: the last reset, or the last failover.
    *
    * @generated from field: google.protobuf.Timestamp since = 5;
    */
@@ -241,7 +241,7 @@ export type QueryStatisticsJson = {
   queries?: QueryStatisticJson[];
 
   /**
-   * How many different queries the engine has counted.
+   * Number of different queries in the statistics.
    *
    * @generated from field: int64 total_count = 2;
    */
@@ -258,7 +258,7 @@ export type QueryStatisticsJson = {
   databaseType?: string;
 
   /**
-   * When counting began: the last reset, or the last failover.
+   * Start of the statistics: the last reset, or the last failover.
    *
    * @generated from field: google.protobuf.Timestamp since = 5;
    */
@@ -273,13 +273,13 @@ export const QueryStatisticsSchema: GenMessage<QueryStatistics, {jsonType: Query
   messageDesc(file_holdfast_v1_query, 4);
 
 /**
- * What the engine counted of one query of one database.
+ * Statistics of one query in one database.
  *
  * @generated from message holdfast.v1.QueryStatistic
  */
 export type QueryStatistic = Message<"holdfast.v1.QueryStatistic"> & {
   /**
-   * The text with placeholders instead of literals; a remark instead of it where it cannot be shown without them.
+   * Text of the query with placeholders instead of literals, or a remark when they cannot be removed.
    *
    * @generated from field: string query = 1;
    */
@@ -291,7 +291,7 @@ export type QueryStatistic = Message<"holdfast.v1.QueryStatistic"> & {
   calls: bigint;
 
   /**
-   * Milliseconds, of all executions and of one on average.
+   * Execution time in milliseconds: total_time of all executions, mean_time on average.
    *
    * @generated from field: double total_time = 3;
    */
@@ -303,21 +303,21 @@ export type QueryStatistic = Message<"holdfast.v1.QueryStatistic"> & {
   meanTime: number;
 
   /**
-   * Returned or affected by all executions.
+   * Number of rows that all executions returned or affected.
    *
    * @generated from field: int64 rows = 5;
    */
   rows: bigint;
 
   /**
-   * 0 to 1: share of the needed blocks that was in memory. Null when none was needed.
+   * Share of blocks that were found in memory, 0 to 1; null when no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
   cacheHitRatio?: number | undefined;
 
   /**
-   * The engine's id of the query, the same for all executions.
+   * Id of the query in the engine, the same for all executions.
    *
    * @generated from field: string query_id = 7;
    */
@@ -330,13 +330,13 @@ export type QueryStatistic = Message<"holdfast.v1.QueryStatistic"> & {
 };
 
 /**
- * What the engine counted of one query of one database.
+ * Statistics of one query in one database.
  *
  * @generated from message holdfast.v1.QueryStatistic
  */
 export type QueryStatisticJson = {
   /**
-   * The text with placeholders instead of literals; a remark instead of it where it cannot be shown without them.
+   * Text of the query with placeholders instead of literals, or a remark when they cannot be removed.
    *
    * @generated from field: string query = 1;
    */
@@ -348,7 +348,7 @@ export type QueryStatisticJson = {
   calls?: string;
 
   /**
-   * Milliseconds, of all executions and of one on average.
+   * Execution time in milliseconds: total_time of all executions, mean_time on average.
    *
    * @generated from field: double total_time = 3;
    */
@@ -360,21 +360,21 @@ export type QueryStatisticJson = {
   meanTime?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Returned or affected by all executions.
+   * Number of rows that all executions returned or affected.
    *
    * @generated from field: int64 rows = 5;
    */
   rows?: string;
 
   /**
-   * 0 to 1: share of the needed blocks that was in memory. Null when none was needed.
+   * Share of blocks that were found in memory, 0 to 1; null when no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
   cacheHitRatio?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * The engine's id of the query, the same for all executions.
+   * Id of the query in the engine, the same for all executions.
    *
    * @generated from field: string query_id = 7;
    */
@@ -394,7 +394,7 @@ export const QueryStatisticSchema: GenMessage<QueryStatistic, {jsonType: QuerySt
   messageDesc(file_holdfast_v1_query, 5);
 
 /**
- * Statistics that are answered later: null members until it is completed.
+ * A statistics task; members of the result are null until it is completed.
  *
  * @generated from message holdfast.v1.QueryStatisticsTask
  */
@@ -410,7 +410,7 @@ export type QueryStatisticsTask = Message<"holdfast.v1.QueryStatisticsTask"> & {
   status: TaskStatus;
 
   /**
-   * Of a failed one.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 3;
    */
@@ -422,7 +422,7 @@ export type QueryStatisticsTask = Message<"holdfast.v1.QueryStatisticsTask"> & {
   queries: QueryStatistic[];
 
   /**
-   * Null until it is completed, as all that follows.
+   * This and all following members are null until the task is completed.
    *
    * @generated from field: optional int64 total_count = 5;
    */
@@ -445,7 +445,7 @@ export type QueryStatisticsTask = Message<"holdfast.v1.QueryStatisticsTask"> & {
 };
 
 /**
- * Statistics that are answered later: null members until it is completed.
+ * A statistics task; members of the result are null until it is completed.
  *
  * @generated from message holdfast.v1.QueryStatisticsTask
  */
@@ -461,7 +461,7 @@ export type QueryStatisticsTaskJson = {
   status?: TaskStatusJson;
 
   /**
-   * Of a failed one.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 3;
    */
@@ -473,7 +473,7 @@ export type QueryStatisticsTaskJson = {
   queries?: QueryStatisticJson[];
 
   /**
-   * Null until it is completed, as all that follows.
+   * This and all following members are null until the task is completed.
    *
    * @generated from field: optional int64 total_count = 5;
    */
@@ -534,14 +534,14 @@ export const ListRunningQueriesRequestSchema: GenMessage<ListRunningQueriesReque
  */
 export type RunningQueries = Message<"holdfast.v1.RunningQueries"> & {
   /**
-   * 200 at most.
+   * At most 200 sessions.
    *
    * @generated from field: repeated holdfast.v1.RunningQuery queries = 1;
    */
   queries: RunningQuery[];
 
   /**
-   * True when there are more.
+   * True when there are more sessions.
    *
    * @generated from field: bool truncated = 2;
    */
@@ -553,14 +553,14 @@ export type RunningQueries = Message<"holdfast.v1.RunningQueries"> & {
  */
 export type RunningQueriesJson = {
   /**
-   * 200 at most.
+   * At most 200 sessions.
    *
    * @generated from field: repeated holdfast.v1.RunningQuery queries = 1;
    */
   queries?: RunningQueryJson[];
 
   /**
-   * True when there are more.
+   * True when there are more sessions.
    *
    * @generated from field: bool truncated = 2;
    */
@@ -575,13 +575,13 @@ export const RunningQueriesSchema: GenMessage<RunningQueries, {jsonType: Running
   messageDesc(file_holdfast_v1_query, 8);
 
 /**
- * A session that runs a query, or holds a transaction open.
+ * A session that runs a query or has an open transaction.
  *
  * @generated from message holdfast.v1.RunningQuery
  */
 export type RunningQuery = Message<"holdfast.v1.RunningQuery"> & {
   /**
-   * Names the session, and no later session with the same pid.
+   * Id of the session; a later session with the same pid has another id.
    *
    * @generated from field: string query_run_id = 1;
    */
@@ -603,49 +603,49 @@ export type RunningQuery = Message<"holdfast.v1.RunningQuery"> & {
   database: string;
 
   /**
-   * As the engine says it, such as "active" or "idle in transaction".
+   * State in the engine, such as "active" or "idle in transaction".
    *
    * @generated from field: string state = 5;
    */
   state: string;
 
   /**
-   * The event that it waits for, such as "Lock: relation"; null while it works.
+   * Wait event, such as "Lock: relation"; null while it does not wait.
    *
    * @generated from field: optional string wait = 6;
    */
   wait?: string | undefined;
 
   /**
-   * Sessions of this list or of the platform's that it waits for.
+   * Pids of sessions that block it, in this list or of the platform.
    *
    * @generated from field: repeated int32 blocked_by = 7;
    */
   blockedBy: number[];
 
   /**
-   * Since its query began, in seconds.
+   * Seconds since the start of its query.
    *
    * @generated from field: double age_seconds = 8;
    */
   ageSeconds: number;
 
   /**
-   * Since its transaction began, in seconds; null outside of one.
+   * Seconds since the start of its transaction; null without one.
    *
    * @generated from field: optional double transaction_seconds = 9;
    */
   transactionSeconds?: number | undefined;
 
   /**
-   * Address of the client.
+   * IP address of the client.
    *
    * @generated from field: optional string client = 10;
    */
   client?: string | undefined;
 
   /**
-   * As it was sent, up to 10,000 characters; of an idle session the last one.
+   * Text of the query, up to 10,000 characters; for an idle session that of the last query.
    *
    * @generated from field: string query = 11;
    */
@@ -653,13 +653,13 @@ export type RunningQuery = Message<"holdfast.v1.RunningQuery"> & {
 };
 
 /**
- * A session that runs a query, or holds a transaction open.
+ * A session that runs a query or has an open transaction.
  *
  * @generated from message holdfast.v1.RunningQuery
  */
 export type RunningQueryJson = {
   /**
-   * Names the session, and no later session with the same pid.
+   * Id of the session; a later session with the same pid has another id.
    *
    * @generated from field: string query_run_id = 1;
    */
@@ -681,49 +681,49 @@ export type RunningQueryJson = {
   database?: string;
 
   /**
-   * As the engine says it, such as "active" or "idle in transaction".
+   * State in the engine, such as "active" or "idle in transaction".
    *
    * @generated from field: string state = 5;
    */
   state?: string;
 
   /**
-   * The event that it waits for, such as "Lock: relation"; null while it works.
+   * Wait event, such as "Lock: relation"; null while it does not wait.
    *
    * @generated from field: optional string wait = 6;
    */
   wait?: string;
 
   /**
-   * Sessions of this list or of the platform's that it waits for.
+   * Pids of sessions that block it, in this list or of the platform.
    *
    * @generated from field: repeated int32 blocked_by = 7;
    */
   blockedBy?: number[];
 
   /**
-   * Since its query began, in seconds.
+   * Seconds since the start of its query.
    *
    * @generated from field: double age_seconds = 8;
    */
   ageSeconds?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Since its transaction began, in seconds; null outside of one.
+   * Seconds since the start of its transaction; null without one.
    *
    * @generated from field: optional double transaction_seconds = 9;
    */
   transactionSeconds?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Address of the client.
+   * IP address of the client.
    *
    * @generated from field: optional string client = 10;
    */
   client?: string;
 
   /**
-   * As it was sent, up to 10,000 characters; of an idle session the last one.
+   * Text of the query, up to 10,000 characters; for an idle session that of the last query.
    *
    * @generated from field: string query = 11;
    */
@@ -853,7 +853,7 @@ export const SignalledQuerySchema: GenMessage<SignalledQuery, {jsonType: Signall
  */
 export const QueryService: GenService<{
   /**
-   * The queries that a service spends most with, of all of its databases, since its statistics began.
+   * Returns the most expensive queries of all databases of a service since the start of its statistics.
    *
    * @generated from rpc holdfast.v1.QueryService.GetQueryStatistics
    */
@@ -863,7 +863,7 @@ export const QueryService: GenService<{
     output: typeof QueryStatisticsSchema;
   },
   /**
-   * The same, answered later: the id is good for the method below and for GET /tasks/{task_id}.
+   * Starts a query of statistics as a task, whose result GetQueryStatisticsTask and GetTask return.
    *
    * @generated from rpc holdfast.v1.QueryService.StartQueryStatistics
    */
@@ -873,8 +873,7 @@ export const QueryService: GenService<{
     output: typeof StartedQueryStatisticsSchema;
   },
   /**
-   * The result of a request for statistics: 202 while it runs, then 200 with the members of the statistics, or with the
-   * error.
+   * Returns the result of a statistics task: 202 while it runs, then 200 with the statistics or the error.
    *
    * @generated from rpc holdfast.v1.QueryService.GetQueryStatisticsTask
    */
@@ -884,7 +883,7 @@ export const QueryService: GenService<{
     output: typeof QueryStatisticsTaskSchema;
   },
   /**
-   * Sessions that run a query or hold a transaction open now, the longest first, without the platform's own.
+   * Lists sessions that run a query or have an open transaction, the longest first, without the platform's own.
    *
    * @generated from rpc holdfast.v1.QueryService.ListRunningQueries
    */
@@ -894,7 +893,7 @@ export const QueryService: GenService<{
     output: typeof RunningQueriesSchema;
   },
   /**
-   * Asks the engine to end the query that the session runs now. The session goes on.
+   * Cancels the running query of a session; the session stays open.
    *
    * @generated from rpc holdfast.v1.QueryService.CancelQuery
    */
@@ -904,7 +903,7 @@ export const QueryService: GenService<{
     output: typeof SignalledQuerySchema;
   },
   /**
-   * Ends the session with its transaction.
+   * Terminates a session with its transaction.
    *
    * @generated from rpc holdfast.v1.QueryService.TerminateQuery
    */

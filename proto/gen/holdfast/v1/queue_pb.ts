@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/queue.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Queues inside a PostgreSQL service: durable, at least once, reached by SQL and by HTTP.
+// Queues in a PostgreSQL service: durable, at-least-once delivery, accessible over SQL and HTTP.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,7 +25,7 @@ export const file_holdfast_v1_queue: GenFile = /*@__PURE__*/
   fileDesc("Chdob2xkZmFzdC92MS9xdWV1ZS5wcm90bxILaG9sZGZhc3QudjEi0wIKBVF1ZXVlEgoKAmlkGAEgASgJEhIKCnNlcnZpY2VfaWQYAiABKAkSDAoEbmFtZRgDIAEoCRIVCg1kYXRhYmFzZV9uYW1lGAQgASgJEiIKGnZpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzGAUgASgFEhQKDG1heF9hdHRlbXB0cxgGIAEoBRITCgtkbHFfZW5hYmxlZBgHIAEoCBIoCgZzdGF0dXMYCCABKA4yGC5ob2xkZmFzdC52MS5RdWV1ZVN0YXR1cxIuCgpjcmVhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIaCg1lcnJvcl9tZXNzYWdlGAsgASgJSACIAQFCEAoOX2Vycm9yX21lc3NhZ2UiHAoJUXVldWVUYXNrEg8KB3Rhc2tfaWQYASABKAkiygIKEkNyZWF0ZVF1ZXVlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEigKBG5hbWUYAiABKAlCGrpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kEiUKDWRhdGFiYXNlX25hbWUYAyABKAlCCbpIBnIEEAEYP0gAiAEBEjQKGnZpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzGAQgASgFQgu6SAgaBhjA0QIoAUgBiAEBEiQKDG1heF9hdHRlbXB0cxgFIAEoBUIJukgGGgQYZCgBSAKIAQESGAoLZGxxX2VuYWJsZWQYBiABKAhIA4gBAUIQCg5fZGF0YWJhc2VfbmFtZUIdChtfdmlzaWJpbGl0eV90aW1lb3V0X3NlY29uZHNCDwoNX21heF9hdHRlbXB0c0IOCgxfZGxxX2VuYWJsZWQihgEKEUxpc3RRdWV1ZXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASHgoFbGltaXQYAiABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAyABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJiChJMaXN0UXVldWVzUmVzcG9uc2USIgoGcXVldWVzGAEgAygLMhIuaG9sZGZhc3QudjEuUXVldWUSGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiRgoPR2V0UXVldWVSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASFgoEbmFtZRgCIAEoCUIIukgFcgMYgAEisAIKElVwZGF0ZVF1ZXVlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABEjQKGnZpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzGAMgASgFQgu6SAgaBhjA0QIoAUgAiAEBEiQKDG1heF9hdHRlbXB0cxgEIAEoBUIJukgGGgQYZCgBSAGIAQESGAoLZGxxX2VuYWJsZWQYBSABKAhIAogBARIvCgt1cGRhdGVfbWFzaxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2tCHQobX3Zpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzQg8KDV9tYXhfYXR0ZW1wdHNCDgoMX2RscV9lbmFibGVkIkkKEkRlbGV0ZVF1ZXVlUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABImYKCk5ld01lc3NhZ2USHQoHcGF5bG9hZBgBIAEoDEIMukgDyAEBsrsYAhABEicKDWRlbGF5X3NlY29uZHMYAiABKAVCC7pICBoGGMDRAigASACIAQFCEAoOX2RlbGF5X3NlY29uZHMihAEKFkVucXVldWVNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAARI1CghtZXNzYWdlcxgDIAMoCzIXLmhvbGRmYXN0LnYxLk5ld01lc3NhZ2VCCrpIB5IBBAgBEGQikwIKDFF1ZXVlTWVzc2FnZRIKCgJpZBgBIAEoAxIXCgdwYXlsb2FkGAIgASgMQgayuxgCEAESKAoFc3RhdGUYAyABKA4yGS5ob2xkZmFzdC52MS5NZXNzYWdlU3RhdGUSFQoNYXR0ZW1wdF9jb3VudBgEIAEoBRIUCgxtYXhfYXR0ZW1wdHMYBSABKAUSLwoLZW5xdWV1ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnZpc2libGVfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCmxhc3RfZXJyb3IYCCABKAlIAIgBAUINCgtfbGFzdF9lcnJvciLOAQoTTGlzdE1lc3NhZ2VzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABEiAKB3Rhc2tfaWQYAyABKAlCCrpIB3IFEAEYgARIAIgBARIeCgVsaW1pdBgEIAEoBUIKukgHGgUYyAEoAUgBiAEBEh8KBmN1cnNvchgFIAEoCUIKukgHcgUQARiACEgCiAEBQgoKCF90YXNrX2lkQggKBl9saW1pdEIJCgdfY3Vyc29yIqICChRMaXN0TWVzc2FnZXNSZXNwb25zZRIUCgd0YXNrX2lkGAEgASgJSACIAQESLAoGc3RhdHVzGAIgASgOMhcuaG9sZGZhc3QudjEuVGFza1N0YXR1c0gBiAEBEhsKBnJlc3VsdBgDIAEoDEIGsrsYAhABSAKIAQESJgoFZXJyb3IYBCABKAsyEi5ob2xkZmFzdC52MS5GYXVsdEgDiAEBEisKCG1lc3NhZ2VzGAUgAygLMhkuaG9sZGZhc3QudjEuUXVldWVNZXNzYWdlEhgKC25leHRfY3Vyc29yGAYgASgJSASIAQFCCgoIX3Rhc2tfaWRCCQoHX3N0YXR1c0IJCgdfcmVzdWx0QggKBl9lcnJvckIOCgxfbmV4dF9jdXJzb3IiSwoUQ291bnRNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAASJrChdHZXRNZXNzYWdlQ291bnRzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABEhsKB3Rhc2tfaWQYAyABKAlCCrpIB3IFEAEYgAQi/AEKFENsYWltTWVzc2FnZXNSZXF1ZXN0EhsKCnNlcnZpY2VfaWQYASABKAlCB7pIBHICGEASFgoEbmFtZRgCIAEoCUIIukgFcgMYgAESGwoDbWF4GAMgASgFQgm6SAYaBBhkKAFIAIgBARI0Chp2aXNpYmlsaXR5X3RpbWVvdXRfc2Vjb25kcxgEIAEoBUILukgIGgYYwNECKAFIAYgBARIkCgx3YWl0X3NlY29uZHMYBSABKAVCCbpIBhoEGBQoAEgCiAEBQgYKBF9tYXhCHQobX3Zpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzQg8KDV93YWl0X3NlY29uZHMivgEKDkNsYWltZWRNZXNzYWdlEgoKAmlkGAEgASgDEhcKB3BheWxvYWQYAiABKAxCBrK7GAIQARIVCg1hdHRlbXB0X2NvdW50GAMgASgFEi8KC2VucXVldWVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp2aXNpYmxlX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdyZWNlaXB0GAYgASgJIkYKFUNsYWltTWVzc2FnZXNSZXNwb25zZRItCghtZXNzYWdlcxgBIAMoCzIbLmhvbGRmYXN0LnYxLkNsYWltZWRNZXNzYWdlIisKDEFja2VkTWVzc2FnZRIbCgdyZWNlaXB0GAEgASgJQgq6SAdyBRABGIAEIoIBChJBY2tNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAARI3CghtZXNzYWdlcxgDIAMoCzIZLmhvbGRmYXN0LnYxLkFja2VkTWVzc2FnZUIKukgHkgEECAEQZCKxAQoNTmFja2VkTWVzc2FnZRIbCgdyZWNlaXB0GAEgASgJQgq6SAdyBRABGIAEEicKDWRlbGF5X3NlY29uZHMYAiABKAVCC7pICBoGGMDRAigASACIAQESHAoFZXJyb3IYAyABKAlCCLpIBXIDGIBASAGIAQESFAoHZGlzY2FyZBgEIAEoCEgCiAEBQhAKDl9kZWxheV9zZWNvbmRzQggKBl9lcnJvckIKCghfZGlzY2FyZCKEAQoTTmFja01lc3NhZ2VzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABEjgKCG1lc3NhZ2VzGAMgAygLMhouaG9sZGZhc3QudjEuTmFja2VkTWVzc2FnZUIKukgHkgEECAEQZCKDAQoPRXh0ZW5kZWRNZXNzYWdlEhsKB3JlY2VpcHQYASABKAlCCrpIB3IFEAEYgAQSNAoadmlzaWJpbGl0eV90aW1lb3V0X3NlY29uZHMYAiABKAVCC7pICBoGGMDRAigBSACIAQFCHQobX3Zpc2liaWxpdHlfdGltZW91dF9zZWNvbmRzIogBChVFeHRlbmRNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAARI6CghtZXNzYWdlcxgDIAMoCzIcLmhvbGRmYXN0LnYxLkV4dGVuZGVkTWVzc2FnZUIKukgHkgEECAEQZCIuChBSZWNlaXB0c1Jlc3BvbnNlEgwKBGRvbmUYASADKAkSDAoEbG9zdBgCIAMoCSLPAQoLRGVhZE1lc3NhZ2USCgoCaWQYASABKAMSFwoHcGF5bG9hZBgCIAEoDEIGsrsYAhABEhUKDWF0dGVtcHRfY291bnQYAyABKAUSLwoLZW5xdWV1ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKB2RpZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCmxhc3RfZXJyb3IYBiABKAlIAIgBAUINCgtfbGFzdF9lcnJvciKkAQoXTGlzdERlYWRNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAARIeCgVsaW1pdBgDIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgEIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yInAKGExpc3REZWFkTWVzc2FnZXNSZXNwb25zZRIqCghtZXNzYWdlcxgBIAMoCzIYLmhvbGRmYXN0LnYxLkRlYWRNZXNzYWdlEhgKC25leHRfY3Vyc29yGAIgASgJSACIAQFCDgoMX25leHRfY3Vyc29yIk8KGFB1cmdlRGVhZE1lc3NhZ2VzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABImsKFlJlZHJpdmVNZXNzYWdlc1JlcXVlc3QSGwoKc2VydmljZV9pZBgBIAEoCUIHukgEcgIYQBIWCgRuYW1lGAIgASgJQgi6SAVyAxiAARIcCgNpZHMYAyADKANCD7pIDJIBCRDoByIEIgIoASJLChRQdXJnZU1lc3NhZ2VzUmVxdWVzdBIbCgpzZXJ2aWNlX2lkGAEgASgJQge6SARyAhhAEhYKBG5hbWUYAiABKAlCCLpIBXIDGIABKocCCgtRdWV1ZVN0YXR1cxIcChhRVUVVRV9TVEFUVVNfVU5TUEVDSUZJRUQQABImChRRVUVVRV9TVEFUVVNfUEVORElORxABGgyyPgkKB1BlbmRpbmcSMAoZUVVFVUVfU1RBVFVTX1BST1ZJU0lPTklORxACGhGyPg4KDFByb3Zpc2lvbmluZxIkChNRVUVVRV9TVEFUVVNfQUNUSVZFEAMaC7I+CAoGQWN0aXZlEjQKG1FVRVVFX1NUQVRVU19ERVBST1ZJU0lPTklORxAEGhOyPhAKDkRlcHJvdmlzaW9uaW5nEiQKE1FVRVVFX1NUQVRVU19GQUlMRUQQBRoLsj4ICgZGYWlsZWQq0wEKDE1lc3NhZ2VTdGF0ZRIdChlNRVNTQUdFX1NUQVRFX1VOU1BFQ0lGSUVEEAASIwoTTUVTU0FHRV9TVEFURV9SRUFEWRABGgqyPgcKBXJlYWR5EikKFk1FU1NBR0VfU1RBVEVfSU5GTElHSFQQAhoNsj4KCghpbmZsaWdodBInChVNRVNTQUdFX1NUQVRFX0RFTEFZRUQQAxoMsj4JCgdkZWxheWVkEisKF01FU1NBR0VfU1RBVEVfRVhIQVVTVEVEEAQaDrI+CwoJZXhoYXVzdGVkMr8XCgxRdWV1ZVNlcnZpY2USuQEKC0NyZWF0ZVF1ZXVlEh8uaG9sZGZhc3QudjEuQ3JlYXRlUXVldWVSZXF1ZXN0GhIuaG9sZGZhc3QudjEuUXVldWUidaq7GEEIyQESDnNlcnZpY2VzOndyaXRlMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfYLT5JMCKjoBKiIlL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3F1ZXVlcxKRAQoKTGlzdFF1ZXVlcxIeLmhvbGRmYXN0LnYxLkxpc3RRdWV1ZXNSZXF1ZXN0Gh8uaG9sZGZhc3QudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlIkKquxgREg1zZXJ2aWNlczpyZWFkOAGC0+STAicSJS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9xdWV1ZXMShwEKCEdldFF1ZXVlEhwuaG9sZGZhc3QudjEuR2V0UXVldWVSZXF1ZXN0GhIuaG9sZGZhc3QudjEuUXVldWUiSaq7GBESDXNlcnZpY2VzOnJlYWQ4AYLT5JMCLhIsL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3F1ZXVlcy97bmFtZX0SjwEKC1VwZGF0ZVF1ZXVlEh8uaG9sZGZhc3QudjEuVXBkYXRlUXVldWVSZXF1ZXN0GhIuaG9sZGZhc3QudjEuUXVldWUiS6q7GBASDnNlcnZpY2VzOndyaXRlgtPkkwIxOgEqMiwvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfRKPAQoLRGVsZXRlUXVldWUSHy5ob2xkZmFzdC52MS5EZWxldGVRdWV1ZVJlcXVlc3QaEi5ob2xkZmFzdC52MS5RdWV1ZSJLqrsYEwjKARIOc2VydmljZXM6d3JpdGWC0+STAi4qLC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9xdWV1ZXMve25hbWV9Er8BCg9FbnF1ZXVlTWVzc2FnZXMSIy5ob2xkZmFzdC52MS5FbnF1ZXVlTWVzc2FnZXNSZXF1ZXN0GhYuaG9sZGZhc3QudjEuUXVldWVUYXNrIm+quxgrCMoBEg1zZXJ2aWNlczpkYXRhGICAwA0yEC90YXNrcy97dGFza19pZH1QAYLT5JMCOjoBKiI1L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3F1ZXVlcy97bmFtZX0vbWVzc2FnZXMSxgEKDExpc3RNZXNzYWdlcxIgLmhvbGRmYXN0LnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZSJxqrsYMBINc2VydmljZXM6ZGF0YSodCgZzdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygE4AYLT5JMCNxI1L21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3F1ZXVlcy97bmFtZX0vbWVzc2FnZXMSswEKDUNvdW50TWVzc2FnZXMSIS5ob2xkZmFzdC52MS5Db3VudE1lc3NhZ2VzUmVxdWVzdBoWLmhvbGRmYXN0LnYxLlF1ZXVlVGFzayJnqrsYJgjKARINc2VydmljZXM6cmVhZDIQL3Rhc2tzL3t0YXNrX2lkfVABgtPkkwI3OgEqIjIvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9zdGF0cxK7AQoQR2V0TWVzc2FnZUNvdW50cxIkLmhvbGRmYXN0LnYxLkdldE1lc3NhZ2VDb3VudHNSZXF1ZXN0GhEuaG9sZGZhc3QudjEuVGFzayJuqrsYMBINc2VydmljZXM6cmVhZCodCgZzdGF0dXMSB3BlbmRpbmcSB3J1bm5pbmcYygE4AYLT5JMCNBIyL21hbmFnZWQtc2VydmljZXMve3NlcnZpY2VfaWR9L3F1ZXVlcy97bmFtZX0vc3RhdHMSswEKDUNsYWltTWVzc2FnZXMSIS5ob2xkZmFzdC52MS5DbGFpbU1lc3NhZ2VzUmVxdWVzdBoiLmhvbGRmYXN0LnYxLkNsYWltTWVzc2FnZXNSZXNwb25zZSJbqrsYERINc2VydmljZXM6ZGF0YVABgtPkkwJAOgEqIjsvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9tZXNzYWdlcy9jbGFpbRKsAQoLQWNrTWVzc2FnZXMSHy5ob2xkZmFzdC52MS5BY2tNZXNzYWdlc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5SZWNlaXB0c1Jlc3BvbnNlIl2quxgVEg1zZXJ2aWNlczpkYXRhGICACFABgtPkkwI+OgEqIjkvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9tZXNzYWdlcy9hY2sSrwEKDE5hY2tNZXNzYWdlcxIgLmhvbGRmYXN0LnYxLk5hY2tNZXNzYWdlc1JlcXVlc3QaHS5ob2xkZmFzdC52MS5SZWNlaXB0c1Jlc3BvbnNlIl6quxgVEg1zZXJ2aWNlczpkYXRhGICAQFABgtPkkwI/OgEqIjovbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9tZXNzYWdlcy9uYWNrErUBCg5FeHRlbmRNZXNzYWdlcxIiLmhvbGRmYXN0LnYxLkV4dGVuZE1lc3NhZ2VzUmVxdWVzdBodLmhvbGRmYXN0LnYxLlJlY2VpcHRzUmVzcG9uc2UiYKq7GBUSDXNlcnZpY2VzOmRhdGEYgIAIUAGC0+STAkE6ASoiPC9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9xdWV1ZXMve25hbWV9L21lc3NhZ2VzL2V4dGVuZBKvAQoQTGlzdERlYWRNZXNzYWdlcxIkLmhvbGRmYXN0LnYxLkxpc3REZWFkTWVzc2FnZXNSZXF1ZXN0GiUuaG9sZGZhc3QudjEuTGlzdERlYWRNZXNzYWdlc1Jlc3BvbnNlIk6quxgREg1zZXJ2aWNlczpkYXRhOAGC0+STAjMSMS9tYW5hZ2VkLXNlcnZpY2VzL3tzZXJ2aWNlX2lkfS9xdWV1ZXMve25hbWV9L2RlYWQStQEKEVB1cmdlRGVhZE1lc3NhZ2VzEiUuaG9sZGZhc3QudjEuUHVyZ2VEZWFkTWVzc2FnZXNSZXF1ZXN0GhYuaG9sZGZhc3QudjEuUXVldWVUYXNrImGquxgkCMoBEg1zZXJ2aWNlczpkYXRhMhAvdGFza3Mve3Rhc2tfaWR9gtPkkwIzKjEvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9kZWFkEsIBCg9SZWRyaXZlTWVzc2FnZXMSIy5ob2xkZmFzdC52MS5SZWRyaXZlTWVzc2FnZXNSZXF1ZXN0GhYuaG9sZGZhc3QudjEuUXVldWVUYXNrInKquxgqCMoBEg1zZXJ2aWNlczpkYXRhGICACDIQL3Rhc2tzL3t0YXNrX2lkfVABgtPkkwI+OgEqIjkvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9kZWFkL3JlZHJpdmUSswEKDVB1cmdlTWVzc2FnZXMSIS5ob2xkZmFzdC52MS5QdXJnZU1lc3NhZ2VzUmVxdWVzdBoWLmhvbGRmYXN0LnYxLlF1ZXVlVGFzayJnqrsYJgjKARINc2VydmljZXM6ZGF0YTIQL3Rhc2tzL3t0YXNrX2lkfVABgtPkkwI3OgEqIjIvbWFuYWdlZC1zZXJ2aWNlcy97c2VydmljZV9pZH0vcXVldWVzL3tuYW1lfS9wdXJnZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options, file_holdfast_v1_task]);
 
 /**
- * A queue inside a PostgreSQL service.
+ * A queue in a PostgreSQL service.
  *
  * @generated from message holdfast.v1.Queue
  */
@@ -51,28 +51,28 @@ export type Queue = Message<"holdfast.v1.Queue"> & {
   databaseName: string;
 
   /**
-   * How long a claimed message is hidden, unless its claim says otherwise.
+   * Default visibility timeout of claims.
    *
    * @generated from field: int32 visibility_timeout_seconds = 5;
    */
   visibilityTimeoutSeconds: number;
 
   /**
-   * Claims of one message, after which it is dead.
+   * Number of attempts after which a message is dead.
    *
    * @generated from field: int32 max_attempts = 6;
    */
   maxAttempts: number;
 
   /**
-   * Dead messages are kept for 14 days; false: they are deleted.
+   * True to store dead messages for 14 days, false to delete them.
    *
    * @generated from field: bool dlq_enabled = 7;
    */
   dlqEnabled: boolean;
 
   /**
-   * Only an Active queue takes and gives messages.
+   * Status; only an Active queue accepts and delivers messages.
    *
    * @generated from field: holdfast.v1.QueueStatus status = 8;
    */
@@ -89,7 +89,7 @@ export type Queue = Message<"holdfast.v1.Queue"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * While it is Failed.
+   * Reason of the status Failed; null otherwise.
    *
    * @generated from field: optional string error_message = 11;
    */
@@ -97,7 +97,7 @@ export type Queue = Message<"holdfast.v1.Queue"> & {
 };
 
 /**
- * A queue inside a PostgreSQL service.
+ * A queue in a PostgreSQL service.
  *
  * @generated from message holdfast.v1.Queue
  */
@@ -123,28 +123,28 @@ export type QueueJson = {
   databaseName?: string;
 
   /**
-   * How long a claimed message is hidden, unless its claim says otherwise.
+   * Default visibility timeout of claims.
    *
    * @generated from field: int32 visibility_timeout_seconds = 5;
    */
   visibilityTimeoutSeconds?: number;
 
   /**
-   * Claims of one message, after which it is dead.
+   * Number of attempts after which a message is dead.
    *
    * @generated from field: int32 max_attempts = 6;
    */
   maxAttempts?: number;
 
   /**
-   * Dead messages are kept for 14 days; false: they are deleted.
+   * True to store dead messages for 14 days, false to delete them.
    *
    * @generated from field: bool dlq_enabled = 7;
    */
   dlqEnabled?: boolean;
 
   /**
-   * Only an Active queue takes and gives messages.
+   * Status; only an Active queue accepts and delivers messages.
    *
    * @generated from field: holdfast.v1.QueueStatus status = 8;
    */
@@ -161,7 +161,7 @@ export type QueueJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * While it is Failed.
+   * Reason of the status Failed; null otherwise.
    *
    * @generated from field: optional string error_message = 11;
    */
@@ -176,7 +176,7 @@ export const QueueSchema: GenMessage<Queue, {jsonType: QueueJson}> = /*@__PURE__
   messageDesc(file_holdfast_v1_queue, 0);
 
 /**
- * The id of a result that comes later, for 24 hours.
+ * Id of a task, whose result can be fetched for 24 hours.
  *
  * @generated from message holdfast.v1.QueueTask
  */
@@ -188,7 +188,7 @@ export type QueueTask = Message<"holdfast.v1.QueueTask"> & {
 };
 
 /**
- * The id of a result that comes later, for 24 hours.
+ * Id of a task, whose result can be fetched for 24 hours.
  *
  * @generated from message holdfast.v1.QueueTask
  */
@@ -207,7 +207,7 @@ export const QueueTaskSchema: GenMessage<QueueTask, {jsonType: QueueTaskJson}> =
   messageDesc(file_holdfast_v1_queue, 1);
 
 /**
- * A queue to be made.
+ * A queue to be created.
  *
  * @generated from message holdfast.v1.CreateQueueRequest
  */
@@ -225,28 +225,28 @@ export type CreateQueueRequest = Message<"holdfast.v1.CreateQueueRequest"> & {
   name: string;
 
   /**
-   * The service's own database unless it is named.
+   * Omitted: the service's default database.
    *
    * @generated from field: optional string database_name = 3;
    */
   databaseName?: string | undefined;
 
   /**
-   * 30 seconds unless it is given.
+   * Omitted: 30.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
   visibilityTimeoutSeconds?: number | undefined;
 
   /**
-   * 5 unless it is given.
+   * Omitted: 5.
    *
    * @generated from field: optional int32 max_attempts = 5;
    */
   maxAttempts?: number | undefined;
 
   /**
-   * True unless it is given.
+   * Omitted: true.
    *
    * @generated from field: optional bool dlq_enabled = 6;
    */
@@ -254,7 +254,7 @@ export type CreateQueueRequest = Message<"holdfast.v1.CreateQueueRequest"> & {
 };
 
 /**
- * A queue to be made.
+ * A queue to be created.
  *
  * @generated from message holdfast.v1.CreateQueueRequest
  */
@@ -272,28 +272,28 @@ export type CreateQueueRequestJson = {
   name?: string;
 
   /**
-   * The service's own database unless it is named.
+   * Omitted: the service's default database.
    *
    * @generated from field: optional string database_name = 3;
    */
   databaseName?: string;
 
   /**
-   * 30 seconds unless it is given.
+   * Omitted: 30.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
   visibilityTimeoutSeconds?: number;
 
   /**
-   * 5 unless it is given.
+   * Omitted: 5.
    *
    * @generated from field: optional int32 max_attempts = 5;
    */
   maxAttempts?: number;
 
   /**
-   * True unless it is given.
+   * Omitted: true.
    *
    * @generated from field: optional bool dlq_enabled = 6;
    */
@@ -429,7 +429,7 @@ export const GetQueueRequestSchema: GenMessage<GetQueueRequest, {jsonType: GetQu
   messageDesc(file_holdfast_v1_queue, 5);
 
 /**
- * Only the fields that are present change, for messages from then on.
+ * Changes the fields that are present, for messages that are enqueued afterwards.
  *
  * @generated from message holdfast.v1.UpdateQueueRequest
  */
@@ -466,7 +466,7 @@ export type UpdateQueueRequest = Message<"holdfast.v1.UpdateQueueRequest"> & {
 };
 
 /**
- * Only the fields that are present change, for messages from then on.
+ * Changes the fields that are present, for messages that are enqueued afterwards.
  *
  * @generated from message holdfast.v1.UpdateQueueRequest
  */
@@ -551,14 +551,14 @@ export const DeleteQueueRequestSchema: GenMessage<DeleteQueueRequest, {jsonType:
  */
 export type NewMessage = Message<"holdfast.v1.NewMessage"> & {
   /**
-   * A JSON object of at most 256 KiB; every digit of its numbers is kept.
+   * A JSON object of at most 256 KiB, which is stored unchanged.
    *
    * @generated from field: bytes payload = 1;
    */
   payload: Uint8Array;
 
   /**
-   * Seconds from now until it can be claimed.
+   * Delay in seconds until it can be claimed.
    *
    * @generated from field: optional int32 delay_seconds = 2;
    */
@@ -570,14 +570,14 @@ export type NewMessage = Message<"holdfast.v1.NewMessage"> & {
  */
 export type NewMessageJson = {
   /**
-   * A JSON object of at most 256 KiB; every digit of its numbers is kept.
+   * A JSON object of at most 256 KiB, which is stored unchanged.
    *
    * @generated from field: bytes payload = 1;
    */
   payload?: string;
 
   /**
-   * Seconds from now until it can be claimed.
+   * Delay in seconds until it can be claimed.
    *
    * @generated from field: optional int32 delay_seconds = 2;
    */
@@ -678,7 +678,7 @@ export type QueueMessage = Message<"holdfast.v1.QueueMessage"> & {
   visibleAt?: Timestamp | undefined;
 
   /**
-   * What the last nack said.
+   * Error of the last nack.
    *
    * @generated from field: optional string last_error = 8;
    */
@@ -725,7 +725,7 @@ export type QueueMessageJson = {
   visibleAt?: TimestampJson;
 
   /**
-   * What the last nack said.
+   * Error of the last nack.
    *
    * @generated from field: optional string last_error = 8;
    */
@@ -807,7 +807,7 @@ export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest, {jsonTyp
   messageDesc(file_holdfast_v1_queue, 11);
 
 /**
- * Of a task: `task_id` to `error`. Without one: `messages` and `next_cursor`.
+ * The result of a task (`task_id` to `error`), or a page of messages (`messages` and `next_cursor`).
  *
  * @generated from message holdfast.v1.ListMessagesResponse
  */
@@ -823,14 +823,14 @@ export type ListMessagesResponse = Message<"holdfast.v1.ListMessagesResponse"> &
   status?: TaskStatus | undefined;
 
   /**
-   * Of a completed task.
+   * Result of a completed task.
    *
    * @generated from field: optional bytes result = 3;
    */
   result?: Uint8Array | undefined;
 
   /**
-   * Of a failed task.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 4;
    */
@@ -848,7 +848,7 @@ export type ListMessagesResponse = Message<"holdfast.v1.ListMessagesResponse"> &
 };
 
 /**
- * Of a task: `task_id` to `error`. Without one: `messages` and `next_cursor`.
+ * The result of a task (`task_id` to `error`), or a page of messages (`messages` and `next_cursor`).
  *
  * @generated from message holdfast.v1.ListMessagesResponse
  */
@@ -864,14 +864,14 @@ export type ListMessagesResponseJson = {
   status?: TaskStatusJson;
 
   /**
-   * Of a completed task.
+   * Result of a completed task.
    *
    * @generated from field: optional bytes result = 3;
    */
   result?: string;
 
   /**
-   * Of a failed task.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 4;
    */
@@ -994,21 +994,21 @@ export type ClaimMessagesRequest = Message<"holdfast.v1.ClaimMessagesRequest"> &
   name: string;
 
   /**
-   * 1 unless it is given.
+   * Omitted: 1.
    *
    * @generated from field: optional int32 max = 3;
    */
   max?: number | undefined;
 
   /**
-   * That of the queue unless it is given.
+   * Visibility timeout. Omitted: that of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
   visibilityTimeoutSeconds?: number | undefined;
 
   /**
-   * How long to wait for the first message.
+   * Maximum time to wait for the first message.
    *
    * @generated from field: optional int32 wait_seconds = 5;
    */
@@ -1030,21 +1030,21 @@ export type ClaimMessagesRequestJson = {
   name?: string;
 
   /**
-   * 1 unless it is given.
+   * Omitted: 1.
    *
    * @generated from field: optional int32 max = 3;
    */
   max?: number;
 
   /**
-   * That of the queue unless it is given.
+   * Visibility timeout. Omitted: that of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 4;
    */
   visibilityTimeoutSeconds?: number;
 
   /**
-   * How long to wait for the first message.
+   * Maximum time to wait for the first message.
    *
    * @generated from field: optional int32 wait_seconds = 5;
    */
@@ -1073,7 +1073,7 @@ export type ClaimedMessage = Message<"holdfast.v1.ClaimedMessage"> & {
   payload: Uint8Array;
 
   /**
-   * This claim is counted.
+   * Number of attempts, including this claim.
    *
    * @generated from field: int32 attempt_count = 3;
    */
@@ -1090,7 +1090,7 @@ export type ClaimedMessage = Message<"holdfast.v1.ClaimedMessage"> & {
   visibleAt?: Timestamp | undefined;
 
   /**
-   * Proof of this claim of this message, for ack, nack and extend.
+   * Proof of the claim, for ack, nack and extend.
    *
    * @generated from field: string receipt = 6;
    */
@@ -1112,7 +1112,7 @@ export type ClaimedMessageJson = {
   payload?: string;
 
   /**
-   * This claim is counted.
+   * Number of attempts, including this claim.
    *
    * @generated from field: int32 attempt_count = 3;
    */
@@ -1129,7 +1129,7 @@ export type ClaimedMessageJson = {
   visibleAt?: TimestampJson;
 
   /**
-   * Proof of this claim of this message, for ack, nack and extend.
+   * Proof of the claim, for ack, nack and extend.
    *
    * @generated from field: string receipt = 6;
    */
@@ -1254,21 +1254,21 @@ export type NackedMessage = Message<"holdfast.v1.NackedMessage"> & {
   receipt: string;
 
   /**
-   * Seconds from now until it can be claimed again.
+   * Delay in seconds until it can be claimed again.
    *
    * @generated from field: optional int32 delay_seconds = 2;
    */
   delaySeconds?: number | undefined;
 
   /**
-   * Kept as last_error, 4 KiB of it at most.
+   * Error text, of which 4 KiB are stored as last_error.
    *
    * @generated from field: optional string error = 3;
    */
   error?: string | undefined;
 
   /**
-   * It is not to be tried again: it is dead once the delay is over.
+   * True to make no further attempt: the message is dead after the delay.
    *
    * @generated from field: optional bool discard = 4;
    */
@@ -1285,21 +1285,21 @@ export type NackedMessageJson = {
   receipt?: string;
 
   /**
-   * Seconds from now until it can be claimed again.
+   * Delay in seconds until it can be claimed again.
    *
    * @generated from field: optional int32 delay_seconds = 2;
    */
   delaySeconds?: number;
 
   /**
-   * Kept as last_error, 4 KiB of it at most.
+   * Error text, of which 4 KiB are stored as last_error.
    *
    * @generated from field: optional string error = 3;
    */
   error?: string;
 
   /**
-   * It is not to be tried again: it is dead once the delay is over.
+   * True to make no further attempt: the message is dead after the delay.
    *
    * @generated from field: optional bool discard = 4;
    */
@@ -1370,7 +1370,7 @@ export type ExtendedMessage = Message<"holdfast.v1.ExtendedMessage"> & {
   receipt: string;
 
   /**
-   * From now; that of the queue unless it is given.
+   * Visibility timeout from now on. Omitted: that of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 2;
    */
@@ -1387,7 +1387,7 @@ export type ExtendedMessageJson = {
   receipt?: string;
 
   /**
-   * From now; that of the queue unless it is given.
+   * Visibility timeout from now on. Omitted: that of the queue.
    *
    * @generated from field: optional int32 visibility_timeout_seconds = 2;
    */
@@ -1449,20 +1449,20 @@ export const ExtendMessagesRequestSchema: GenMessage<ExtendMessagesRequest, {jso
   messageDesc(file_holdfast_v1_queue, 23);
 
 /**
- * Receipts of messages that were changed, and of messages whose claims had ended.
+ * Receipts of changed messages, and of messages whose claims had expired.
  *
  * @generated from message holdfast.v1.ReceiptsResponse
  */
 export type ReceiptsResponse = Message<"holdfast.v1.ReceiptsResponse"> & {
   /**
-   * Receipts of messages that it was done to.
+   * Receipts of changed messages.
    *
    * @generated from field: repeated string done = 1;
    */
   done: string[];
 
   /**
-   * Receipts of messages whose claims had ended.
+   * Receipts of messages whose claims had expired.
    *
    * @generated from field: repeated string lost = 2;
    */
@@ -1470,20 +1470,20 @@ export type ReceiptsResponse = Message<"holdfast.v1.ReceiptsResponse"> & {
 };
 
 /**
- * Receipts of messages that were changed, and of messages whose claims had ended.
+ * Receipts of changed messages, and of messages whose claims had expired.
  *
  * @generated from message holdfast.v1.ReceiptsResponse
  */
 export type ReceiptsResponseJson = {
   /**
-   * Receipts of messages that it was done to.
+   * Receipts of changed messages.
    *
    * @generated from field: repeated string done = 1;
    */
   done?: string[];
 
   /**
-   * Receipts of messages whose claims had ended.
+   * Receipts of messages whose claims had expired.
    *
    * @generated from field: repeated string lost = 2;
    */
@@ -1527,7 +1527,7 @@ export type DeadMessage = Message<"holdfast.v1.DeadMessage"> & {
   diedAt?: Timestamp | undefined;
 
   /**
-   * What the last nack said.
+   * Error of the last nack.
    *
    * @generated from field: optional string last_error = 6;
    */
@@ -1564,7 +1564,7 @@ export type DeadMessageJson = {
   diedAt?: TimestampJson;
 
   /**
-   * What the last nack said.
+   * Error of the last nack.
    *
    * @generated from field: optional string last_error = 6;
    */
@@ -1845,7 +1845,7 @@ export const QueueStatusSchema: GenEnum<QueueStatus, QueueStatusJson> = /*@__PUR
   enumDesc(file_holdfast_v1_queue, 0);
 
 /**
- * "exhausted": its attempts are used up, and the next sweep moves it.
+ * The state of a message. An "exhausted" message has no attempts left and becomes dead at the next sweep.
  *
  * @generated from enum holdfast.v1.MessageState
  */
@@ -1856,28 +1856,28 @@ export const MessageState = {
   UNSPECIFIED: 0,
 
   /**
-   * It can be claimed.
+   * The message can be claimed.
    *
    * @generated from enum value: MESSAGE_STATE_READY = 1;
    */
   READY: 1,
 
   /**
-   * It is claimed, and hidden until visible_at.
+   * The message is claimed and hidden until visible_at.
    *
    * @generated from enum value: MESSAGE_STATE_INFLIGHT = 2;
    */
   INFLIGHT: 2,
 
   /**
-   * It is not claimed, and hidden until visible_at.
+   * The message is not claimed and hidden until visible_at.
    *
    * @generated from enum value: MESSAGE_STATE_DELAYED = 3;
    */
   DELAYED: 3,
 
   /**
-   * Its attempts are used up; the next sweep moves it.
+   * The message has no attempts left and becomes dead at the next sweep.
    *
    * @generated from enum value: MESSAGE_STATE_EXHAUSTED = 4;
    */
@@ -1885,14 +1885,14 @@ export const MessageState = {
 } as const;
 
 /**
- * "exhausted": its attempts are used up, and the next sweep moves it.
+ * The state of a message. An "exhausted" message has no attempts left and becomes dead at the next sweep.
  *
  * @generated from enum holdfast.v1.MessageState
  */
 export type MessageState = (typeof MessageState)[keyof typeof MessageState] | UnknownEnum;
 
 /**
- * "exhausted": its attempts are used up, and the next sweep moves it.
+ * The state of a message. An "exhausted" message has no attempts left and becomes dead at the next sweep.
  *
  * @generated from enum holdfast.v1.MessageState
  */
@@ -1909,9 +1909,9 @@ export const MessageStateSchema: GenEnum<MessageState, MessageStateJson> = /*@__
  */
 export const QueueService: GenService<{
   /**
-   * Writes the queue down and answers with it in Pending; it takes messages once it is Active. 409 for a name in use,
-   * for the 201st queue of a service, and while the service does not run. 422 for an engine without queues and a
-   * database that is not there.
+   * Creates a queue with the status Pending; it accepts messages once it is Active. 409 for a name in use, for the
+   * 201st queue of a service, and while the service does not run. 422 for an engine without queues, and for an unknown
+   * database.
    *
    * @generated from rpc holdfast.v1.QueueService.CreateQueue
    */
@@ -1921,7 +1921,7 @@ export const QueueService: GenService<{
     output: typeof QueueSchema;
   },
   /**
-   * By name.
+   * Lists the queues of a service by name.
    *
    * @generated from rpc holdfast.v1.QueueService.ListQueues
    */
@@ -1939,7 +1939,7 @@ export const QueueService: GenService<{
     output: typeof QueueSchema;
   },
   /**
-   * Changes settings for messages that are enqueued from then on.
+   * Changes settings, which apply to messages that are enqueued afterwards.
    *
    * @generated from rpc holdfast.v1.QueueService.UpdateQueue
    */
@@ -1949,7 +1949,7 @@ export const QueueService: GenService<{
     output: typeof QueueSchema;
   },
   /**
-   * Ends the queue with its messages, from every state. The same again while it goes is 202 too, then 404.
+   * Deletes a queue with its messages, in any state. A repeated call is 202 during the deletion, then 404.
    *
    * @generated from rpc holdfast.v1.QueueService.DeleteQueue
    */
@@ -1959,8 +1959,8 @@ export const QueueService: GenService<{
     output: typeof QueueSchema;
   },
   /**
-   * Answers once the messages are stored. With an Idempotency-Key the same request again finds its own messages, also
-   * after a 503.
+   * Enqueues messages; the response is sent once they are stored. A repeated request with the same Idempotency-Key
+   * finds its messages, also after a 503.
    *
    * @generated from rpc holdfast.v1.QueueService.EnqueueMessages
    */
@@ -1970,8 +1970,8 @@ export const QueueService: GenService<{
     output: typeof QueueTaskSchema;
   },
   /**
-   * With `task_id`: the result of that request; 202 until it is over. Its result is `{message_ids}`, in the order of
-   * the request. Without: messages by id; reading them claims none.
+   * With `task_id`: returns the task's result `{message_ids}`, in the order of the request; 202 while the task runs.
+   * Without it: lists messages by id, without claiming them.
    *
    * @generated from rpc holdfast.v1.QueueService.ListMessages
    */
@@ -1981,8 +1981,8 @@ export const QueueService: GenService<{
     output: typeof ListMessagesResponseSchema;
   },
   /**
-   * Counts the messages exactly; the task's result is `{queue_name, ready_messages, inflight_messages, dead_messages,
-   * delayed_messages, oldest_age_seconds, oldest_snapshot}`.
+   * Counts the messages exactly, as a task. Its result is `{queue_name, ready_messages, inflight_messages,
+   * dead_messages, delayed_messages, oldest_age_seconds, oldest_snapshot}`.
    *
    * @generated from rpc holdfast.v1.QueueService.CountMessages
    */
@@ -1992,7 +1992,7 @@ export const QueueService: GenService<{
     output: typeof QueueTaskSchema;
   },
   /**
-   * The result of such a request; 202 until it is over.
+   * Returns the result of a count task; 202 while it runs.
    *
    * @generated from rpc holdfast.v1.QueueService.GetMessageCounts
    */
@@ -2002,9 +2002,9 @@ export const QueueService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Claims up to `max` messages in order of their ids, of 4 MiB at most, and waits up to `wait_seconds` for the first
-   * one. Each is hidden until its `visible_at`. With an Idempotency-Key the same request again answers what that claim
-   * still holds.
+   * Claims up to `max` messages in the order of their ids, at most 4 MiB, and waits up to `wait_seconds` for the first
+   * one. Each is hidden until its `visible_at`. A repeated request with the same Idempotency-Key returns the messages
+   * that the claim still has.
    *
    * @generated from rpc holdfast.v1.QueueService.ClaimMessages
    */
@@ -2014,7 +2014,7 @@ export const QueueService: GenService<{
     output: typeof ClaimMessagesResponseSchema;
   },
   /**
-   * Removes messages whose claims are still valid; `lost` has the receipts of the others.
+   * Removes messages with valid claims; `lost` has the receipts of the others.
    *
    * @generated from rpc holdfast.v1.QueueService.AckMessages
    */
@@ -2024,7 +2024,7 @@ export const QueueService: GenService<{
     output: typeof ReceiptsResponseSchema;
   },
   /**
-   * Gives messages back, to be claimed again after a delay.
+   * Returns messages to the queue, which can be claimed again after a delay.
    *
    * @generated from rpc holdfast.v1.QueueService.NackMessages
    */
@@ -2034,7 +2034,7 @@ export const QueueService: GenService<{
     output: typeof ReceiptsResponseSchema;
   },
   /**
-   * Keeps messages hidden for so long from now.
+   * Extends the visibility timeout of claimed messages from now on.
    *
    * @generated from rpc holdfast.v1.QueueService.ExtendMessages
    */
@@ -2044,7 +2044,7 @@ export const QueueService: GenService<{
     output: typeof ReceiptsResponseSchema;
   },
   /**
-   * Messages whose attempts are used up, by id; each is kept for 14 days.
+   * Lists dead messages, whose attempts are used up, by id. They are stored for 14 days.
    *
    * @generated from rpc holdfast.v1.QueueService.ListDeadMessages
    */
@@ -2054,7 +2054,7 @@ export const QueueService: GenService<{
     output: typeof ListDeadMessagesResponseSchema;
   },
   /**
-   * Deletes all dead messages; the task's result is `{messages}`, how many.
+   * Deletes all dead messages, as a task. Its result is `{messages}`, their number.
    *
    * @generated from rpc holdfast.v1.QueueService.PurgeDeadMessages
    */
@@ -2064,8 +2064,8 @@ export const QueueService: GenService<{
     output: typeof QueueTaskSchema;
   },
   /**
-   * Makes dead messages ready again, all without `ids`: their ids and payloads stay, their attempts begin anew. The
-   * task's result is `{messages}`, how many.
+   * Makes dead messages ready again: those in `ids`, or all. Ids and payloads stay, attempts start at 0. The task's
+   * result is `{messages}`, their number.
    *
    * @generated from rpc holdfast.v1.QueueService.RedriveMessages
    */
@@ -2075,7 +2075,7 @@ export const QueueService: GenService<{
     output: typeof QueueTaskSchema;
   },
   /**
-   * Deletes all messages that are not dead; the task's result is `{messages}`, how many.
+   * Deletes all messages that are not dead, as a task. Its result is `{messages}`, their number.
    *
    * @generated from rpc holdfast.v1.QueueService.PurgeMessages
    */

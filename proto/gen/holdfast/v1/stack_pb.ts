@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/stack.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Stacks: templates of resources that are launched at a cost that was accepted, and upgraded in place.
+// Stacks: resources that are created from a template at an accepted cost and upgraded in place.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -101,7 +101,7 @@ export type StackTemplate = Message<"holdfast.v1.StackTemplate"> & {
   available: boolean;
 
   /**
-   * Why it cannot be launched here.
+   * Reason why it is unavailable; null when it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -143,7 +143,7 @@ export type StackTemplateJson = {
   available?: boolean;
 
   /**
-   * Why it cannot be launched here.
+   * Reason why it is unavailable; null when it is available.
    *
    * @generated from field: optional string unavailable_reason = 6;
    */
@@ -187,7 +187,7 @@ export type CostLineItem = Message<"holdfast.v1.CostLineItem"> & {
   monthlyCost: number;
 
   /**
-   * It depends on use, and is this at most.
+   * True when the cost depends on usage and this is its maximum.
    *
    * @generated from field: bool is_ceiling = 5;
    */
@@ -219,7 +219,7 @@ export type CostLineItemJson = {
   monthlyCost?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * It depends on use, and is this at most.
+   * True when the cost depends on usage and this is its maximum.
    *
    * @generated from field: bool is_ceiling = 5;
    */
@@ -325,7 +325,7 @@ export type StackResource = Message<"holdfast.v1.StackResource"> & {
   statusDetail?: string | undefined;
 
   /**
-   * Null before it is made.
+   * Id of the service; null before its creation.
    *
    * @generated from field: optional string service_id = 5;
    */
@@ -357,7 +357,7 @@ export type StackResourceJson = {
   statusDetail?: string;
 
   /**
-   * Null before it is made.
+   * Id of the service; null before its creation.
    *
    * @generated from field: optional string service_id = 5;
    */
@@ -396,7 +396,7 @@ export type Stack = Message<"holdfast.v1.Stack"> & {
   statusDetail?: string | undefined;
 
   /**
-   * Of its console, once it is Running; null where it has none.
+   * URL of its web console once it is Running; null without one.
    *
    * @generated from field: optional string endpoint_url = 5;
    */
@@ -458,7 +458,7 @@ export type StackJson = {
   statusDetail?: string;
 
   /**
-   * Of its console, once it is Running; null where it has none.
+   * URL of its web console once it is Running; null without one.
    *
    * @generated from field: optional string endpoint_url = 5;
    */
@@ -522,14 +522,14 @@ export type UpgradeChange = Message<"holdfast.v1.UpgradeChange"> & {
   change: UpgradeChangeType;
 
   /**
-   * redeploy_app, scale_app or scale_service.
+   * "redeploy_app", "scale_app" or "scale_service"; null for none.
    *
    * @generated from field: optional string action = 4;
    */
   action?: string | undefined;
 
   /**
-   * The members that change, as a JSON object; values of env are not shown.
+   * Changed members as a JSON object; values of env are left out.
    *
    * @generated from field: optional bytes target_spec = 5;
    */
@@ -561,14 +561,14 @@ export type UpgradeChangeJson = {
   change?: UpgradeChangeTypeJson;
 
   /**
-   * redeploy_app, scale_app or scale_service.
+   * "redeploy_app", "scale_app" or "scale_service"; null for none.
    *
    * @generated from field: optional string action = 4;
    */
   action?: string;
 
   /**
-   * The members that change, as a JSON object; values of env are not shown.
+   * Changed members as a JSON object; values of env are left out.
    *
    * @generated from field: optional bytes target_spec = 5;
    */
@@ -699,7 +699,7 @@ export type MigrationStep = Message<"holdfast.v1.MigrationStep"> & {
   action: string;
 
   /**
-   * Pending, Applying, Completed or Failed.
+   * "Pending", "Applying", "Completed" or "Failed".
    *
    * @generated from field: string status = 3;
    */
@@ -726,7 +726,7 @@ export type MigrationStepJson = {
   action?: string;
 
   /**
-   * Pending, Applying, Completed or Failed.
+   * "Pending", "Applying", "Completed" or "Failed".
    *
    * @generated from field: string status = 3;
    */
@@ -1005,14 +1005,14 @@ export type CreateStackRequest = Message<"holdfast.v1.CreateStackRequest"> & {
   templateName: string;
 
   /**
-   * The total of the preview; 0.01 more or less is taken.
+   * Monthly total of the preview; a difference of 0.01 is accepted.
    *
    * @generated from field: optional double accepted_monthly_cost = 3;
    */
   acceptedMonthlyCost?: number | undefined;
 
   /**
-   * For all its resources that name none.
+   * Zone of resources without one in the template.
    *
    * @generated from field: optional string zone = 4;
    */
@@ -1034,14 +1034,14 @@ export type CreateStackRequestJson = {
   templateName?: string;
 
   /**
-   * The total of the preview; 0.01 more or less is taken.
+   * Monthly total of the preview; a difference of 0.01 is accepted.
    *
    * @generated from field: optional double accepted_monthly_cost = 3;
    */
   acceptedMonthlyCost?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * For all its resources that name none.
+   * Zone of resources without one in the template.
    *
    * @generated from field: optional string zone = 4;
    */
@@ -1220,7 +1220,7 @@ export type UpgradeStackRequest = Message<"holdfast.v1.UpgradeStackRequest"> & {
   id: string;
 
   /**
-   * The new cost of the upgrade's preview; 0.01 more or less is taken.
+   * New monthly cost of the preview; a difference of 0.01 is accepted.
    *
    * @generated from field: optional double accepted_monthly_cost = 2;
    */
@@ -1237,7 +1237,7 @@ export type UpgradeStackRequestJson = {
   id?: string;
 
   /**
-   * The new cost of the upgrade's preview; 0.01 more or less is taken.
+   * New monthly cost of the preview; a difference of 0.01 is accepted.
    *
    * @generated from field: optional double accepted_monthly_cost = 2;
    */
@@ -1509,7 +1509,7 @@ export const MigrationStatus = {
   FAILED: 4,
 
   /**
-   * There was nothing to upgrade, and there is no record.
+   * There was nothing to upgrade; no migration was recorded.
    *
    * @generated from enum value: MIGRATION_STATUS_UP_TO_DATE = 5;
    */
@@ -1537,7 +1537,7 @@ export const MigrationStatusSchema: GenEnum<MigrationStatus, MigrationStatusJson
  */
 export const StackService: GenService<{
   /**
-   * Templates, each in its newest version.
+   * Lists the newest version of each template.
    *
    * @generated from rpc holdfast.v1.StackService.ListStackTemplates
    */
@@ -1547,7 +1547,7 @@ export const StackService: GenService<{
     output: typeof ListStackTemplatesResponseSchema;
   },
   /**
-   * One template, and why it cannot be launched where that is so.
+   * Returns a template, with the reason when it is unavailable.
    *
    * @generated from rpc holdfast.v1.StackService.GetStackTemplate
    */
@@ -1557,7 +1557,7 @@ export const StackService: GenService<{
     output: typeof StackTemplateSchema;
   },
   /**
-   * What a stack of the template costs a month, computed anew.
+   * Returns the current monthly cost of a stack of a template.
    *
    * @generated from rpc holdfast.v1.StackService.PreviewStack
    */
@@ -1567,7 +1567,7 @@ export const StackService: GenService<{
     output: typeof StackPreviewSchema;
   },
   /**
-   * Launches a stack at the cost that is accepted. Also needs the scopes of the kinds that it has.
+   * Launches a stack at an accepted cost. Also needs the scopes of its kinds of resources.
    *
    * @generated from rpc holdfast.v1.StackService.CreateStack
    */
@@ -1577,7 +1577,7 @@ export const StackService: GenService<{
     output: typeof StackSchema;
   },
   /**
-   * Stacks of the organization.
+   * Lists the stacks of the organization.
    *
    * @generated from rpc holdfast.v1.StackService.ListStacks
    */
@@ -1587,7 +1587,7 @@ export const StackService: GenService<{
     output: typeof ListStacksResponseSchema;
   },
   /**
-   * One stack with the state of its resources.
+   * Returns a stack with its resources.
    *
    * @generated from rpc holdfast.v1.StackService.GetStack
    */
@@ -1597,7 +1597,7 @@ export const StackService: GenService<{
     output: typeof StackSchema;
   },
   /**
-   * Deletes a stack with all its resources, in every state; each after those that need it.
+   * Deletes a stack with all its resources, in any state, in the reverse order of their dependencies.
    *
    * @generated from rpc holdfast.v1.StackService.DeleteStack
    */
@@ -1607,7 +1607,7 @@ export const StackService: GenService<{
     output: typeof StackSchema;
   },
   /**
-   * What an upgrade to the newest version of the template would change. Changes nothing.
+   * Returns the changes of an upgrade to the newest version of the template; changes nothing.
    *
    * @generated from rpc holdfast.v1.StackService.PreviewUpgrade
    */
@@ -1617,7 +1617,7 @@ export const StackService: GenService<{
     output: typeof UpgradePreviewSchema;
   },
   /**
-   * Upgrades a stack at the cost that is accepted, step by step. Answers `up_to_date` when it has the newest version.
+   * Upgrades a stack at an accepted cost, step by step. The status is `up_to_date` when it has the newest version.
    *
    * @generated from rpc holdfast.v1.StackService.UpgradeStack
    */
@@ -1627,7 +1627,7 @@ export const StackService: GenService<{
     output: typeof StackMigrationSchema;
   },
   /**
-   * Upgrades of a stack, newest first.
+   * Lists the upgrades of a stack, newest first.
    *
    * @generated from rpc holdfast.v1.StackService.ListMigrations
    */
@@ -1637,7 +1637,7 @@ export const StackService: GenService<{
     output: typeof ListMigrationsResponseSchema;
   },
   /**
-   * One upgrade with its steps.
+   * Returns an upgrade with its steps.
    *
    * @generated from rpc holdfast.v1.StackService.GetMigration
    */

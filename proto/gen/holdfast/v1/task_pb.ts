@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/task.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Tasks: the caller gets an id at once and fetches the result later.
+// Tasks: requests that return an id at once, and whose result is fetched later.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -23,7 +23,7 @@ export const file_holdfast_v1_task: GenFile = /*@__PURE__*/
   fileDesc("ChZob2xkZmFzdC92MS90YXNrLnByb3RvEgtob2xkZmFzdC52MSKeAgoEVGFzaxIPCgd0YXNrX2lkGAEgASgJEgwKBHR5cGUYAiABKAkSJwoGc3RhdHVzGAMgASgOMhcuaG9sZGZhc3QudjEuVGFza1N0YXR1cxIbCgZyZXN1bHQYBCABKAxCBrK7GAIQAUgAiAEBEiYKBWVycm9yGAUgASgLMhIuaG9sZGZhc3QudjEuRmF1bHRIAYgBARIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgtmaW5pc2hlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBAUIJCgdfcmVzdWx0QggKBl9lcnJvckIOCgxfZmluaXNoZWRfYXQiLQoOR2V0VGFza1JlcXVlc3QSGwoHdGFza19pZBgBIAEoCUIKukgHcgUQARiABCrHAQoKVGFza1N0YXR1cxIbChdUQVNLX1NUQVRVU19VTlNQRUNJRklFRBAAEiUKE1RBU0tfU1RBVFVTX1BFTkRJTkcQARoMsj4JCgdwZW5kaW5nEiUKE1RBU0tfU1RBVFVTX1JVTk5JTkcQAhoMsj4JCgdydW5uaW5nEikKFVRBU0tfU1RBVFVTX0NPTVBMRVRFRBADGg6yPgsKCWNvbXBsZXRlZBIjChJUQVNLX1NUQVRVU19GQUlMRUQQBBoLsj4ICgZmYWlsZWQycwoLVGFza1NlcnZpY2USZAoHR2V0VGFzaxIbLmhvbGRmYXN0LnYxLkdldFRhc2tSZXF1ZXN0GhEuaG9sZGZhc3QudjEuVGFzayIpqrsYDRIJc2lnbmVkLWluOAGC0+STAhISEC90YXNrcy97dGFza19pZH1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_operation, file_holdfast_v1_options]);
 
 /**
- * What became of a request that is answered later.
+ * A request whose result is fetched later.
  *
  * @generated from message holdfast.v1.Task
  */
@@ -34,7 +34,7 @@ export type Task = Message<"holdfast.v1.Task"> & {
   taskId: string;
 
   /**
-   * Type of its work, such as "queue_enqueue".
+   * Type, such as "queue_enqueue".
    *
    * @generated from field: string type = 2;
    */
@@ -46,14 +46,14 @@ export type Task = Message<"holdfast.v1.Task"> & {
   status: TaskStatus;
 
   /**
-   * Of a completed task: the result, in the form that the method documents which handed out the id.
+   * Result of a completed task, as documented at the method that returned the id.
    *
    * @generated from field: optional bytes result = 4;
    */
   result?: Uint8Array | undefined;
 
   /**
-   * Of a failed task.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 5;
    */
@@ -71,7 +71,7 @@ export type Task = Message<"holdfast.v1.Task"> & {
 };
 
 /**
- * What became of a request that is answered later.
+ * A request whose result is fetched later.
  *
  * @generated from message holdfast.v1.Task
  */
@@ -82,7 +82,7 @@ export type TaskJson = {
   taskId?: string;
 
   /**
-   * Type of its work, such as "queue_enqueue".
+   * Type, such as "queue_enqueue".
    *
    * @generated from field: string type = 2;
    */
@@ -94,14 +94,14 @@ export type TaskJson = {
   status?: TaskStatusJson;
 
   /**
-   * Of a completed task: the result, in the form that the method documents which handed out the id.
+   * Result of a completed task, as documented at the method that returned the id.
    *
    * @generated from field: optional bytes result = 4;
    */
   result?: string;
 
   /**
-   * Of a failed task.
+   * Error of a failed task.
    *
    * @generated from field: optional holdfast.v1.Fault error = 5;
    */
@@ -153,7 +153,7 @@ export const GetTaskRequestSchema: GenMessage<GetTaskRequest, {jsonType: GetTask
   messageDesc(file_holdfast_v1_task, 1);
 
 /**
- * The last two are final.
+ * The status of a task; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.TaskStatus
  */
@@ -185,14 +185,14 @@ export const TaskStatus = {
 } as const;
 
 /**
- * The last two are final.
+ * The status of a task; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.TaskStatus
  */
 export type TaskStatus = (typeof TaskStatus)[keyof typeof TaskStatus] | UnknownEnum;
 
 /**
- * The last two are final.
+ * The status of a task; "completed" and "failed" are final.
  *
  * @generated from enum holdfast.v1.TaskStatus
  */
@@ -209,8 +209,8 @@ export const TaskStatusSchema: GenEnum<TaskStatus, TaskStatusJson> = /*@__PURE__
  */
 export const TaskService: GenService<{
   /**
-   * One task by the id that a 202 handed out, for 24 hours. It needs the scope of the method that handed it out. 404
-   * for every other id.
+   * Returns a task by the id of a 202 response, for 24 hours. Needs the scope of the method that returned the id. 404
+   * for all other ids.
    *
    * @generated from rpc holdfast.v1.TaskService.GetTask
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/token.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Bearer tokens: short-lived, made by a person, a key or another token, and never more than their maker.
+// Bearer tokens: short-lived credentials that people, keys and tokens create, with at most the scopes of their creator.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,7 +20,7 @@ export const file_holdfast_v1_token: GenFile = /*@__PURE__*/
   fileDesc("Chdob2xkZmFzdC92MS90b2tlbi5wcm90bxILaG9sZGZhc3QudjEi5gIKBVRva2VuEgoKAmlkGAEgASgJEg4KBnNjb3BlcxgCIAMoCRItCglyZXNvdXJjZXMYAyADKAsyGi5ob2xkZmFzdC52MS5Ub2tlblJlc291cmNlEjMKCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESLgoKY3JlYXRlZF9hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgGIAEoCUgBiAEBEjUKDGxhc3RfdXNlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIbCg5sYXN0X3VzZWRfZnJvbRgIIAEoCUgDiAEBQg0KC19leHBpcmVzX2F0Qg0KC19jcmVhdGVkX2J5Qg8KDV9sYXN0X3VzZWRfYXRCEQoPX2xhc3RfdXNlZF9mcm9tIkwKDVRva2VuUmVzb3VyY2USJAoEa2luZBgBIAEoCUIWukgTchFSD21hbmFnZWQtc2VydmljZRIVCgJpZBgCIAEoCUIJukgGcgQQARhAIuQBCgxDcmVhdGVkVG9rZW4SCgoCaWQYASABKAkSFQoFdG9rZW4YAiABKAlCBrK7GAIIARIOCgZzY29wZXMYAyADKAkSLQoJcmVzb3VyY2VzGAQgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZRIzCgpleHBpcmVzX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEi4KCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg0KC19leHBpcmVzX2F0IrkBChJDcmVhdGVUb2tlblJlcXVlc3QSRwoGc2NvcGVzGAEgAygJQje6SDSSATEIARAgGAEiKXInMiVeW2Etel1bYS16LV17MCwzMX06KFthLXpdezEsMTZ9fFsqXSkkEiEKC3R0bF9zZWNvbmRzGAIgASgFQgy6SAkaBxiA54QPKAESNwoJcmVzb3VyY2VzGAMgAygLMhouaG9sZGZhc3QudjEuVG9rZW5SZXNvdXJjZUIIukgFkgECEEAiaQoRTGlzdFRva2Vuc1JlcXVlc3QSHgoFbGltaXQYASABKAVCCrpIBxoFGMgBKAFIAIgBARIfCgZjdXJzb3IYAiABKAlCCrpIB3IFEAEYgAhIAYgBAUIICgZfbGltaXRCCQoHX2N1cnNvciJiChJMaXN0VG9rZW5zUmVzcG9uc2USIgoGdG9rZW5zGAEgAygLMhIuaG9sZGZhc3QudjEuVG9rZW4SGAoLbmV4dF9jdXJzb3IYAiABKAlIAIgBAUIOCgxfbmV4dF9jdXJzb3IiKQoSRGVsZXRlVG9rZW5SZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAMuACCgxUb2tlblNlcnZpY2USbwoLQ3JlYXRlVG9rZW4SHy5ob2xkZmFzdC52MS5DcmVhdGVUb2tlblJlcXVlc3QaGS5ob2xkZmFzdC52MS5DcmVhdGVkVG9rZW4iJKq7GA4IyQESCWtleXM6cmVhZILT5JMCDDoBKiIHL3Rva2VucxJvCgpMaXN0VG9rZW5zEh4uaG9sZGZhc3QudjEuTGlzdFRva2Vuc1JlcXVlc3QaHy5ob2xkZmFzdC52MS5MaXN0VG9rZW5zUmVzcG9uc2UiIKq7GA0SCWtleXM6cmVhZDgBgtPkkwIJEgcvdG9rZW5zEm4KC0RlbGV0ZVRva2VuEh8uaG9sZGZhc3QudjEuRGVsZXRlVG9rZW5SZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiaquxgOCMwBEglrZXlzOnJlYWSC0+STAg4qDC90b2tlbnMve2lkfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A bearer token, without its text.
+ * A bearer token, without the token itself.
  *
  * @generated from message holdfast.v1.Token
  */
@@ -36,7 +36,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
   scopes: string[];
 
   /**
-   * Objects that it is limited to; everything of the organization when empty.
+   * Objects that it is limited to; empty for all objects of the organization.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -53,21 +53,21 @@ export type Token = Message<"holdfast.v1.Token"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The maker, as the audit log names it.
+   * Creator in the format of the audit log, such as "user:anna".
    *
    * @generated from field: optional string created_by = 6;
    */
   createdBy?: string | undefined;
 
   /**
-   * Up to a minute old.
+   * Time of the last use, at most one minute old.
    *
    * @generated from field: optional google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: Timestamp | undefined;
 
   /**
-   * Address of the caller.
+   * IP address of the last caller.
    *
    * @generated from field: optional string last_used_from = 8;
    */
@@ -75,7 +75,7 @@ export type Token = Message<"holdfast.v1.Token"> & {
 };
 
 /**
- * A bearer token, without its text.
+ * A bearer token, without the token itself.
  *
  * @generated from message holdfast.v1.Token
  */
@@ -91,7 +91,7 @@ export type TokenJson = {
   scopes?: string[];
 
   /**
-   * Objects that it is limited to; everything of the organization when empty.
+   * Objects that it is limited to; empty for all objects of the organization.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -108,21 +108,21 @@ export type TokenJson = {
   createdAt?: TimestampJson;
 
   /**
-   * The maker, as the audit log names it.
+   * Creator in the format of the audit log, such as "user:anna".
    *
    * @generated from field: optional string created_by = 6;
    */
   createdBy?: string;
 
   /**
-   * Up to a minute old.
+   * Time of the last use, at most one minute old.
    *
    * @generated from field: optional google.protobuf.Timestamp last_used_at = 7;
    */
   lastUsedAt?: TimestampJson;
 
   /**
-   * Address of the caller.
+   * IP address of the last caller.
    *
    * @generated from field: optional string last_used_from = 8;
    */
@@ -137,13 +137,13 @@ export const TokenSchema: GenMessage<Token, {jsonType: TokenJson}> = /*@__PURE__
   messageDesc(file_holdfast_v1_token, 0);
 
 /**
- * What a token is limited to.
+ * An object that a token is limited to.
  *
  * @generated from message holdfast.v1.TokenResource
  */
 export type TokenResource = Message<"holdfast.v1.TokenResource"> & {
   /**
-   * managed-service.
+   * Kind of the object: "managed-service".
    *
    * @generated from field: string kind = 1;
    */
@@ -156,13 +156,13 @@ export type TokenResource = Message<"holdfast.v1.TokenResource"> & {
 };
 
 /**
- * What a token is limited to.
+ * An object that a token is limited to.
  *
  * @generated from message holdfast.v1.TokenResource
  */
 export type TokenResourceJson = {
   /**
-   * managed-service.
+   * Kind of the object: "managed-service".
    *
    * @generated from field: string kind = 1;
    */
@@ -182,7 +182,7 @@ export const TokenResourceSchema: GenMessage<TokenResource, {jsonType: TokenReso
   messageDesc(file_holdfast_v1_token, 1);
 
 /**
- * A token with its text.
+ * A created token.
  *
  * @generated from message holdfast.v1.CreatedToken
  */
@@ -193,7 +193,7 @@ export type CreatedToken = Message<"holdfast.v1.CreatedToken"> & {
   id: string;
 
   /**
-   * Shown this once.
+   * The bearer token, which only this response has.
    *
    * @generated from field: string token = 2;
    */
@@ -221,7 +221,7 @@ export type CreatedToken = Message<"holdfast.v1.CreatedToken"> & {
 };
 
 /**
- * A token with its text.
+ * A created token.
  *
  * @generated from message holdfast.v1.CreatedToken
  */
@@ -232,7 +232,7 @@ export type CreatedTokenJson = {
   id?: string;
 
   /**
-   * Shown this once.
+   * The bearer token, which only this response has.
    *
    * @generated from field: string token = 2;
    */
@@ -267,7 +267,7 @@ export const CreatedTokenSchema: GenMessage<CreatedToken, {jsonType: CreatedToke
   messageDesc(file_holdfast_v1_token, 2);
 
 /**
- * A token to be made. Scopes that the caller lacks are refused.
+ * A token to be created. Scopes that the caller lacks are refused.
  *
  * @generated from message holdfast.v1.CreateTokenRequest
  */
@@ -278,14 +278,14 @@ export type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest"> & {
   scopes: string[];
 
   /**
-   * A year at most.
+   * Lifetime in seconds, at most a year.
    *
    * @generated from field: int32 ttl_seconds = 2;
    */
   ttlSeconds: number;
 
   /**
-   * Objects that it is limited to. Omitted: everything of the organization.
+   * Objects that it is limited to. Omitted: all objects of the organization.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -293,7 +293,7 @@ export type CreateTokenRequest = Message<"holdfast.v1.CreateTokenRequest"> & {
 };
 
 /**
- * A token to be made. Scopes that the caller lacks are refused.
+ * A token to be created. Scopes that the caller lacks are refused.
  *
  * @generated from message holdfast.v1.CreateTokenRequest
  */
@@ -304,14 +304,14 @@ export type CreateTokenRequestJson = {
   scopes?: string[];
 
   /**
-   * A year at most.
+   * Lifetime in seconds, at most a year.
    *
    * @generated from field: int32 ttl_seconds = 2;
    */
   ttlSeconds?: number;
 
   /**
-   * Objects that it is limited to. Omitted: everything of the organization.
+   * Objects that it is limited to. Omitted: all objects of the organization.
    *
    * @generated from field: repeated holdfast.v1.TokenResource resources = 3;
    */
@@ -431,8 +431,8 @@ export const DeleteTokenRequestSchema: GenMessage<DeleteTokenRequest, {jsonType:
  */
 export const TokenService: GenService<{
   /**
-   * The token is shown this once. It ends with its maker at the latest, and has no right that its maker lacks.
-   * Everybody may make tokens of their own; for keys and tokens to make one needs keys:write.
+   * Creates a token. Only this response has it. It expires with its creator's credential at the latest and has no scope
+   * that the creator lacks. People may create tokens of their own; keys and tokens need keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.CreateToken
    */
@@ -442,7 +442,7 @@ export const TokenService: GenService<{
     output: typeof CreatedTokenSchema;
   },
   /**
-   * The tokens of the organization, without their text.
+   * Lists the tokens of the organization, without the tokens themselves.
    *
    * @generated from rpc holdfast.v1.TokenService.ListTokens
    */
@@ -452,8 +452,8 @@ export const TokenService: GenService<{
     output: typeof ListTokensResponseSchema;
   },
   /**
-   * Ends the token at once, and the tokens made with it. A person may end tokens of their own, and a token itself;
-   * ending others needs keys:write.
+   * Deletes a token and the tokens that were created with it; they are refused at once. People may delete tokens of
+   * their own, and a token itself; deleting others needs keys:write.
    *
    * @generated from rpc holdfast.v1.TokenService.DeleteToken
    */

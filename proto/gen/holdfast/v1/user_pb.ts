@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/user.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// People: their accounts and passwords.
+// Users: accounts and passwords of people.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -22,20 +22,20 @@ export const file_holdfast_v1_user: GenFile = /*@__PURE__*/
   fileDesc("ChZob2xkZmFzdC92MS91c2VyLnByb3RvEgtob2xkZmFzdC52MSKcAQoLQ3JlYXRlZFVzZXISCgoCaWQYASABKAkSGwoLc2V0dXBfdG9rZW4YAiABKAlCBrK7GAIIARI0ChBzZXR1cF9leHBpcmVzX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpjcmVhdGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJKChFDcmVhdGVVc2VyUmVxdWVzdBI1Cgh1c2VybmFtZRgBIAEoCUIjukggch4yHF5bYS16MC05XVthLXowLTkuX0AtXXswLDYzfSQiLQoRRGVsZXRlVXNlclJlcXVlc3QSGAoHdXNlcl9pZBgBIAEoCUIHukgEcgIYQCIsChBSZXNldFVzZXJSZXF1ZXN0EhgKB3VzZXJfaWQYASABKAlCB7pIBHICGEAiVwoQU2V0VXBVc2VyUmVxdWVzdBIfCgV0b2tlbhgBIAEoCUIQukgHcgUQARiAArK7GAIIARIiCghwYXNzd29yZBgCIAEoCUIQukgHcgUQDBiAArK7GAIIASJrChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSKgoQY3VycmVudF9wYXNzd29yZBgBIAEoCUIQukgHcgUQARiAArK7GAIIARImCgxuZXdfcGFzc3dvcmQYAiABKAlCELpIB3IFEAwYgAKyuxgCCAEiDgoMR2V0TWVSZXF1ZXN0IpUCCgJNZRIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEgwKBG5hbWUYAyABKAkSHAoPb3JnYW5pemF0aW9uX2lkGAQgASgJSACIAQESJAoEcm9sZRgFIAEoDjIRLmhvbGRmYXN0LnYxLlJvbGVIAYgBARIOCgZzY29wZXMYBiADKAkSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIyCg1vcmdhbml6YXRpb25zGAggAygLMhsuaG9sZGZhc3QudjEuTXlPcmdhbml6YXRpb25CEgoQX29yZ2FuaXphdGlvbl9pZEIHCgVfcm9sZUINCgtfZXhwaXJlc19hdCJZCg5NeU9yZ2FuaXphdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEiQKBHJvbGUYAyABKA4yES5ob2xkZmFzdC52MS5Sb2xlSACIAQFCBwoFX3JvbGUyogUKC1VzZXJTZXJ2aWNlEmsKCkNyZWF0ZVVzZXISHi5ob2xkZmFzdC52MS5DcmVhdGVVc2VyUmVxdWVzdBoYLmhvbGRmYXN0LnYxLkNyZWF0ZWRVc2VyIiOquxgOCMkBEglvcmc6d3JpdGWC0+STAgs6ASoiBi91c2VycxJ2CglSZXNldFVzZXISHS5ob2xkZmFzdC52MS5SZXNldFVzZXJSZXF1ZXN0GhguaG9sZGZhc3QudjEuQ3JlYXRlZFVzZXIiMKq7GAsSCW9yZzp3cml0ZYLT5JMCGzoBKiIWL3VzZXJzL3t1c2VyX2lkfS9yZXNldBJwCgpEZWxldGVVc2VyEh4uaG9sZGZhc3QudjEuRGVsZXRlVXNlclJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiKqq7GA4IzAESCW9yZzp3cml0ZYLT5JMCEioQL3VzZXJzL3t1c2VyX2lkfRJqCglTZXRVcFVzZXISHS5ob2xkZmFzdC52MS5TZXRVcFVzZXJSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiaquxgLCMwBEgZwdWJsaWOC0+STAhE6ASoiDC91c2Vycy9zZXR1cBJ9Cg5DaGFuZ2VQYXNzd29yZBIiLmhvbGRmYXN0LnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIvqrsYDgjMARIJc2lnbmVkLWlugtPkkwIXOgEqIhIvdXNlcnMvbWUvcGFzc3dvcmQSUQoFR2V0TWUSGS5ob2xkZmFzdC52MS5HZXRNZVJlcXVlc3QaDy5ob2xkZmFzdC52MS5NZSIcqrsYDRIJc2lnbmVkLWluOAGC0+STAgUSAy9tZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_timestamp, file_holdfast_v1_options, file_holdfast_v1_organization]);
 
 /**
- * A person without a password: hand them the setup token.
+ * A user without a password, with a setup token.
  *
  * @generated from message holdfast.v1.CreatedUser
  */
 export type CreatedUser = Message<"holdfast.v1.CreatedUser"> & {
   /**
-   * The user name.
+   * User name.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Shown this once; good for setup_expires_at.
+   * Setup token, which only this response has, valid until setup_expires_at.
    *
    * @generated from field: string setup_token = 2;
    */
@@ -53,20 +53,20 @@ export type CreatedUser = Message<"holdfast.v1.CreatedUser"> & {
 };
 
 /**
- * A person without a password: hand them the setup token.
+ * A user without a password, with a setup token.
  *
  * @generated from message holdfast.v1.CreatedUser
  */
 export type CreatedUserJson = {
   /**
-   * The user name.
+   * User name.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Shown this once; good for setup_expires_at.
+   * Setup token, which only this response has, valid until setup_expires_at.
    *
    * @generated from field: string setup_token = 2;
    */
@@ -95,7 +95,7 @@ export const CreatedUserSchema: GenMessage<CreatedUser, {jsonType: CreatedUserJs
  */
 export type CreateUserRequest = Message<"holdfast.v1.CreateUserRequest"> & {
   /**
-   * Never begins with hfk_, as the ids of keys do.
+   * User name; must not begin with "hfk_", the prefix of ids of API keys.
    *
    * @generated from field: string username = 1;
    */
@@ -107,7 +107,7 @@ export type CreateUserRequest = Message<"holdfast.v1.CreateUserRequest"> & {
  */
 export type CreateUserRequestJson = {
   /**
-   * Never begins with hfk_, as the ids of keys do.
+   * User name; must not begin with "hfk_", the prefix of ids of API keys.
    *
    * @generated from field: string username = 1;
    */
@@ -269,13 +269,13 @@ export const GetMeRequestSchema: GenMessage<GetMeRequest, {jsonType: GetMeReques
   messageDesc(file_holdfast_v1_user, 6);
 
 /**
- * A caller, its organization and its rights.
+ * A caller with its organization and scopes.
  *
  * @generated from message holdfast.v1.Me
  */
 export type Me = Message<"holdfast.v1.Me"> & {
   /**
-   * user, api_key or token.
+   * "user", "api_key" or "token".
    *
    * @generated from field: string kind = 1;
    */
@@ -292,14 +292,14 @@ export type Me = Message<"holdfast.v1.Me"> & {
   name: string;
 
   /**
-   * The organization that this call acts in; null for a person of several who has named none.
+   * The organization of this call; null for a user of several organizations who chose none.
    *
    * @generated from field: optional string organization_id = 4;
    */
   organizationId?: string | undefined;
 
   /**
-   * Null for keys and tokens.
+   * Role of a user; null for keys and tokens.
    *
    * @generated from field: optional holdfast.v1.Role role = 5;
    */
@@ -316,7 +316,7 @@ export type Me = Message<"holdfast.v1.Me"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * At most 200 of them; ListOrganizations has all.
+   * Organizations of the caller, at most 200; ListOrganizations has all.
    *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 8;
    */
@@ -324,13 +324,13 @@ export type Me = Message<"holdfast.v1.Me"> & {
 };
 
 /**
- * A caller, its organization and its rights.
+ * A caller with its organization and scopes.
  *
  * @generated from message holdfast.v1.Me
  */
 export type MeJson = {
   /**
-   * user, api_key or token.
+   * "user", "api_key" or "token".
    *
    * @generated from field: string kind = 1;
    */
@@ -347,14 +347,14 @@ export type MeJson = {
   name?: string;
 
   /**
-   * The organization that this call acts in; null for a person of several who has named none.
+   * The organization of this call; null for a user of several organizations who chose none.
    *
    * @generated from field: optional string organization_id = 4;
    */
   organizationId?: string;
 
   /**
-   * Null for keys and tokens.
+   * Role of a user; null for keys and tokens.
    *
    * @generated from field: optional holdfast.v1.Role role = 5;
    */
@@ -371,7 +371,7 @@ export type MeJson = {
   expiresAt?: TimestampJson;
 
   /**
-   * At most 200 of them; ListOrganizations has all.
+   * Organizations of the caller, at most 200; ListOrganizations has all.
    *
    * @generated from field: repeated holdfast.v1.MyOrganization organizations = 8;
    */
@@ -437,7 +437,8 @@ export const MyOrganizationSchema: GenMessage<MyOrganization, {jsonType: MyOrgan
  */
 export const UserService: GenService<{
   /**
-   * A person without a password yet: hand them the setup token, which works once. Then add them as a member.
+   * Creates a user without a password. They set one with the setup token, which is valid once. Add them as a member
+   * afterwards.
    *
    * @generated from rpc holdfast.v1.UserService.CreateUser
    */
@@ -447,9 +448,9 @@ export const UserService: GenService<{
     output: typeof CreatedUserSchema;
   },
   /**
-   * Makes a new setup token for a person who lost the first one or forgot the password. The former password or token is
-   * void from now on. Only for people that this organization made and who belong to no other; for all others a platform
-   * operator does it.
+   * Creates a new setup token for a user with a lost token or password. The former token or password is invalid at
+   * once. Only for users that this organization created and who belong to no other; a platform operator can reset
+   * others.
    *
    * @generated from rpc holdfast.v1.UserService.ResetUser
    */
@@ -459,7 +460,7 @@ export const UserService: GenService<{
     output: typeof CreatedUserSchema;
   },
   /**
-   * Removes a person that this organization made, and frees the name. 422 while they are a member of any organization.
+   * Deletes a user that this organization created, and frees the name. 422 while they are a member of an organization.
    *
    * @generated from rpc holdfast.v1.UserService.DeleteUser
    */
@@ -469,7 +470,7 @@ export const UserService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Sets the password with the one-time token.
+   * Sets a password with a setup token.
    *
    * @generated from rpc holdfast.v1.UserService.SetUpUser
    */
@@ -479,7 +480,7 @@ export const UserService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * For people. Every session of the old password ends at once.
+   * Changes the password of the calling user. All sessions of the old password end at once.
    *
    * @generated from rpc holdfast.v1.UserService.ChangePassword
    */
@@ -489,7 +490,7 @@ export const UserService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * The caller, its organization and its rights.
+   * Returns the caller with its organization and scopes.
    *
    * @generated from rpc holdfast.v1.UserService.GetMe
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/v1/webhook.proto (package holdfast.v1, syntax proto3)
 /* eslint-disable */
 
-// Endpoints that get the organization's events as signed HTTP requests.
+// Webhook endpoints, which receive the organization's events as signed HTTP requests.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,7 +21,7 @@ export const file_holdfast_v1_webhook: GenFile = /*@__PURE__*/
   fileDesc("Chlob2xkZmFzdC92MS93ZWJob29rLnByb3RvEgtob2xkZmFzdC52MSIwCg1FdmVudFR5cGVMaXN0Eh8KBnZhbHVlcxgBIAMoCUIPukgMkgEJEIABIgRyAhhAIu4CCgdXZWJob29rEgoKAmlkGAEgASgJEgsKA3VybBgCIAEoCRI3CgZldmVudHMYAyABKAsyGi5ob2xkZmFzdC52MS5FdmVudFR5cGVMaXN0QgayuxgCIAFIAIgBARIOCgZhY3RpdmUYBCABKAgSLgoMcmV0cnlfcG9saWN5GAUgASgOMhguaG9sZGZhc3QudjEuUmV0cnlQb2xpY3kSNAoLZGlzYWJsZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESFAoHd2FybmluZxgHIAEoCUgCiAEBEi4KCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgkKB19ldmVudHNCDgoMX2Rpc2FibGVkX2F0QgoKCF93YXJuaW5nIo0DCg5DcmVhdGVkV2ViaG9vaxIKCgJpZBgBIAEoCRILCgN1cmwYAiABKAkSNwoGZXZlbnRzGAMgASgLMhouaG9sZGZhc3QudjEuRXZlbnRUeXBlTGlzdEIGsrsYAiABSACIAQESDgoGYWN0aXZlGAQgASgIEi4KDHJldHJ5X3BvbGljeRgFIAEoDjIYLmhvbGRmYXN0LnYxLlJldHJ5UG9saWN5EjQKC2Rpc2FibGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEhQKB3dhcm5pbmcYByABKAlIAogBARIuCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCgZzZWNyZXQYCiABKAlCBrK7GAIIAUIJCgdfZXZlbnRzQg4KDF9kaXNhYmxlZF9hdEIKCghfd2FybmluZyK7AQoUQ3JlYXRlV2ViaG9va1JlcXVlc3QSFwoDdXJsGAEgASgJQgq6SAdyBRABGIAQEjkKBmV2ZW50cxgCIAEoCzIaLmhvbGRmYXN0LnYxLkV2ZW50VHlwZUxpc3RCCLK7GAQYASABSACIAQESMwoMcmV0cnlfcG9saWN5GAMgASgOMhguaG9sZGZhc3QudjEuUmV0cnlQb2xpY3lIAYgBAUIJCgdfZXZlbnRzQg8KDV9yZXRyeV9wb2xpY3kiawoTTGlzdFdlYmhvb2tzUmVxdWVzdBIeCgVsaW1pdBgBIAEoBUIKukgHGgUYyAEoAUgAiAEBEh8KBmN1cnNvchgCIAEoCUIKukgHcgUQARiACEgBiAEBQggKBl9saW1pdEIJCgdfY3Vyc29yImgKFExpc3RXZWJob29rc1Jlc3BvbnNlEiYKCHdlYmhvb2tzGAEgAygLMhQuaG9sZGZhc3QudjEuV2ViaG9vaxIYCgtuZXh0X2N1cnNvchgCIAEoCUgAiAEBQg4KDF9uZXh0X2N1cnNvciIoChFHZXRXZWJob29rUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCKuAgoUVXBkYXRlV2ViaG9va1JlcXVlc3QSEwoCaWQYASABKAlCB7pIBHICGEASHAoDdXJsGAIgASgJQgq6SAdyBRABGIAQSACIAQESOQoGZXZlbnRzGAMgASgLMhouaG9sZGZhc3QudjEuRXZlbnRUeXBlTGlzdEIIsrsYBBgBIAFIAYgBARITCgZhY3RpdmUYBCABKAhIAogBARIzCgxyZXRyeV9wb2xpY3kYBSABKA4yGC5ob2xkZmFzdC52MS5SZXRyeVBvbGljeUgDiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IGCgRfdXJsQgkKB19ldmVudHNCCQoHX2FjdGl2ZUIPCg1fcmV0cnlfcG9saWN5IisKFERlbGV0ZVdlYmhvb2tSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAIikKElRlc3RXZWJob29rUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCImChNUZXN0V2ViaG9va1Jlc3BvbnNlEg8KB21lc3NhZ2UYASABKAkiZAoTUm90YXRlU2VjcmV0UmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQBImCg1vdmVybGFwX2hvdXJzGAIgASgFQgq6SAcaBRioASgASACIAQFCEAoOX292ZXJsYXBfaG91cnMifwoNUm90YXRlZFNlY3JldBIWCgZzZWNyZXQYASABKAlCBrK7GAIIARI9ChRwcmV2aW91c192YWxpZF91bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUIXChVfcHJldmlvdXNfdmFsaWRfdW50aWwizgIKCERlbGl2ZXJ5EgoKAmlkGAEgASgJEhIKCndlYmhvb2tfaWQYAiABKAkSEAoIZXZlbnRfaWQYAyABKAkSEgoKZXZlbnRfdHlwZRgEIAEoCRIPCgdhdHRlbXB0GAUgASgFEhwKD3Jlc3BvbnNlX3N0YXR1cxgGIAEoBUgAiAEBEhoKDWVycm9yX21lc3NhZ2UYByABKAlIAYgBARI1CgxkZWxpdmVyZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESLgoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZHVyYXRpb25fbXMYCiABKAVCEgoQX3Jlc3BvbnNlX3N0YXR1c0IQCg5fZXJyb3JfbWVzc2FnZUIPCg1fZGVsaXZlcmVkX2F0IiwKFUxpc3REZWxpdmVyaWVzUmVxdWVzdBITCgJpZBgBIAEoCUIHukgEcgIYQCJDChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEikKCmRlbGl2ZXJpZXMYASADKAsyFS5ob2xkZmFzdC52MS5EZWxpdmVyeSJGChBSZWRlbGl2ZXJSZXF1ZXN0EhMKAmlkGAEgASgJQge6SARyAhhAEh0KC2RlbGl2ZXJ5X2lkGAIgASgJQgi6SAVyA7ABASIkChFSZWRlbGl2ZXJSZXNwb25zZRIPCgdtZXNzYWdlGAEgASgJKn8KC1JldHJ5UG9saWN5EhwKGFJFVFJZX1BPTElDWV9VTlNQRUNJRklFRBAAEigKFVJFVFJZX1BPTElDWV9TVEFOREFSRBABGg2yPgoKCHN0YW5kYXJkEigKFVJFVFJZX1BPTElDWV9FWFRFTkRFRBACGg2yPgoKCGV4dGVuZGVkMs0JCg5XZWJob29rU2VydmljZRKMAQoNQ3JlYXRlV2ViaG9vaxIhLmhvbGRmYXN0LnYxLkNyZWF0ZVdlYmhvb2tSZXF1ZXN0GhsuaG9sZGZhc3QudjEuQ3JlYXRlZFdlYmhvb2siO6q7GCMIyQESDndlYmhvb2tzOndyaXRlMg4vd2ViaG9va3Mve2lkfYLT5JMCDjoBKiIJL3dlYmhvb2tzEnsKDExpc3RXZWJob29rcxIgLmhvbGRmYXN0LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5ob2xkZmFzdC52MS5MaXN0V2ViaG9va3NSZXNwb25zZSImqrsYERINd2ViaG9va3M6cmVhZDgBgtPkkwILEgkvd2ViaG9va3MSbwoKR2V0V2ViaG9vaxIeLmhvbGRmYXN0LnYxLkdldFdlYmhvb2tSZXF1ZXN0GhQuaG9sZGZhc3QudjEuV2ViaG9vayIrqrsYERINd2ViaG9va3M6cmVhZDgBgtPkkwIQEg4vd2ViaG9va3Mve2lkfRJ3Cg1VcGRhdGVXZWJob29rEiEuaG9sZGZhc3QudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaFC5ob2xkZmFzdC52MS5XZWJob29rIi2quxgQEg53ZWJob29rczp3cml0ZYLT5JMCEzoBKjIOL3dlYmhvb2tzL3tpZH0SeQoNRGVsZXRlV2ViaG9vaxIhLmhvbGRmYXN0LnYxLkRlbGV0ZVdlYmhvb2tSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Ii2quxgTCMwBEg53ZWJob29rczp3cml0ZYLT5JMCECoOL3dlYmhvb2tzL3tpZH0ShwEKC1Rlc3RXZWJob29rEh8uaG9sZGZhc3QudjEuVGVzdFdlYmhvb2tSZXF1ZXN0GiAuaG9sZGZhc3QudjEuVGVzdFdlYmhvb2tSZXNwb25zZSI1qrsYEwjKARIOd2ViaG9va3M6d3JpdGWC0+STAhg6ASoiEy93ZWJob29rcy97aWR9L3Rlc3QSiQEKDFJvdGF0ZVNlY3JldBIgLmhvbGRmYXN0LnYxLlJvdGF0ZVNlY3JldFJlcXVlc3QaGi5ob2xkZmFzdC52MS5Sb3RhdGVkU2VjcmV0IjuquxgQEg53ZWJob29rczp3cml0ZYLT5JMCIToBKiIcL3dlYmhvb2tzL3tpZH0vcm90YXRlLXNlY3JldBKRAQoOTGlzdERlbGl2ZXJpZXMSIi5ob2xkZmFzdC52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaIy5ob2xkZmFzdC52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIjaquxgREg13ZWJob29rczpyZWFkOAGC0+STAhsSGS93ZWJob29rcy97aWR9L2RlbGl2ZXJpZXMSnwEKCVJlZGVsaXZlchIdLmhvbGRmYXN0LnYxLlJlZGVsaXZlclJlcXVlc3QaHi5ob2xkZmFzdC52MS5SZWRlbGl2ZXJSZXNwb25zZSJTqrsYEwjKARIOd2ViaG9va3M6d3JpdGWC0+STAjY6ASoiMS93ZWJob29rcy97aWR9L2RlbGl2ZXJpZXMve2RlbGl2ZXJ5X2lkfS9yZWRlbGl2ZXJiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_json_enumvalue_options, file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A list that can be told apart from an absent one. In JSON it is the bare array.
+ * A list that can be distinguished from an absent one. In JSON it is the bare array.
  *
  * @generated from message holdfast.v1.EventTypeList
  */
@@ -33,7 +33,7 @@ export type EventTypeList = Message<"holdfast.v1.EventTypeList"> & {
 };
 
 /**
- * A list that can be told apart from an absent one. In JSON it is the bare array.
+ * A list that can be distinguished from an absent one. In JSON it is the bare array.
  *
  * @generated from message holdfast.v1.EventTypeList
  */
@@ -52,7 +52,7 @@ export const EventTypeListSchema: GenMessage<EventTypeList, {jsonType: EventType
   messageDesc(file_holdfast_v1_webhook, 0);
 
 /**
- * An endpoint that gets events as signed requests.
+ * A webhook endpoint.
  *
  * @generated from message holdfast.v1.Webhook
  */
@@ -68,7 +68,7 @@ export type Webhook = Message<"holdfast.v1.Webhook"> & {
   url: string;
 
   /**
-   * Types that the endpoint gets; null for all, an empty list for none.
+   * Event types to send; null for all, an empty list for none.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 3;
    */
@@ -85,14 +85,14 @@ export type Webhook = Message<"holdfast.v1.Webhook"> & {
   retryPolicy: RetryPolicy;
 
   /**
-   * When the platform switched the endpoint off because it had failed for 5 days; null while it is active.
+   * Time at which the platform disabled the endpoint after 5 days of failures; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp disabled_at = 6;
    */
   disabledAt?: Timestamp | undefined;
 
   /**
-   * Says so when deliveries go over plain HTTP, where others can read them.
+   * A warning when deliveries use unencrypted HTTP; null otherwise.
    *
    * @generated from field: optional string warning = 7;
    */
@@ -110,7 +110,7 @@ export type Webhook = Message<"holdfast.v1.Webhook"> & {
 };
 
 /**
- * An endpoint that gets events as signed requests.
+ * A webhook endpoint.
  *
  * @generated from message holdfast.v1.Webhook
  */
@@ -126,7 +126,7 @@ export type WebhookJson = {
   url?: string;
 
   /**
-   * Types that the endpoint gets; null for all, an empty list for none.
+   * Event types to send; null for all, an empty list for none.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 3;
    */
@@ -143,14 +143,14 @@ export type WebhookJson = {
   retryPolicy?: RetryPolicyJson;
 
   /**
-   * When the platform switched the endpoint off because it had failed for 5 days; null while it is active.
+   * Time at which the platform disabled the endpoint after 5 days of failures; null otherwise.
    *
    * @generated from field: optional google.protobuf.Timestamp disabled_at = 6;
    */
   disabledAt?: TimestampJson;
 
   /**
-   * Says so when deliveries go over plain HTTP, where others can read them.
+   * A warning when deliveries use unencrypted HTTP; null otherwise.
    *
    * @generated from field: optional string warning = 7;
    */
@@ -175,7 +175,7 @@ export const WebhookSchema: GenMessage<Webhook, {jsonType: WebhookJson}> = /*@__
   messageDesc(file_holdfast_v1_webhook, 1);
 
 /**
- * An endpoint with its secret.
+ * A webhook endpoint with its secret.
  *
  * @generated from message holdfast.v1.CreatedWebhook
  */
@@ -226,7 +226,7 @@ export type CreatedWebhook = Message<"holdfast.v1.CreatedWebhook"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * 64 hex characters: the key of the signatures as it stands. It is not shown again.
+   * Signing secret: 64 hex characters, whose ASCII bytes are the HMAC key. Only this response has it.
    *
    * @generated from field: string secret = 10;
    */
@@ -234,7 +234,7 @@ export type CreatedWebhook = Message<"holdfast.v1.CreatedWebhook"> & {
 };
 
 /**
- * An endpoint with its secret.
+ * A webhook endpoint with its secret.
  *
  * @generated from message holdfast.v1.CreatedWebhook
  */
@@ -285,7 +285,7 @@ export type CreatedWebhookJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * 64 hex characters: the key of the signatures as it stands. It is not shown again.
+   * Signing secret: 64 hex characters, whose ASCII bytes are the HMAC key. Only this response has it.
    *
    * @generated from field: string secret = 10;
    */
@@ -300,20 +300,20 @@ export const CreatedWebhookSchema: GenMessage<CreatedWebhook, {jsonType: Created
   messageDesc(file_holdfast_v1_webhook, 2);
 
 /**
- * An endpoint to be made.
+ * An endpoint to be created.
  *
  * @generated from message holdfast.v1.CreateWebhookRequest
  */
 export type CreateWebhookRequest = Message<"holdfast.v1.CreateWebhookRequest"> & {
   /**
-   * http:// or https://.
+   * URL, http:// or https://.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Left out means all types.
+   * Omitted or null: all types.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 2;
    */
@@ -326,20 +326,20 @@ export type CreateWebhookRequest = Message<"holdfast.v1.CreateWebhookRequest"> &
 };
 
 /**
- * An endpoint to be made.
+ * An endpoint to be created.
  *
  * @generated from message holdfast.v1.CreateWebhookRequest
  */
 export type CreateWebhookRequestJson = {
   /**
-   * http:// or https://.
+   * URL, http:// or https://.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Left out means all types.
+   * Omitted or null: all types.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 2;
    */
@@ -460,7 +460,7 @@ export const GetWebhookRequestSchema: GenMessage<GetWebhookRequest, {jsonType: G
   messageDesc(file_holdfast_v1_webhook, 6);
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateWebhookRequest
  */
@@ -476,14 +476,14 @@ export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> &
   url?: string | undefined;
 
   /**
-   * null means all types, an empty list none.
+   * Event types to send; null for all, an empty list for none.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 3;
    */
   events?: EventTypeList | undefined;
 
   /**
-   * True also ends a switch-off by the platform.
+   * true also enables an endpoint that the platform disabled.
    *
    * @generated from field: optional bool active = 4;
    */
@@ -495,7 +495,7 @@ export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> &
   retryPolicy?: RetryPolicy | undefined;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -503,7 +503,7 @@ export type UpdateWebhookRequest = Message<"holdfast.v1.UpdateWebhookRequest"> &
 };
 
 /**
- * Only the fields that are present change.
+ * Changes the fields that are present.
  *
  * @generated from message holdfast.v1.UpdateWebhookRequest
  */
@@ -519,14 +519,14 @@ export type UpdateWebhookRequestJson = {
   url?: string;
 
   /**
-   * null means all types, an empty list none.
+   * Event types to send; null for all, an empty list for none.
    *
    * @generated from field: optional holdfast.v1.EventTypeList events = 3;
    */
   events?: EventTypeListJson;
 
   /**
-   * True also ends a switch-off by the platform.
+   * true also enables an endpoint that the platform disabled.
    *
    * @generated from field: optional bool active = 4;
    */
@@ -538,7 +538,7 @@ export type UpdateWebhookRequestJson = {
   retryPolicy?: RetryPolicyJson;
 
   /**
-   * Fields that are present. Over REST the keys of the body; gRPC callers set it.
+   * Fields to change. Over REST it is set from the keys of the body; gRPC callers must set it.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 15;
    */
@@ -643,7 +643,7 @@ export type RotateSecretRequest = Message<"holdfast.v1.RotateSecretRequest"> & {
   id: string;
 
   /**
-   * How long the old secret signs too. Left out means 24; 0 ends it at once.
+   * Hours in which the old secret signs too. Omitted: 24; 0 ends it at once.
    *
    * @generated from field: optional int32 overlap_hours = 2;
    */
@@ -660,7 +660,7 @@ export type RotateSecretRequestJson = {
   id?: string;
 
   /**
-   * How long the old secret signs too. Left out means 24; 0 ends it at once.
+   * Hours in which the old secret signs too. Omitted: 24; 0 ends it at once.
    *
    * @generated from field: optional int32 overlap_hours = 2;
    */
@@ -675,20 +675,20 @@ export const RotateSecretRequestSchema: GenMessage<RotateSecretRequest, {jsonTyp
   messageDesc(file_holdfast_v1_webhook, 11);
 
 /**
- * The new signing secret.
+ * A new signing secret.
  *
  * @generated from message holdfast.v1.RotatedSecret
  */
 export type RotatedSecret = Message<"holdfast.v1.RotatedSecret"> & {
   /**
-   * 64 hex characters; not shown again.
+   * Signing secret: 64 hex characters. Only this response has it.
    *
    * @generated from field: string secret = 1;
    */
   secret: string;
 
   /**
-   * null when the old secret ended at once.
+   * Time until which the old secret signs; null when it ended at once.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_valid_until = 2;
    */
@@ -696,20 +696,20 @@ export type RotatedSecret = Message<"holdfast.v1.RotatedSecret"> & {
 };
 
 /**
- * The new signing secret.
+ * A new signing secret.
  *
  * @generated from message holdfast.v1.RotatedSecret
  */
 export type RotatedSecretJson = {
   /**
-   * 64 hex characters; not shown again.
+   * Signing secret: 64 hex characters. Only this response has it.
    *
    * @generated from field: string secret = 1;
    */
   secret?: string;
 
   /**
-   * null when the old secret ended at once.
+   * Time until which the old secret signs; null when it ended at once.
    *
    * @generated from field: optional google.protobuf.Timestamp previous_valid_until = 2;
    */
@@ -724,7 +724,7 @@ export const RotatedSecretSchema: GenMessage<RotatedSecret, {jsonType: RotatedSe
   messageDesc(file_holdfast_v1_webhook, 12);
 
 /**
- * One attempt to deliver an event, recorded when it has ended.
+ * An attempt to deliver an event, recorded at its end.
  *
  * @generated from message holdfast.v1.Delivery
  */
@@ -755,28 +755,28 @@ export type Delivery = Message<"holdfast.v1.Delivery"> & {
   attempt: number;
 
   /**
-   * null when the endpoint did not answer.
+   * HTTP status of the response; null without a response.
    *
    * @generated from field: optional int32 response_status = 6;
    */
   responseStatus?: number | undefined;
 
   /**
-   * null when the endpoint took it.
+   * Null for a successful delivery.
    *
    * @generated from field: optional string error_message = 7;
    */
   errorMessage?: string | undefined;
 
   /**
-   * When the endpoint took it; null when it did not.
+   * Time of the delivery; null for a failed attempt.
    *
    * @generated from field: optional google.protobuf.Timestamp delivered_at = 8;
    */
   deliveredAt?: Timestamp | undefined;
 
   /**
-   * When the attempt began.
+   * Start of the attempt.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
@@ -789,7 +789,7 @@ export type Delivery = Message<"holdfast.v1.Delivery"> & {
 };
 
 /**
- * One attempt to deliver an event, recorded when it has ended.
+ * An attempt to deliver an event, recorded at its end.
  *
  * @generated from message holdfast.v1.Delivery
  */
@@ -820,28 +820,28 @@ export type DeliveryJson = {
   attempt?: number;
 
   /**
-   * null when the endpoint did not answer.
+   * HTTP status of the response; null without a response.
    *
    * @generated from field: optional int32 response_status = 6;
    */
   responseStatus?: number;
 
   /**
-   * null when the endpoint took it.
+   * Null for a successful delivery.
    *
    * @generated from field: optional string error_message = 7;
    */
   errorMessage?: string;
 
   /**
-   * When the endpoint took it; null when it did not.
+   * Time of the delivery; null for a failed attempt.
    *
    * @generated from field: optional google.protobuf.Timestamp delivered_at = 8;
    */
   deliveredAt?: TimestampJson;
 
   /**
-   * When the attempt began.
+   * Start of the attempt.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 9;
    */
@@ -979,7 +979,8 @@ export const RedeliverResponseSchema: GenMessage<RedeliverResponse, {jsonType: R
   messageDesc(file_holdfast_v1_webhook, 17);
 
 /**
- * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
+ * its predecessor.
  *
  * @generated from enum holdfast.v1.RetryPolicy
  */
@@ -990,14 +991,14 @@ export const RetryPolicy = {
   UNSPECIFIED: 0,
 
   /**
-   * Three attempts: at once, 1 s after the first failed, 2 s after the second failed.
+   * Three attempts: at once, 1 s after the first failure, 2 s after the second.
    *
    * @generated from enum value: RETRY_POLICY_STANDARD = 1;
    */
   STANDARD: 1,
 
   /**
-   * As standard, then five more: after 5 minutes, 30 minutes, 2, 5 and 10 hours.
+   * As "standard", then five more: after 5 minutes, 30 minutes, 2, 5 and 10 hours.
    *
    * @generated from enum value: RETRY_POLICY_EXTENDED = 2;
    */
@@ -1005,14 +1006,16 @@ export const RetryPolicy = {
 } as const;
 
 /**
- * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
+ * its predecessor.
  *
  * @generated from enum holdfast.v1.RetryPolicy
  */
 export type RetryPolicy = (typeof RetryPolicy)[keyof typeof RetryPolicy] | UnknownEnum;
 
 /**
- * "standard" tries three times in 3 s; "extended" goes on five times more, the last 10 hours after the one before.
+ * The retries of an endpoint: "standard" makes three attempts in 3 s, "extended" five more, the last one 10 hours after
+ * its predecessor.
  *
  * @generated from enum holdfast.v1.RetryPolicy
  */
@@ -1029,7 +1032,7 @@ export const RetryPolicySchema: GenEnum<RetryPolicy, RetryPolicyJson> = /*@__PUR
  */
 export const WebhookService: GenService<{
   /**
-   * Only this answer shows the signing secret.
+   * Creates an endpoint. Only this response has the signing secret.
    *
    * @generated from rpc holdfast.v1.WebhookService.CreateWebhook
    */
@@ -1039,7 +1042,7 @@ export const WebhookService: GenService<{
     output: typeof CreatedWebhookSchema;
   },
   /**
-   * The endpoints of the organization, without their secrets.
+   * Lists the endpoints of the organization, without their secrets.
    *
    * @generated from rpc holdfast.v1.WebhookService.ListWebhooks
    */
@@ -1049,7 +1052,7 @@ export const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
-   * One endpoint, without its secret.
+   * Returns an endpoint, without its secret.
    *
    * @generated from rpc holdfast.v1.WebhookService.GetWebhook
    */
@@ -1059,7 +1062,7 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * Setting active to true also ends a switch-off by the platform.
+   * Changes an endpoint. active: true also enables an endpoint that the platform disabled.
    *
    * @generated from rpc holdfast.v1.WebhookService.UpdateWebhook
    */
@@ -1069,7 +1072,7 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * No further attempt begins; an attempt under way may still end.
+   * Deletes an endpoint. No further attempt starts; a running one may finish.
    *
    * @generated from rpc holdfast.v1.WebhookService.DeleteWebhook
    */
@@ -1079,7 +1082,7 @@ export const WebhookService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Delivers an event webhook.test, also when the endpoint's filter omits it, with the usual signing and retries.
+   * Delivers an event webhook.test with the usual signatures and retries, regardless of the endpoint's filter.
    *
    * @generated from rpc holdfast.v1.WebhookService.TestWebhook
    */
@@ -1089,8 +1092,8 @@ export const WebhookService: GenService<{
     output: typeof TestWebhookResponseSchema;
   },
   /**
-   * Makes a new signing secret. For the overlap both sign: the old one in X-Platform-Signature, the new one in
-   * X-Platform-Signature-Next, and both in webhook-signature.
+   * Creates a new signing secret. During the overlap both secrets sign: the old one in X-Platform-Signature, the new
+   * one in X-Platform-Signature-Next, and both in webhook-signature.
    *
    * @generated from rpc holdfast.v1.WebhookService.RotateSecret
    */
@@ -1100,7 +1103,7 @@ export const WebhookService: GenService<{
     output: typeof RotatedSecretSchema;
   },
   /**
-   * The newest 100 attempts, newest first.
+   * Lists the newest 100 delivery attempts, newest first.
    *
    * @generated from rpc holdfast.v1.WebhookService.ListDeliveries
    */

@@ -2,7 +2,8 @@
 // @generated from file holdfast/admin/v1/admin.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// What platform operators see and do: machines, tasks, sessions, terms, orphans, controllers, organizations, keys, operators.
+// Administration by platform operators: machines, tasks, sessions, terms, orphans, controllers, organizations, keys and
+// operators.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -137,7 +138,7 @@ export type Machine = Message<"holdfast.admin.v1.Machine"> & {
   id: string;
 
   /**
-   * Empty for one that waits for its first owner.
+   * Kind of the owner; empty for a machine of the warm pool.
    *
    * @generated from field: string owner_kind = 2;
    */
@@ -149,7 +150,7 @@ export type Machine = Message<"holdfast.admin.v1.Machine"> & {
   ownerId: string;
 
   /**
-   * See the page of its states; "waiting" ones run ahead of demand.
+   * State, as in docs/states/machine.md; "waiting" for a machine of the warm pool.
    *
    * @generated from field: string state = 4;
    */
@@ -191,7 +192,7 @@ export type Machine = Message<"holdfast.admin.v1.Machine"> & {
   certificateExpiresAt: string;
 
   /**
-   * For clients elsewhere; the same as address where it has no other.
+   * Public address; the same as `address` when there is no other.
    *
    * @generated from field: string public_address = 20;
    */
@@ -208,7 +209,7 @@ export type MachineJson = {
   id?: string;
 
   /**
-   * Empty for one that waits for its first owner.
+   * Kind of the owner; empty for a machine of the warm pool.
    *
    * @generated from field: string owner_kind = 2;
    */
@@ -220,7 +221,7 @@ export type MachineJson = {
   ownerId?: string;
 
   /**
-   * See the page of its states; "waiting" ones run ahead of demand.
+   * State, as in docs/states/machine.md; "waiting" for a machine of the warm pool.
    *
    * @generated from field: string state = 4;
    */
@@ -262,7 +263,7 @@ export type MachineJson = {
   certificateExpiresAt?: string;
 
   /**
-   * For clients elsewhere; the same as address where it has no other.
+   * Public address; the same as `address` when there is no other.
    *
    * @generated from field: string public_address = 20;
    */
@@ -783,14 +784,14 @@ export type Right = Message<"holdfast.admin.v1.Right"> & {
   term: bigint;
 
   /**
-   * Holds the stream of its agent; empty while no controller does.
+   * Controller with the session of its agent; empty without one.
    *
    * @generated from field: string controller_id = 4;
    */
   controllerId: string;
 
   /**
-   * Nobody gets it: the service's primary is being replaced.
+   * True when the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -802,14 +803,14 @@ export type Right = Message<"holdfast.admin.v1.Right"> & {
   askedAt?: Timestamp | undefined;
 
   /**
-   * The end of the last one that was granted, at the latest.
+   * Latest end of the last granted lease.
    *
    * @generated from field: google.protobuf.Timestamp until = 7;
    */
   until?: Timestamp | undefined;
 
   /**
-   * Its agent says that the engine answers nobody.
+   * True when its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_silent = 8;
    */
@@ -836,14 +837,14 @@ export type RightJson = {
   term?: string;
 
   /**
-   * Holds the stream of its agent; empty while no controller does.
+   * Controller with the session of its agent; empty without one.
    *
    * @generated from field: string controller_id = 4;
    */
   controllerId?: string;
 
   /**
-   * Nobody gets it: the service's primary is being replaced.
+   * True when the lease is not granted any more, because the primary is being replaced.
    *
    * @generated from field: bool revoked = 5;
    */
@@ -855,14 +856,14 @@ export type RightJson = {
   askedAt?: TimestampJson;
 
   /**
-   * The end of the last one that was granted, at the latest.
+   * Latest end of the last granted lease.
    *
    * @generated from field: google.protobuf.Timestamp until = 7;
    */
   until?: TimestampJson;
 
   /**
-   * Its agent says that the engine answers nobody.
+   * True when its agent reports that the engine does not respond.
    *
    * @generated from field: bool engine_silent = 8;
    */
@@ -881,14 +882,14 @@ export const RightSchema: GenMessage<Right, {jsonType: RightJson}> = /*@__PURE__
  */
 export type SweepOrphansRequest = Message<"holdfast.admin.v1.SweepOrphansRequest"> & {
   /**
-   * Only lists them.
+   * True to only list orphans.
    *
    * @generated from field: bool dry_run = 1;
    */
   dryRun: boolean;
 
   /**
-   * Only those of this page are looked at, or swept; all of them without it.
+   * Page of orphans to list or sweep; all without it.
    *
    * @generated from field: holdfast.admin.v1.Page page = 2;
    */
@@ -900,14 +901,14 @@ export type SweepOrphansRequest = Message<"holdfast.admin.v1.SweepOrphansRequest
  */
 export type SweepOrphansRequestJson = {
   /**
-   * Only lists them.
+   * True to only list orphans.
    *
    * @generated from field: bool dry_run = 1;
    */
   dryRun?: boolean;
 
   /**
-   * Only those of this page are looked at, or swept; all of them without it.
+   * Page of orphans to list or sweep; all without it.
    *
    * @generated from field: holdfast.admin.v1.Page page = 2;
    */
@@ -1447,14 +1448,14 @@ export const HoldSchema: GenMessage<Hold, {jsonType: HoldJson}> = /*@__PURE__*/
  */
 export type PlaceHoldRequest = Message<"holdfast.admin.v1.PlaceHoldRequest"> & {
   /**
-   * What is held back: "deletion" (by time), "maintenance" (in windows) or "failover" (automatic ones).
+   * Automation to pause: "deletion" (of expired objects), "maintenance" (in windows) or "failover" (automatic).
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * For whoever releases it.
+   * Reason, which operators see.
    *
    * @generated from field: string reason = 2;
    */
@@ -1466,14 +1467,14 @@ export type PlaceHoldRequest = Message<"holdfast.admin.v1.PlaceHoldRequest"> & {
  */
 export type PlaceHoldRequestJson = {
   /**
-   * What is held back: "deletion" (by time), "maintenance" (in windows) or "failover" (automatic ones).
+   * Automation to pause: "deletion" (of expired objects), "maintenance" (in windows) or "failover" (automatic).
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * For whoever releases it.
+   * Reason, which operators see.
    *
    * @generated from field: string reason = 2;
    */
@@ -1590,7 +1591,7 @@ export type StoreSpace = Message<"holdfast.admin.v1.StoreSpace"> & {
   name: string;
 
   /**
-   * "ok", "alarm" (from 60% on), "full" (from 80% on), "no-space" or "unknown".
+   * "ok", "alarm" (from 60%), "full" (from 80%), "no-space" or "unknown".
    *
    * @generated from field: string state = 2;
    */
@@ -1617,7 +1618,7 @@ export type StoreSpace = Message<"holdfast.admin.v1.StoreSpace"> & {
   quotaBytes: bigint;
 
   /**
-   * What the file of a member of etcd has on its disk, with what is free in it.
+   * File size of an etcd member, including free pages.
    *
    * @generated from field: int64 file_bytes = 7;
    */
@@ -1636,7 +1637,7 @@ export type StoreSpaceJson = {
   name?: string;
 
   /**
-   * "ok", "alarm" (from 60% on), "full" (from 80% on), "no-space" or "unknown".
+   * "ok", "alarm" (from 60%), "full" (from 80%), "no-space" or "unknown".
    *
    * @generated from field: string state = 2;
    */
@@ -1663,7 +1664,7 @@ export type StoreSpaceJson = {
   quotaBytes?: string;
 
   /**
-   * What the file of a member of etcd has on its disk, with what is free in it.
+   * File size of an etcd member, including free pages.
    *
    * @generated from field: int64 file_bytes = 7;
    */
@@ -1764,7 +1765,7 @@ export const OrganizationSchema: GenMessage<Organization, {jsonType: Organizatio
   messageDesc(file_holdfast_admin_v1_admin, 36);
 
 /**
- * What is left out has its default.
+ * Quotas of an organization; absent ones have their defaults.
  *
  * @generated from message holdfast.admin.v1.OrganizationQuota
  */
@@ -1821,7 +1822,7 @@ export type OrganizationQuota = Message<"holdfast.admin.v1.OrganizationQuota"> &
 };
 
 /**
- * What is left out has its default.
+ * Quotas of an organization; absent ones have their defaults.
  *
  * @generated from message holdfast.admin.v1.OrganizationQuota
  */
@@ -2453,7 +2454,7 @@ export type AuditEntry = Message<"holdfast.admin.v1.AuditEntry"> & {
   requestId: string;
 
   /**
-   * What it was about beside the object: of a statement of the console its text, constants left out and cut.
+   * Further detail. For a statement of the query console its text, shortened and without constants.
    *
    * @generated from field: optional string detail = 11;
    */
@@ -2515,7 +2516,7 @@ export type AuditEntryJson = {
   requestId?: string;
 
   /**
-   * What it was about beside the object: of a statement of the console its text, constants left out and cut.
+   * Further detail. For a statement of the query console its text, shortened and without constants.
    *
    * @generated from field: optional string detail = 11;
    */
@@ -2692,7 +2693,7 @@ export const OperatorCredentialSchema: GenMessage<OperatorCredential, {jsonType:
  */
 export type CreateOperatorRequest = Message<"holdfast.admin.v1.CreateOperatorRequest"> & {
   /**
-   * Never begins with hfk_, as the ids of keys do.
+   * User name; must not begin with "hfk_", the prefix of ids of API keys.
    *
    * @generated from field: string username = 1;
    */
@@ -2704,7 +2705,7 @@ export type CreateOperatorRequest = Message<"holdfast.admin.v1.CreateOperatorReq
  */
 export type CreateOperatorRequestJson = {
   /**
-   * Never begins with hfk_, as the ids of keys do.
+   * User name; must not begin with "hfk_", the prefix of ids of API keys.
    *
    * @generated from field: string username = 1;
    */
@@ -2925,8 +2926,8 @@ export const ForceAuthorityRotationRequestSchema: GenMessage<ForceAuthorityRotat
  */
 export type RotateAuthorityRequest = Message<"holdfast.admin.v1.RotateAuthorityRequest"> & {
   /**
-   * How long both are trusted before the new one signs: the time that clients have to read the new authorities. 720 when not
-   * given.
+   * Hours in which both are trusted before the new one signs, so that clients can read the new authorities. Omitted:
+   * 720.
    *
    * @generated from field: optional int32 overlap_hours = 1;
    */
@@ -2938,8 +2939,8 @@ export type RotateAuthorityRequest = Message<"holdfast.admin.v1.RotateAuthorityR
  */
 export type RotateAuthorityRequestJson = {
   /**
-   * How long both are trusted before the new one signs: the time that clients have to read the new authorities. 720 when not
-   * given.
+   * Hours in which both are trusted before the new one signs, so that clients can read the new authorities. Omitted:
+   * 720.
    *
    * @generated from field: optional int32 overlap_hours = 1;
    */
@@ -2958,14 +2959,14 @@ export const RotateAuthorityRequestSchema: GenMessage<RotateAuthorityRequest, {j
  */
 export type Authority = Message<"holdfast.admin.v1.Authority"> & {
   /**
-   * The oldest first.
+   * Trusted authorities, oldest first.
    *
    * @generated from field: repeated holdfast.admin.v1.TrustedAuthority trusted = 1;
    */
   trusted: TrustedAuthority[];
 
   /**
-   * See the page of its states.
+   * State of the rotation, as in docs/states/authority-rotation.md.
    *
    * @generated from field: string rotation = 2;
    */
@@ -2977,14 +2978,14 @@ export type Authority = Message<"holdfast.admin.v1.Authority"> & {
   since?: Timestamp | undefined;
 
   /**
-   * While it spreads: when the new one signs at the earliest.
+   * Earliest time at which the new authority signs, during the overlap.
    *
    * @generated from field: google.protobuf.Timestamp signs_from = 4;
    */
   signsFrom?: Timestamp | undefined;
 
   /**
-   * Machines that the rotation waits for, 100 at most.
+   * Machines that the rotation waits for, at most 100.
    *
    * @generated from field: repeated string behind = 5;
    */
@@ -3001,14 +3002,14 @@ export type Authority = Message<"holdfast.admin.v1.Authority"> & {
  */
 export type AuthorityJson = {
   /**
-   * The oldest first.
+   * Trusted authorities, oldest first.
    *
    * @generated from field: repeated holdfast.admin.v1.TrustedAuthority trusted = 1;
    */
   trusted?: TrustedAuthorityJson[];
 
   /**
-   * See the page of its states.
+   * State of the rotation, as in docs/states/authority-rotation.md.
    *
    * @generated from field: string rotation = 2;
    */
@@ -3020,14 +3021,14 @@ export type AuthorityJson = {
   since?: TimestampJson;
 
   /**
-   * While it spreads: when the new one signs at the earliest.
+   * Earliest time at which the new authority signs, during the overlap.
    *
    * @generated from field: google.protobuf.Timestamp signs_from = 4;
    */
   signsFrom?: TimestampJson;
 
   /**
-   * Machines that the rotation waits for, 100 at most.
+   * Machines that the rotation waits for, at most 100.
    *
    * @generated from field: repeated string behind = 5;
    */
@@ -3110,7 +3111,7 @@ export const FleetService: GenService<{
     output: typeof ListMachinesResponseSchema;
   },
   /**
-   * Tasks that are pending, running or ended within 24 h.
+   * Lists tasks that are pending or running, or ended in the last 24 hours.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.ListTasks
    */
@@ -3120,7 +3121,7 @@ export const FleetService: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Agent streams, with the controller that holds each.
+   * Lists the sessions of agents with their controllers.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.ListSessions
    */
@@ -3130,7 +3131,7 @@ export const FleetService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * The term of each service and who is primary under it.
+   * Lists the term and the primary of each service.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.ListTerms
    */
@@ -3140,8 +3141,8 @@ export const FleetService: GenService<{
     output: typeof ListTermsResponseSchema;
   },
   /**
-   * The right of each primary that needs one, as the controller that is asked heard of it. One whose agent's stream is at another
-   * controller has no times here.
+   * Lists the primary lease of each primary that needs one, as the responding controller knows it. Leases of agents
+   * with a session at another controller have no times.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.ListRights
    */
@@ -3151,7 +3152,7 @@ export const FleetService: GenService<{
     output: typeof ListRightsResponseSchema;
   },
   /**
-   * Machines of the provider that no object owns. With data they are stopped and kept 7 days.
+   * Finds machines without an owner and deletes them; those with data are stopped and deleted after 7 days.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.SweepOrphans
    */
@@ -3161,7 +3162,7 @@ export const FleetService: GenService<{
     output: typeof SweepOrphansResponseSchema;
   },
   /**
-   * Sends a payload of this size to a machine and back by reference: proves the path and measures it.
+   * Sends a payload of this size to a machine and back by reference, to test and measure the transfer.
    *
    * @generated from rpc holdfast.admin.v1.FleetService.ProbeTransfer
    */
@@ -3186,7 +3187,7 @@ export const ControlService: GenService<{
     output: typeof ListControllersResponseSchema;
   },
   /**
-   * The controller gives up its keys and asks its agents to dial another one.
+   * Drains a controller: it hands over its shards and redirects its agents to other controllers.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.DrainController
    */
@@ -3196,7 +3197,7 @@ export const ControlService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Sealed snapshot of etcd, history and the authorities in the object store.
+   * Writes an encrypted snapshot of etcd, the history database and the certificate authorities to the object store.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.BackupControlPlane
    */
@@ -3206,7 +3207,7 @@ export const ControlService: GenService<{
     output: typeof ControlPlaneBackupSchema;
   },
   /**
-   * After a restore, a clock step, an image that failed or by an operator: what is held back, and since when.
+   * Lists paused automation. It is paused by operators, and after a restore, a jump of the clock, or a failed image.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ListHolds
    */
@@ -3216,7 +3217,7 @@ export const ControlService: GenService<{
     output: typeof ListHoldsResponseSchema;
   },
   /**
-   * Holds back what the platform does by itself until the hold is released. What has begun goes on, and so does all that is asked for.
+   * Pauses automation until it is resumed. Running work continues, and requests are still carried out.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.PlaceHold
    */
@@ -3226,7 +3227,7 @@ export const ControlService: GenService<{
     output: typeof HoldSchema;
   },
   /**
-   * Confirms that a hold may end: sweeps, deletions by time, maintenance in windows or automatic failovers go on.
+   * Resumes paused automation: sweeps, deletions of expired objects, maintenance in windows, or automatic failovers.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ReleaseHold
    */
@@ -3236,7 +3237,7 @@ export const ControlService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * How full each member of etcd and the history are, and what that means.
+   * Lists the storage use of etcd's members and of the history database.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.ListStores
    */
@@ -3246,7 +3247,7 @@ export const ControlService: GenService<{
     output: typeof ListStoresResponseSchema;
   },
   /**
-   * Compacts etcd, defragments one member after another, and ends the alarm (NOSPACE) with which etcd stopped all writing.
+   * Compacts etcd, defragments its members one after the other, and clears its NOSPACE alarm, which refuses all writes.
    *
    * @generated from rpc holdfast.admin.v1.ControlService.FreeEtcdSpace
    */
@@ -3279,8 +3280,8 @@ export const OrganizationService: GenService<{
     output: typeof ListOrganizationsResponseSchema;
   },
   /**
-   * Sets the limits that update_mask names; one that the request leaves out goes back to its default. What is there already
-   * stays, also when it is more than the new limit.
+   * Sets the quotas in update_mask; a quota without a value is reset to its default. Existing objects stay, even above
+   * the new quota.
    *
    * @generated from rpc holdfast.admin.v1.OrganizationService.UpdateQuota
    */
@@ -3290,7 +3291,7 @@ export const OrganizationService: GenService<{
     output: typeof OrganizationSchema;
   },
   /**
-   * The secret is in this answer and nowhere else.
+   * Creates an API key. Only this response has the secret.
    *
    * @generated from rpc holdfast.admin.v1.OrganizationService.CreateApiKey
    */
@@ -3316,7 +3317,7 @@ export const OrganizationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Who did what, newest first.
+   * Lists the audit log, newest first.
    *
    * @generated from rpc holdfast.admin.v1.OrganizationService.ListAuditEntries
    */
@@ -3329,13 +3330,13 @@ export const OrganizationService: GenService<{
   serviceDesc(file_holdfast_admin_v1_admin, 2);
 
 /**
- * Credentials of the platform's operators, and of people that no organization can help.
+ * Credentials of platform operators, and resets of users.
  *
  * @generated from service holdfast.admin.v1.OperatorService
  */
 export const OperatorService: GenService<{
   /**
-   * The name must be free. The password, of 192 random bits, is in this answer and nowhere else.
+   * Creates an operator; the name must be unused. Only this response has the password of 192 random bits.
    *
    * @generated from rpc holdfast.admin.v1.OperatorService.CreateOperator
    */
@@ -3353,7 +3354,7 @@ export const OperatorService: GenService<{
     output: typeof ListOperatorsResponseSchema;
   },
   /**
-   * Makes a new password; the old one ends at once.
+   * Creates a new password; the old one ends at once.
    *
    * @generated from rpc holdfast.admin.v1.OperatorService.RotateOperator
    */
@@ -3363,7 +3364,8 @@ export const OperatorService: GenService<{
     output: typeof OperatorCredentialSchema;
   },
   /**
-   * One who belongs to organizations stays a member of them; the account of any other is removed. The last operator stays.
+   * Revokes an operator. Members of organizations stay members; other accounts are deleted. The last operator cannot be
+   * revoked.
    *
    * @generated from rpc holdfast.admin.v1.OperatorService.RevokeOperator
    */
@@ -3373,7 +3375,7 @@ export const OperatorService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * As ResetUser of holdfast.v1, for anybody.
+   * Resets any user, as ResetUser of holdfast.v1.
    *
    * @generated from rpc holdfast.admin.v1.OperatorService.ResetUser
    */
@@ -3386,7 +3388,7 @@ export const OperatorService: GenService<{
   serviceDesc(file_holdfast_admin_v1_admin, 3);
 
 /**
- * The certificate authority of machines, engines and listeners, and its hand-over to the next one.
+ * The certificate authority of machines, engines and listeners, and its rotation.
  *
  * @generated from service holdfast.admin.v1.AuthorityService
  */
@@ -3400,8 +3402,8 @@ export const AuthorityService: GenService<{
     output: typeof AuthoritySchema;
   },
   /**
-   * Makes a new authority that is trusted at once and signs after the overlap; the old one goes when nothing depends on it.
-   * No connection fails for a client that reads the authorities to trust anew within the overlap.
+   * Creates a new authority, which is trusted at once and signs after the overlap; the old one is removed when nothing
+   * depends on it. No connection fails for clients that read the trusted authorities within the overlap.
    *
    * @generated from rpc holdfast.admin.v1.AuthorityService.RotateAuthority
    */
@@ -3411,7 +3413,7 @@ export const AuthorityService: GenService<{
     output: typeof AuthoritySchema;
   },
   /**
-   * Gives the new authority up, as long as it does not sign.
+   * Cancels the rotation, as long as the new authority does not sign.
    *
    * @generated from rpc holdfast.admin.v1.AuthorityService.CancelAuthorityRotation
    */
@@ -3421,7 +3423,7 @@ export const AuthorityService: GenService<{
     output: typeof AuthoritySchema;
   },
   /**
-   * Goes on without the machines that are behind: they enroll again when they are back.
+   * Continues the rotation without the machines that it waits for; they enroll again when they return.
    *
    * @generated from rpc holdfast.admin.v1.AuthorityService.ForceAuthorityRotation
    */

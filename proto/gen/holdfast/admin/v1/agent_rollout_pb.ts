@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/agent_rollout.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// How the agents of all machines are brought to the newest release that a controller offered, a share of them at a time.
+// The rollout of agent releases: the agents of all machines are upgraded in stages to the newest offered release.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -138,35 +138,35 @@ export type AgentRollout = Message<"holdfast.admin.v1.AgentRollout"> & {
   digest: string;
 
   /**
-   * See the page of its states.
+   * State, as in docs/states/agent-rollout.md.
    *
    * @generated from field: string state = 3;
    */
   state: string;
 
   /**
-   * Why it halted.
+   * Reason of a halt.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * 0 is the first machine; then the shares of the settings.
+   * Stage: 0 is the first machine, then the percentages of the settings.
    *
    * @generated from field: int32 stage = 5;
    */
   stage: number;
 
   /**
-   * Since when all machines of the stage have the release; unset while they do not.
+   * Time since which all machines of the stage have the release; unset while some do not.
    *
    * @generated from field: google.protobuf.Timestamp soaking_since = 6;
    */
   soakingSince?: Timestamp | undefined;
 
   /**
-   * Machines, by how they stand to the release.
+   * Numbers of machines by the state of their agents.
    *
    * @generated from field: int32 current = 7;
    */
@@ -188,7 +188,7 @@ export type AgentRollout = Message<"holdfast.admin.v1.AgentRollout"> & {
   failed: number;
 
   /**
-   * Their keeper is too old to have agents change places: they get the release when they start again.
+   * Machines with a keeper that cannot replace agents; they get the release at their next start.
    *
    * @generated from field: int32 needs_start = 11;
    */
@@ -200,7 +200,7 @@ export type AgentRollout = Message<"holdfast.admin.v1.AgentRollout"> & {
   unreachable: number;
 
   /**
-   * The 100 that most machines run.
+   * The 100 most frequent versions.
    *
    * @generated from field: repeated holdfast.admin.v1.AgentVersionCount versions = 13;
    */
@@ -222,35 +222,35 @@ export type AgentRolloutJson = {
   digest?: string;
 
   /**
-   * See the page of its states.
+   * State, as in docs/states/agent-rollout.md.
    *
    * @generated from field: string state = 3;
    */
   state?: string;
 
   /**
-   * Why it halted.
+   * Reason of a halt.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * 0 is the first machine; then the shares of the settings.
+   * Stage: 0 is the first machine, then the percentages of the settings.
    *
    * @generated from field: int32 stage = 5;
    */
   stage?: number;
 
   /**
-   * Since when all machines of the stage have the release; unset while they do not.
+   * Time since which all machines of the stage have the release; unset while some do not.
    *
    * @generated from field: google.protobuf.Timestamp soaking_since = 6;
    */
   soakingSince?: TimestampJson;
 
   /**
-   * Machines, by how they stand to the release.
+   * Numbers of machines by the state of their agents.
    *
    * @generated from field: int32 current = 7;
    */
@@ -272,7 +272,7 @@ export type AgentRolloutJson = {
   failed?: number;
 
   /**
-   * Their keeper is too old to have agents change places: they get the release when they start again.
+   * Machines with a keeper that cannot replace agents; they get the release at their next start.
    *
    * @generated from field: int32 needs_start = 11;
    */
@@ -284,7 +284,7 @@ export type AgentRolloutJson = {
   unreachable?: number;
 
   /**
-   * The 100 that most machines run.
+   * The 100 most frequent versions.
    *
    * @generated from field: repeated holdfast.admin.v1.AgentVersionCount versions = 13;
    */
@@ -308,7 +308,7 @@ export type AgentVersionCount = Message<"holdfast.admin.v1.AgentVersionCount"> &
   release: string;
 
   /**
-   * Empty for agents that run from a checkout.
+   * Digest; empty for agents that run from a checkout.
    *
    * @generated from field: string digest = 2;
    */
@@ -330,7 +330,7 @@ export type AgentVersionCountJson = {
   release?: string;
 
   /**
-   * Empty for agents that run from a checkout.
+   * Digest; empty for agents that run from a checkout.
    *
    * @generated from field: string digest = 2;
    */
@@ -359,7 +359,7 @@ export type ListAgentsRequest = Message<"holdfast.admin.v1.ListAgentsRequest"> &
   page?: Page | undefined;
 
   /**
-   * Only those that are so; empty means all.
+   * Only agents in this state; empty for all.
    *
    * @generated from field: string state = 2;
    */
@@ -376,7 +376,7 @@ export type ListAgentsRequestJson = {
   page?: PageJson;
 
   /**
-   * Only those that are so; empty means all.
+   * Only agents in this state; empty for all.
    *
    * @generated from field: string state = 2;
    */
@@ -454,7 +454,7 @@ export type Agent = Message<"holdfast.admin.v1.Agent"> & {
   state: string;
 
   /**
-   * How often its upgrade failed, and why last.
+   * Number of failed upgrades, and the reason of the last one.
    *
    * @generated from field: int32 attempts = 5;
    */
@@ -498,7 +498,7 @@ export type AgentJson = {
   state?: string;
 
   /**
-   * How often its upgrade failed, and why last.
+   * Number of failed upgrades, and the reason of the last one.
    *
    * @generated from field: int32 attempts = 5;
    */
@@ -527,7 +527,7 @@ export const AgentSchema: GenMessage<Agent, {jsonType: AgentJson}> = /*@__PURE__
  */
 export const AgentRolloutService: GenService<{
   /**
-   * The release, how far it is, and which agents run.
+   * Returns the release, the progress of its rollout, and the running versions.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.GetAgentRollout
    */
@@ -537,7 +537,7 @@ export const AgentRolloutService: GenService<{
     output: typeof AgentRolloutSchema;
   },
   /**
-   * The agent of each machine, and why it is not upgraded where that failed.
+   * Lists the agents of all machines, with the reasons of failed upgrades.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.ListAgents
    */
@@ -547,7 +547,7 @@ export const AgentRolloutService: GenService<{
     output: typeof ListAgentsResponseSchema;
   },
   /**
-   * Begins no further upgrade. A release that comes later waits as well.
+   * Pauses the rollout, also for later releases.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.PauseAgentRollout
    */
@@ -557,7 +557,7 @@ export const AgentRolloutService: GenService<{
     output: typeof AgentRolloutSchema;
   },
   /**
-   * Goes on after a pause or a halt; machines that failed are tried again.
+   * Resumes the rollout after a pause or halt, and retries failed machines.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.ResumeAgentRollout
    */
@@ -567,7 +567,7 @@ export const AgentRolloutService: GenService<{
     output: typeof AgentRolloutSchema;
   },
   /**
-   * Tries one machine again that failed, at once while the rollout is rolling.
+   * Retries a failed machine, at once while the rollout is in progress.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.RetryAgentUpgrade
    */
@@ -577,7 +577,7 @@ export const AgentRolloutService: GenService<{
     output: typeof AgentRolloutSchema;
   },
   /**
-   * Makes the release of the controller that answers the one that agents are brought to, also when it is an older one.
+   * Offers the release of the responding controller to all agents, also as a downgrade.
    *
    * @generated from rpc holdfast.admin.v1.AgentRolloutService.OfferAgentRelease
    */

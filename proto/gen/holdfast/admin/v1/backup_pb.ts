@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/backup.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// Backups of all services as the platform has them: archives with their ranges, uploads without an end, and what expires.
+// Backups of all services: archives with their ranges, unfinished uploads, and expired objects.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -109,14 +109,14 @@ export type Archive = Message<"holdfast.admin.v1.Archive"> & {
   engine: string;
 
   /**
-   * Archive that the log goes to. Empty while no log is archived.
+   * Current archive of the log; empty while no log is archived.
    *
    * @generated from field: string archive_id = 5;
    */
   archiveId: string;
 
   /**
-   * Of the newest log that is stored; 0 without any.
+   * Term of the newest stored log; 0 without any.
    *
    * @generated from field: int64 term = 6;
    */
@@ -128,7 +128,7 @@ export type Archive = Message<"holdfast.admin.v1.Archive"> & {
   logRanges: number;
 
   /**
-   * Completed ones.
+   * Number of completed backups.
    *
    * @generated from field: int32 backups = 8;
    */
@@ -140,7 +140,7 @@ export type Archive = Message<"holdfast.admin.v1.Archive"> & {
   gaps: number;
 
   /**
-   * What can be restored to; absent while there is nothing.
+   * Restore window; absent while nothing can be restored.
    *
    * @generated from field: google.protobuf.Timestamp restorable_from = 10;
    */
@@ -152,7 +152,7 @@ export type Archive = Message<"holdfast.admin.v1.Archive"> & {
   restorableTo?: Timestamp | undefined;
 
   /**
-   * Until then a deleted service can come back; absent while it is there, and where it cannot.
+   * Time until which a deleted service can be undeleted; absent for existing services, and when it is not possible.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
@@ -184,14 +184,14 @@ export type ArchiveJson = {
   engine?: string;
 
   /**
-   * Archive that the log goes to. Empty while no log is archived.
+   * Current archive of the log; empty while no log is archived.
    *
    * @generated from field: string archive_id = 5;
    */
   archiveId?: string;
 
   /**
-   * Of the newest log that is stored; 0 without any.
+   * Term of the newest stored log; 0 without any.
    *
    * @generated from field: int64 term = 6;
    */
@@ -203,7 +203,7 @@ export type ArchiveJson = {
   logRanges?: number;
 
   /**
-   * Completed ones.
+   * Number of completed backups.
    *
    * @generated from field: int32 backups = 8;
    */
@@ -215,7 +215,7 @@ export type ArchiveJson = {
   gaps?: number;
 
   /**
-   * What can be restored to; absent while there is nothing.
+   * Restore window; absent while nothing can be restored.
    *
    * @generated from field: google.protobuf.Timestamp restorable_from = 10;
    */
@@ -227,7 +227,7 @@ export type ArchiveJson = {
   restorableTo?: TimestampJson;
 
   /**
-   * Until then a deleted service can come back; absent while it is there, and where it cannot.
+   * Time until which a deleted service can be undeleted; absent for existing services, and when it is not possible.
    *
    * @generated from field: google.protobuf.Timestamp kept_until = 12;
    */
@@ -316,7 +316,7 @@ export const ListLogRangesResponseSchema: GenMessage<ListLogRangesResponse, {jso
   messageDesc(file_holdfast_admin_v1_backup, 4);
 
 /**
- * Log without a gap. Times are those of its commits.
+ * A range of log without gaps. Times are those of its commits.
  *
  * @generated from message holdfast.admin.v1.LogRange
  */
@@ -332,7 +332,7 @@ export type LogRange = Message<"holdfast.admin.v1.LogRange"> & {
   term: bigint;
 
   /**
-   * Of its objects in the store.
+   * Sequence numbers of its objects in the store.
    *
    * @generated from field: int64 first_sequence = 3;
    */
@@ -354,7 +354,7 @@ export type LogRange = Message<"holdfast.admin.v1.LogRange"> & {
   to?: Timestamp | undefined;
 
   /**
-   * It goes on where the archive's term before ends.
+   * True when it continues the previous term of the archive.
    *
    * @generated from field: bool continues = 7;
    */
@@ -362,7 +362,7 @@ export type LogRange = Message<"holdfast.admin.v1.LogRange"> & {
 };
 
 /**
- * Log without a gap. Times are those of its commits.
+ * A range of log without gaps. Times are those of its commits.
  *
  * @generated from message holdfast.admin.v1.LogRange
  */
@@ -378,7 +378,7 @@ export type LogRangeJson = {
   term?: string;
 
   /**
-   * Of its objects in the store.
+   * Sequence numbers of its objects in the store.
    *
    * @generated from field: int64 first_sequence = 3;
    */
@@ -400,7 +400,7 @@ export type LogRangeJson = {
   to?: TimestampJson;
 
   /**
-   * It goes on where the archive's term before ends.
+   * True when it continues the previous term of the archive.
    *
    * @generated from field: bool continues = 7;
    */
@@ -498,7 +498,7 @@ export type Upload = Message<"holdfast.admin.v1.Upload"> & {
   organizationId: string;
 
   /**
-   * "running", "verifying" or "pending" before another attempt; "completed" and "failed" have objects left to delete.
+   * "running", "verifying", or "pending" before another attempt; "completed" and "failed" with objects to delete.
    *
    * @generated from field: string status = 4;
    */
@@ -510,14 +510,14 @@ export type Upload = Message<"holdfast.admin.v1.Upload"> & {
   attempt: number;
 
   /**
-   * Empty while no machine takes it.
+   * Machine that takes it; empty without one.
    *
    * @generated from field: string machine_id = 6;
    */
   machineId: string;
 
   /**
-   * In the store, of all attempts.
+   * Number of objects of all attempts in the store.
    *
    * @generated from field: int64 objects = 7;
    */
@@ -559,7 +559,7 @@ export type UploadJson = {
   organizationId?: string;
 
   /**
-   * "running", "verifying" or "pending" before another attempt; "completed" and "failed" have objects left to delete.
+   * "running", "verifying", or "pending" before another attempt; "completed" and "failed" with objects to delete.
    *
    * @generated from field: string status = 4;
    */
@@ -571,14 +571,14 @@ export type UploadJson = {
   attempt?: number;
 
   /**
-   * Empty while no machine takes it.
+   * Machine that takes it; empty without one.
    *
    * @generated from field: string machine_id = 6;
    */
   machineId?: string;
 
   /**
-   * In the store, of all attempts.
+   * Number of objects of all attempts in the store.
    *
    * @generated from field: int64 objects = 7;
    */
@@ -617,7 +617,7 @@ export type ListExpiryRequest = Message<"holdfast.admin.v1.ListExpiryRequest"> &
   page?: Page | undefined;
 
   /**
-   * Absent: now.
+   * Time of expiry. Absent: now.
    *
    * @generated from field: google.protobuf.Timestamp at = 2;
    */
@@ -634,7 +634,7 @@ export type ListExpiryRequestJson = {
   page?: PageJson;
 
   /**
-   * Absent: now.
+   * Time of expiry. Absent: now.
    *
    * @generated from field: google.protobuf.Timestamp at = 2;
    */
@@ -695,42 +695,42 @@ export type Expiry = Message<"holdfast.admin.v1.Expiry"> & {
   serviceId: string;
 
   /**
-   * "backup", "log", or "archive" for all that is left of a service that is gone.
+   * "backup", "log", or "archive" for everything of a deleted service.
    *
    * @generated from field: string kind = 2;
    */
   kind: string;
 
   /**
-   * Of the backup, or of the log's archive.
+   * Id of the backup, or of the log's archive.
    *
    * @generated from field: string id = 3;
    */
   id: string;
 
   /**
-   * Of the log.
+   * Term of the log.
    *
    * @generated from field: int64 term = 4;
    */
   term: bigint;
 
   /**
-   * Of the log.
+   * Number of objects of the log.
    *
    * @generated from field: int64 objects = 5;
    */
   objects: bigint;
 
   /**
-   * Of the backup.
+   * Size of the backup.
    *
    * @generated from field: int64 size_bytes = 6;
    */
   sizeBytes: bigint;
 
   /**
-   * Why it stays for now: "hold" while an operator's hold stands against it, "restore" while something is restored out of it.
+   * Reason why it is not deleted yet: "hold" while deletions are paused, "restore" during a restore from it.
    *
    * @generated from field: string waits_for = 7;
    */
@@ -747,42 +747,42 @@ export type ExpiryJson = {
   serviceId?: string;
 
   /**
-   * "backup", "log", or "archive" for all that is left of a service that is gone.
+   * "backup", "log", or "archive" for everything of a deleted service.
    *
    * @generated from field: string kind = 2;
    */
   kind?: string;
 
   /**
-   * Of the backup, or of the log's archive.
+   * Id of the backup, or of the log's archive.
    *
    * @generated from field: string id = 3;
    */
   id?: string;
 
   /**
-   * Of the log.
+   * Term of the log.
    *
    * @generated from field: int64 term = 4;
    */
   term?: string;
 
   /**
-   * Of the log.
+   * Number of objects of the log.
    *
    * @generated from field: int64 objects = 5;
    */
   objects?: string;
 
   /**
-   * Of the backup.
+   * Size of the backup.
    *
    * @generated from field: int64 size_bytes = 6;
    */
   sizeBytes?: string;
 
   /**
-   * Why it stays for now: "hold" while an operator's hold stands against it, "restore" while something is restored out of it.
+   * Reason why it is not deleted yet: "hold" while deletions are paused, "restore" during a restore from it.
    *
    * @generated from field: string waits_for = 7;
    */
@@ -801,7 +801,7 @@ export const ExpirySchema: GenMessage<Expiry, {jsonType: ExpiryJson}> = /*@__PUR
  */
 export const BackupService: GenService<{
   /**
-   * What is kept of each service's backups, also of services that are gone.
+   * Lists the archives of all services, also of deleted ones.
    *
    * @generated from rpc holdfast.admin.v1.BackupService.ListArchives
    */
@@ -811,7 +811,7 @@ export const BackupService: GenService<{
     output: typeof ListArchivesResponseSchema;
   },
   /**
-   * The log of one service as it is durable in the store: one range for each term of each archive, oldest first.
+   * Lists the durable log of a service: one range per term and archive, oldest first.
    *
    * @generated from rpc holdfast.admin.v1.BackupService.ListLogRanges
    */
@@ -821,7 +821,7 @@ export const BackupService: GenService<{
     output: typeof ListLogRangesResponseSchema;
   },
   /**
-   * Backups that have begun and not ended, and those that ended with objects in the store that are to be deleted.
+   * Lists backups in progress, and ended ones with objects that are to be deleted.
    *
    * @generated from rpc holdfast.admin.v1.BackupService.ListUploads
    */
@@ -831,7 +831,7 @@ export const BackupService: GenService<{
     output: typeof ListUploadsResponseSchema;
   },
   /**
-   * What would be deleted as its time is over, now or by a time to come. Deletes nothing.
+   * Lists objects that are expired now or at a future time; deletes nothing.
    *
    * @generated from rpc holdfast.admin.v1.BackupService.ListExpiry
    */

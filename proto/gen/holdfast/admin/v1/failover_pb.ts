@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/failover.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// Failovers that lose what a replica lacks: an operator takes that on, users cannot.
+// Failovers with data loss, which only operators may carry out.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -68,14 +68,14 @@ export const ForceFailoverRequestSchema: GenMessage<ForceFailoverRequest, {jsonT
  */
 export type ForcedFailover = Message<"holdfast.admin.v1.ForcedFailover"> & {
   /**
-   * Empty when nothing was begun.
+   * Id of the operation; empty when nothing was started.
    *
    * @generated from field: string operation_id = 1;
    */
   operationId: string;
 
   /**
-   * What the nodes said when they were asked just now.
+   * Log positions that the nodes have just reported.
    *
    * @generated from field: repeated holdfast.admin.v1.NodePosition positions = 2;
    */
@@ -87,14 +87,14 @@ export type ForcedFailover = Message<"holdfast.admin.v1.ForcedFailover"> & {
  */
 export type ForcedFailoverJson = {
   /**
-   * Empty when nothing was begun.
+   * Id of the operation; empty when nothing was started.
    *
    * @generated from field: string operation_id = 1;
    */
   operationId?: string;
 
   /**
-   * What the nodes said when they were asked just now.
+   * Log positions that the nodes have just reported.
    *
    * @generated from field: repeated holdfast.admin.v1.NodePosition positions = 2;
    */
@@ -125,7 +125,7 @@ export type NodePosition = Message<"holdfast.admin.v1.NodePosition"> & {
   role: string;
 
   /**
-   * Without an answer nobody knows what it has.
+   * False when the node did not respond, so that its position is unknown.
    *
    * @generated from field: bool answers = 3;
    */
@@ -137,14 +137,14 @@ export type NodePosition = Message<"holdfast.admin.v1.NodePosition"> & {
   timeline: number;
 
   /**
-   * Up to where it has the log: a primary's own end, or what a replica has received.
+   * End of its log: written by a primary, received by a replica.
    *
    * @generated from field: string position = 5;
    */
   position: string;
 
   /**
-   * Bytes of its log that the chosen replica lacks, and that go.
+   * Bytes of its log that the chosen replica lacks and that would be lost.
    *
    * @generated from field: int64 lost_bytes = 6;
    */
@@ -168,7 +168,7 @@ export type NodePositionJson = {
   role?: string;
 
   /**
-   * Without an answer nobody knows what it has.
+   * False when the node did not respond, so that its position is unknown.
    *
    * @generated from field: bool answers = 3;
    */
@@ -180,14 +180,14 @@ export type NodePositionJson = {
   timeline?: number;
 
   /**
-   * Up to where it has the log: a primary's own end, or what a replica has received.
+   * End of its log: written by a primary, received by a replica.
    *
    * @generated from field: string position = 5;
    */
   position?: string;
 
   /**
-   * Bytes of its log that the chosen replica lacks, and that go.
+   * Bytes of its log that the chosen replica lacks and that would be lost.
    *
    * @generated from field: int64 lost_bytes = 6;
    */
@@ -206,8 +206,8 @@ export const NodePositionSchema: GenMessage<NodePosition, {jsonType: NodePositio
  */
 export const FailoverService: GenService<{
   /**
-   * Puts this replica in the primary's place whatever it lacks, once the primary is certain to take no writes. Without
-   * accept_loss nothing is begun: the answer tells what each node has.
+   * Makes a replica the primary although it lacks data, once the primary is certain to accept no writes. Without
+   * accept_loss nothing is started, and the response has the log positions of all nodes.
    *
    * @generated from rpc holdfast.admin.v1.FailoverService.ForceFailover
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/host.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// The hosts that machines are on: which there are, what they have left, and how one is added, emptied and removed.
+// Hosts, which run machines: their capacity, and how they are added, drained and removed.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,7 +25,7 @@ export const file_holdfast_admin_v1_host: GenFile = /*@__PURE__*/
  */
 export type Host = Message<"holdfast.admin.v1.Host"> & {
   /**
-   * The name that its operator gave it.
+   * Name of the host.
    *
    * @generated from field: string id = 1;
    */
@@ -37,7 +37,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   zone: string;
 
   /**
-   * host:port that controllers dial; empty for their own host.
+   * Address (host:port) for controllers; empty for their own host.
    *
    * @generated from field: string address = 3;
    */
@@ -56,14 +56,14 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   since?: Timestamp | undefined;
 
   /**
-   * Why it is not ready; or what is wrong with its storage pools, and which other hosts' machines are not reached from there.
+   * Reason why it is not ready, faults of its storage pools, and unreachable networks of other hosts.
    *
    * @generated from field: string reason = 6;
    */
   reason: string;
 
   /**
-   * Takes no new machines.
+   * True when it gets no new machines.
    *
    * @generated from field: bool cordoned = 7;
    */
@@ -75,7 +75,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   drain?: HostDrain | undefined;
 
   /**
-   * "process" or "incus"; empty before its first word, like all that follows.
+   * Compute provider, "process" or "incus"; empty before its first report, like all following fields.
    *
    * @generated from field: string provider = 9;
    */
@@ -92,14 +92,14 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   memoryFreeBytes: bigint;
 
   /**
-   * To machines with an owner, made or not.
+   * Memory allocated to machines with an owner, also to those not created yet.
    *
    * @generated from field: int64 memory_promised_bytes = 12;
    */
   memoryPromisedBytes: bigint;
 
   /**
-   * How many times its memory may be promised; 0 where only what is free counts.
+   * Factor of memory overcommit; 0 when only free memory counts.
    *
    * @generated from field: double memory_overcommit = 13;
    */
@@ -126,7 +126,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   diskOvercommit: number;
 
   /**
-   * Empty where there is no choice.
+   * Storage tiers; empty when there is no choice.
    *
    * @generated from field: repeated string storage_tiers = 18;
    */
@@ -140,14 +140,14 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   engines: string[];
 
   /**
-   * Of the program that speaks for it.
+   * Version of the host program.
    *
    * @generated from field: string version = 20;
    */
   version: string;
 
   /**
-   * With an owner.
+   * Number of machines with an owner.
    *
    * @generated from field: int32 machines = 21;
    */
@@ -169,7 +169,8 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   certificateExpiresAt?: Timestamp | undefined;
 
   /**
-   * Network of its machines' public addresses, how many these are and how many are free; empty where they have none.
+   * Network of public addresses of its machines, with the numbers of all and of free ones; empty without public
+   * addresses.
    *
    * @generated from field: string public_addresses = 30;
    */
@@ -186,23 +187,23 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
   publicAddressesFree: number;
 
   /**
-   * Other hosts whose machines are not reached from here, so that members of one service may not speak to each other; 100 at
-   * most.
+   * Other hosts whose machines cannot be reached from here, at most 100. Nodes of a service on both hosts cannot
+   * communicate.
    *
    * @generated from field: repeated holdfast.admin.v1.MissingPath missing_paths = 40;
    */
   missingPaths: MissingPath[];
 
   /**
-   * How many there are in all.
+   * Total number of missing paths.
    *
    * @generated from field: int32 missing_path_count = 41;
    */
   missingPathCount: number;
 
   /**
-   * Of the storage pools that its machines' roots are in, and promised to those of machines with an owner; 0 where machines
-   * have no roots of their own, or nobody told. Where data are in the same storage it is that of data too.
+   * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
+   * for machines without root file systems, and when unknown. Where data use the same pool, it includes that of data.
    *
    * @generated from field: int64 root_total_bytes = 50;
    */
@@ -224,7 +225,7 @@ export type Host = Message<"holdfast.admin.v1.Host"> & {
  */
 export type HostJson = {
   /**
-   * The name that its operator gave it.
+   * Name of the host.
    *
    * @generated from field: string id = 1;
    */
@@ -236,7 +237,7 @@ export type HostJson = {
   zone?: string;
 
   /**
-   * host:port that controllers dial; empty for their own host.
+   * Address (host:port) for controllers; empty for their own host.
    *
    * @generated from field: string address = 3;
    */
@@ -255,14 +256,14 @@ export type HostJson = {
   since?: TimestampJson;
 
   /**
-   * Why it is not ready; or what is wrong with its storage pools, and which other hosts' machines are not reached from there.
+   * Reason why it is not ready, faults of its storage pools, and unreachable networks of other hosts.
    *
    * @generated from field: string reason = 6;
    */
   reason?: string;
 
   /**
-   * Takes no new machines.
+   * True when it gets no new machines.
    *
    * @generated from field: bool cordoned = 7;
    */
@@ -274,7 +275,7 @@ export type HostJson = {
   drain?: HostDrainJson;
 
   /**
-   * "process" or "incus"; empty before its first word, like all that follows.
+   * Compute provider, "process" or "incus"; empty before its first report, like all following fields.
    *
    * @generated from field: string provider = 9;
    */
@@ -291,14 +292,14 @@ export type HostJson = {
   memoryFreeBytes?: string;
 
   /**
-   * To machines with an owner, made or not.
+   * Memory allocated to machines with an owner, also to those not created yet.
    *
    * @generated from field: int64 memory_promised_bytes = 12;
    */
   memoryPromisedBytes?: string;
 
   /**
-   * How many times its memory may be promised; 0 where only what is free counts.
+   * Factor of memory overcommit; 0 when only free memory counts.
    *
    * @generated from field: double memory_overcommit = 13;
    */
@@ -325,7 +326,7 @@ export type HostJson = {
   diskOvercommit?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Empty where there is no choice.
+   * Storage tiers; empty when there is no choice.
    *
    * @generated from field: repeated string storage_tiers = 18;
    */
@@ -339,14 +340,14 @@ export type HostJson = {
   engines?: string[];
 
   /**
-   * Of the program that speaks for it.
+   * Version of the host program.
    *
    * @generated from field: string version = 20;
    */
   version?: string;
 
   /**
-   * With an owner.
+   * Number of machines with an owner.
    *
    * @generated from field: int32 machines = 21;
    */
@@ -368,7 +369,8 @@ export type HostJson = {
   certificateExpiresAt?: TimestampJson;
 
   /**
-   * Network of its machines' public addresses, how many these are and how many are free; empty where they have none.
+   * Network of public addresses of its machines, with the numbers of all and of free ones; empty without public
+   * addresses.
    *
    * @generated from field: string public_addresses = 30;
    */
@@ -385,23 +387,23 @@ export type HostJson = {
   publicAddressesFree?: number;
 
   /**
-   * Other hosts whose machines are not reached from here, so that members of one service may not speak to each other; 100 at
-   * most.
+   * Other hosts whose machines cannot be reached from here, at most 100. Nodes of a service on both hosts cannot
+   * communicate.
    *
    * @generated from field: repeated holdfast.admin.v1.MissingPath missing_paths = 40;
    */
   missingPaths?: MissingPathJson[];
 
   /**
-   * How many there are in all.
+   * Total number of missing paths.
    *
    * @generated from field: int32 missing_path_count = 41;
    */
   missingPathCount?: number;
 
   /**
-   * Of the storage pools that its machines' roots are in, and promised to those of machines with an owner; 0 where machines
-   * have no roots of their own, or nobody told. Where data are in the same storage it is that of data too.
+   * Capacity of the storage pools of root file systems, free space, and space allocated to machines with an owner; 0
+   * for machines without root file systems, and when unknown. Where data use the same pool, it includes that of data.
    *
    * @generated from field: int64 root_total_bytes = 50;
    */
@@ -435,7 +437,7 @@ export type MissingPath = Message<"holdfast.admin.v1.MissingPath"> & {
   hostId: string;
 
   /**
-   * What is in the way.
+   * Reason why there is no path.
    *
    * @generated from field: string reason = 2;
    */
@@ -452,7 +454,7 @@ export type MissingPathJson = {
   hostId?: string;
 
   /**
-   * What is in the way.
+   * Reason why there is no path.
    *
    * @generated from field: string reason = 2;
    */
@@ -483,14 +485,14 @@ export type HostDrain = Message<"holdfast.admin.v1.HostDrain"> & {
   since?: Timestamp | undefined;
 
   /**
-   * Services with one node are stopped.
+   * True when services with one node are stopped.
    *
    * @generated from field: bool stop_single_nodes = 3;
    */
   stopSingleNodes: boolean;
 
   /**
-   * When it was asked for, and what of these still runs.
+   * Number of machines at the start of the drain, and of those that are left.
    *
    * @generated from field: int32 machines = 4;
    */
@@ -502,7 +504,7 @@ export type HostDrain = Message<"holdfast.admin.v1.HostDrain"> & {
   left: number;
 
   /**
-   * At most 100 of those that it waits for.
+   * Machines that the drain waits for, at most 100.
    *
    * @generated from field: repeated holdfast.admin.v1.HostDrainWait waits_for = 6;
    */
@@ -526,14 +528,14 @@ export type HostDrainJson = {
   since?: TimestampJson;
 
   /**
-   * Services with one node are stopped.
+   * True when services with one node are stopped.
    *
    * @generated from field: bool stop_single_nodes = 3;
    */
   stopSingleNodes?: boolean;
 
   /**
-   * When it was asked for, and what of these still runs.
+   * Number of machines at the start of the drain, and of those that are left.
    *
    * @generated from field: int32 machines = 4;
    */
@@ -545,7 +547,7 @@ export type HostDrainJson = {
   left?: number;
 
   /**
-   * At most 100 of those that it waits for.
+   * Machines that the drain waits for, at most 100.
    *
    * @generated from field: repeated holdfast.admin.v1.HostDrainWait waits_for = 6;
    */
@@ -569,7 +571,7 @@ export type HostDrainWait = Message<"holdfast.admin.v1.HostDrainWait"> & {
   serviceId: string;
 
   /**
-   * What would move it.
+   * Reason why it is not moved, and the remedy.
    *
    * @generated from field: string reason = 2;
    */
@@ -586,7 +588,7 @@ export type HostDrainWaitJson = {
   serviceId?: string;
 
   /**
-   * What would move it.
+   * Reason why it is not moved, and the remedy.
    *
    * @generated from field: string reason = 2;
    */
@@ -706,14 +708,14 @@ export type AddHostRequest = Message<"holdfast.admin.v1.AddHostRequest"> & {
   zone: string;
 
   /**
-   * host:port where controllers will find it.
+   * Address (host:port) at which controllers reach the host.
    *
    * @generated from field: string address = 3;
    */
   address: string;
 
   /**
-   * How many times its memory may be promised; as the controllers' settings say when not given, 0 for without limit.
+   * Factor of memory overcommit, 0 for no limit. Omitted: that of the controllers' settings.
    *
    * @generated from field: optional double memory_overcommit = 4;
    */
@@ -740,14 +742,14 @@ export type AddHostRequestJson = {
   zone?: string;
 
   /**
-   * host:port where controllers will find it.
+   * Address (host:port) at which controllers reach the host.
    *
    * @generated from field: string address = 3;
    */
   address?: string;
 
   /**
-   * How many times its memory may be promised; as the controllers' settings say when not given, 0 for without limit.
+   * Factor of memory overcommit, 0 for no limit. Omitted: that of the controllers' settings.
    *
    * @generated from field: optional double memory_overcommit = 4;
    */
@@ -776,7 +778,7 @@ export type AddHostResponse = Message<"holdfast.admin.v1.AddHostResponse"> & {
   host?: Host | undefined;
 
   /**
-   * JSON for the machine that becomes the host, with a token in it.
+   * Join file for the host program: JSON with a token.
    *
    * @generated from field: string join_file = 2;
    */
@@ -793,7 +795,7 @@ export type AddHostResponseJson = {
   host?: HostJson;
 
   /**
-   * JSON for the machine that becomes the host, with a token in it.
+   * Join file for the host program: JSON with a token.
    *
    * @generated from field: string join_file = 2;
    */
@@ -871,7 +873,7 @@ export type DrainHostRequest = Message<"holdfast.admin.v1.DrainHostRequest"> & {
   hostId: string;
 
   /**
-   * Consent: services that have their only node there are not there for their users until the host is uncordoned.
+   * Consent to stop services with their only node on the host until it is uncordoned.
    *
    * @generated from field: bool stop_single_nodes = 2;
    */
@@ -888,7 +890,7 @@ export type DrainHostRequestJson = {
   hostId?: string;
 
   /**
-   * Consent: services that have their only node there are not there for their users until the host is uncordoned.
+   * Consent to stop services with their only node on the host until it is uncordoned.
    *
    * @generated from field: bool stop_single_nodes = 2;
    */
@@ -912,14 +914,14 @@ export type RemoveHostRequest = Message<"holdfast.admin.v1.RemoveHostRequest"> &
   hostId: string;
 
   /**
-   * The host is gone for good, with all that was on it.
+   * True when the host is destroyed with everything on it.
    *
    * @generated from field: bool destroyed = 2;
    */
   destroyed: boolean;
 
   /**
-   * Consent: ids of every service that has a machine there.
+   * Consent: ids of all services with a machine on the host.
    *
    * @generated from field: repeated string lost_services = 3;
    */
@@ -936,14 +938,14 @@ export type RemoveHostRequestJson = {
   hostId?: string;
 
   /**
-   * The host is gone for good, with all that was on it.
+   * True when the host is destroyed with everything on it.
    *
    * @generated from field: bool destroyed = 2;
    */
   destroyed?: boolean;
 
   /**
-   * Consent: ids of every service that has a machine there.
+   * Consent: ids of all services with a machine on the host.
    *
    * @generated from field: repeated string lost_services = 3;
    */
@@ -978,8 +980,9 @@ export const HostService: GenService<{
     output: typeof HostSchema;
   },
   /**
-   * Expects a host of this name. The join file in the answer, and nowhere else, lets one machine become it, once and within
-   * ten minutes. Again with the same zone and address, it gives a new file; the older one ends with that.
+   * Adds a host of this name. Only this response has the join file, which allows one computer to become the host, once
+   * and within ten minutes. A repeated call with the same zone and address returns a new file and invalidates the older
+   * one.
    *
    * @generated from rpc holdfast.admin.v1.HostService.AddHost
    */
@@ -989,7 +992,7 @@ export const HostService: GenService<{
     output: typeof AddHostResponseSchema;
   },
   /**
-   * No machine is placed on it any more; what is there goes on.
+   * Cordons a host: no further machine is placed on it; existing machines keep running.
    *
    * @generated from rpc holdfast.admin.v1.HostService.CordonHost
    */
@@ -999,7 +1002,7 @@ export const HostService: GenService<{
     output: typeof HostSchema;
   },
   /**
-   * It takes machines again. Ends a drain: what that stopped starts again by itself.
+   * Uncordons a host and ends its drain; services that the drain stopped are started again.
    *
    * @generated from rpc holdfast.admin.v1.HostService.UncordonHost
    */
@@ -1009,9 +1012,9 @@ export const HostService: GenService<{
     output: typeof HostSchema;
   },
   /**
-   * Cordons it, removes the machines that wait there for an owner, and, with consent, stops the services that have their only
-   * node there until it is uncordoned. Without consent it says which stand in the way. Again with another consent, it goes on
-   * with that.
+   * Drains a host: cordons it, deletes its machines of the warm pool, moves other machines, and, with consent, stops
+   * services with their only node there until it is uncordoned. Without consent the response lists the services that
+   * block the drain. A repeated call changes the consent.
    *
    * @generated from rpc holdfast.admin.v1.HostService.DrainHost
    */
@@ -1021,8 +1024,8 @@ export const HostService: GenService<{
     output: typeof HostSchema;
   },
   /**
-   * Refused while machines are on it, unless the host is destroyed for good: then the request names every service whose data
-   * is lost with it, and these stay in Error until they are deleted.
+   * Removes a host. Refused while it has machines, unless the host is destroyed: then the request must name every
+   * service whose data is lost, and these have the status Error until they are deleted.
    *
    * @generated from rpc holdfast.admin.v1.HostService.RemoveHost
    */

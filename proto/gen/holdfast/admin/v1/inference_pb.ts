@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/inference.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// Processes of the inference proxy, and those that will not come back.
+// Processes of the inference proxy.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -25,7 +25,7 @@ export const file_holdfast_admin_v1_inference: GenFile = /*@__PURE__*/
  */
 export type InferenceProcess = Message<"holdfast.admin.v1.InferenceProcess"> & {
   /**
-   * Of its directory.
+   * Id of the process, stored in its directory.
    *
    * @generated from field: string id = 1;
    */
@@ -39,7 +39,7 @@ export type InferenceProcess = Message<"holdfast.admin.v1.InferenceProcess"> & {
   state: string;
 
   /**
-   * Empty while it follows none.
+   * Controller that it follows; empty for none.
    *
    * @generated from field: string controller_id = 3;
    */
@@ -51,7 +51,7 @@ export type InferenceProcess = Message<"holdfast.admin.v1.InferenceProcess"> & {
   seenAt?: Timestamp | undefined;
 
   /**
-   * Limits of which it holds a part.
+   * Number of its quota leases.
    *
    * @generated from field: int32 holds = 5;
    */
@@ -63,7 +63,7 @@ export type InferenceProcess = Message<"holdfast.admin.v1.InferenceProcess"> & {
  */
 export type InferenceProcessJson = {
   /**
-   * Of its directory.
+   * Id of the process, stored in its directory.
    *
    * @generated from field: string id = 1;
    */
@@ -77,7 +77,7 @@ export type InferenceProcessJson = {
   state?: string;
 
   /**
-   * Empty while it follows none.
+   * Controller that it follows; empty for none.
    *
    * @generated from field: string controller_id = 3;
    */
@@ -89,7 +89,7 @@ export type InferenceProcessJson = {
   seenAt?: TimestampJson;
 
   /**
-   * Limits of which it holds a part.
+   * Number of its quota leases.
    *
    * @generated from field: int32 holds = 5;
    */
@@ -199,7 +199,7 @@ export const DeclareInferenceProcessLostRequestSchema: GenMessage<DeclareInferen
  */
 export const InferenceProcessService: GenService<{
   /**
-   * The processes that have ever followed a controller.
+   * Lists all processes that have followed a controller.
    *
    * @generated from rpc holdfast.admin.v1.InferenceProcessService.ListInferenceProcesses
    */
@@ -209,8 +209,9 @@ export const InferenceProcessService: GenService<{
     output: typeof ListInferenceProcessesResponseSchema;
   },
   /**
-   * Its directory is gone for good: what it held of limits may be used by others again. What it spent and did not report is not in
-   * any usage; the cost of it is at most what the organizations' circuits show as unaccounted. Refused while it follows a controller.
+   * Declares a process lost, with its directory. Its quota leases are released. Its unreported usage is lost; the
+   * maximum cost of it is unaccounted_cents of the organizations' circuits. Refused while the process follows a
+   * controller.
    *
    * @generated from rpc holdfast.admin.v1.InferenceProcessService.DeclareInferenceProcessLost
    */

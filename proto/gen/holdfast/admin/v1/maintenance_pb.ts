@@ -2,7 +2,7 @@
 // @generated from file holdfast/admin/v1/maintenance.proto (package holdfast.admin.v1, syntax proto3)
 /* eslint-disable */
 
-// Maintenance of the whole fleet: which images there are, which of them are urgent, and how far services are behind.
+// Maintenance of the fleet: images, urgent updates, and services with pending updates.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -85,7 +85,7 @@ export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType:
   messageDesc(file_holdfast_admin_v1_maintenance, 1);
 
 /**
- * A node image, or a kernel that virtual machines boot from.
+ * A node image, or a kernel of virtual machines.
  *
  * @generated from message holdfast.admin.v1.Image
  */
@@ -106,21 +106,21 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
   engines: ImageEngine[];
 
   /**
-   * What new machines get it for, such as "postgresql 17". Empty for one that only older machines run from.
+   * Engines whose new machines use it, such as "postgresql 17"; empty for an older image.
    *
    * @generated from field: repeated string newest_of = 4;
    */
   newestOf: string[];
 
   /**
-   * Services that run from it, or whose virtual machines boot from it.
+   * Number of services that use it.
    *
    * @generated from field: int32 services = 5;
    */
   services: number;
 
   /**
-   * Services that it was tried on and rolled back from.
+   * Number of services that rolled back from it.
    *
    * @generated from field: int32 rolled_back = 6;
    */
@@ -147,7 +147,7 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
   urgentSince?: Timestamp | undefined;
 
   /**
-   * Hosts of its engines that have not got it though it is the newest of all: services on them wait for it. At most 20.
+   * Hosts without this image although it is the newest, so that services on them wait; at most 20.
    *
    * @generated from field: repeated string missing_on = 11;
    */
@@ -155,7 +155,7 @@ export type Image = Message<"holdfast.admin.v1.Image"> & {
 };
 
 /**
- * A node image, or a kernel that virtual machines boot from.
+ * A node image, or a kernel of virtual machines.
  *
  * @generated from message holdfast.admin.v1.Image
  */
@@ -176,21 +176,21 @@ export type ImageJson = {
   engines?: ImageEngineJson[];
 
   /**
-   * What new machines get it for, such as "postgresql 17". Empty for one that only older machines run from.
+   * Engines whose new machines use it, such as "postgresql 17"; empty for an older image.
    *
    * @generated from field: repeated string newest_of = 4;
    */
   newestOf?: string[];
 
   /**
-   * Services that run from it, or whose virtual machines boot from it.
+   * Number of services that use it.
    *
    * @generated from field: int32 services = 5;
    */
   services?: number;
 
   /**
-   * Services that it was tried on and rolled back from.
+   * Number of services that rolled back from it.
    *
    * @generated from field: int32 rolled_back = 6;
    */
@@ -217,7 +217,7 @@ export type ImageJson = {
   urgentSince?: TimestampJson;
 
   /**
-   * Hosts of its engines that have not got it though it is the newest of all: services on them wait for it. At most 20.
+   * Hosts without this image although it is the newest, so that services on them wait; at most 20.
    *
    * @generated from field: repeated string missing_on = 11;
    */
@@ -236,7 +236,7 @@ export const ImageSchema: GenMessage<Image, {jsonType: ImageJson}> = /*@__PURE__
  */
 export type ImageEngine = Message<"holdfast.admin.v1.ImageEngine"> & {
   /**
-   * Of a kernel "linux", its version "guest".
+   * Engine; for a kernel "linux", with the version "guest".
    *
    * @generated from field: string engine = 1;
    */
@@ -248,7 +248,7 @@ export type ImageEngine = Message<"holdfast.admin.v1.ImageEngine"> & {
   version: string;
 
   /**
-   * Such as "17.11".
+   * Full version, such as "17.11".
    *
    * @generated from field: string engine_version = 3;
    */
@@ -260,7 +260,7 @@ export type ImageEngine = Message<"holdfast.admin.v1.ImageEngine"> & {
  */
 export type ImageEngineJson = {
   /**
-   * Of a kernel "linux", its version "guest".
+   * Engine; for a kernel "linux", with the version "guest".
    *
    * @generated from field: string engine = 1;
    */
@@ -272,7 +272,7 @@ export type ImageEngineJson = {
   version?: string;
 
   /**
-   * Such as "17.11".
+   * Full version, such as "17.11".
    *
    * @generated from field: string engine_version = 3;
    */
@@ -296,14 +296,14 @@ export type MarkImageUrgentRequest = Message<"holdfast.admin.v1.MarkImageUrgentR
   image: string;
 
   /**
-   * 0: at once.
+   * Notice in hours; 0 for immediately.
    *
    * @generated from field: int32 notice_hours = 2;
    */
   noticeHours: number;
 
   /**
-   * For users: why it cannot wait.
+   * Reason, which users see.
    *
    * @generated from field: string reason = 3;
    */
@@ -320,14 +320,14 @@ export type MarkImageUrgentRequestJson = {
   image?: string;
 
   /**
-   * 0: at once.
+   * Notice in hours; 0 for immediately.
    *
    * @generated from field: int32 notice_hours = 2;
    */
   noticeHours?: number;
 
   /**
-   * For users: why it cannot wait.
+   * Reason, which users see.
    *
    * @generated from field: string reason = 3;
    */
@@ -462,7 +462,7 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   urgent: boolean;
 
   /**
-   * Of the first of them.
+   * Start of the first of the updates.
    *
    * @generated from field: google.protobuf.Timestamp apply_at = 6;
    */
@@ -491,7 +491,7 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   progressPct: number;
 
   /**
-   * The image or kernel that was rolled back, and why; both where both were tried at once.
+   * Image or kernel, or both, that was rolled back, and the reason.
    *
    * @generated from field: string rolled_back = 11;
    */
@@ -503,35 +503,35 @@ export type ServiceMaintenance = Message<"holdfast.admin.v1.ServiceMaintenance">
   rolledBackReason: string;
 
   /**
-   * Snapshot of the data of its nodes that is there now; empty when there is none.
+   * Current data snapshot of its nodes; empty without one.
    *
    * @generated from field: string snapshot = 13;
    */
   snapshot: string;
 
   /**
-   * Why one that is not needed any more is still there though it was to be removed; empty when there is none.
+   * Reason why a snapshot that is not needed any more could not be deleted; empty for none.
    *
    * @generated from field: string left_snapshot_reason = 14;
    */
   leftSnapshotReason: string;
 
   /**
-   * An image, or else a kernel, that is newer than what the hosts of its machines can give; empty when there is none.
+   * A newer image or kernel that the hosts of its machines lack; empty for none.
    *
    * @generated from field: string awaited_image = 15;
    */
   awaitedImage: string;
 
   /**
-   * Which hosts have not got it, and what to do.
+   * Hosts without it, and the remedy.
    *
    * @generated from field: string awaited_reason = 16;
    */
   awaitedReason: string;
 
   /**
-   * That its virtual machines boot from; empty where they have none of their own.
+   * Kernel of its virtual machines; empty for machines without one of their own.
    *
    * @generated from field: string guest_kernel = 17;
    */
@@ -568,7 +568,7 @@ export type ServiceMaintenanceJson = {
   urgent?: boolean;
 
   /**
-   * Of the first of them.
+   * Start of the first of the updates.
    *
    * @generated from field: google.protobuf.Timestamp apply_at = 6;
    */
@@ -597,7 +597,7 @@ export type ServiceMaintenanceJson = {
   progressPct?: number;
 
   /**
-   * The image or kernel that was rolled back, and why; both where both were tried at once.
+   * Image or kernel, or both, that was rolled back, and the reason.
    *
    * @generated from field: string rolled_back = 11;
    */
@@ -609,35 +609,35 @@ export type ServiceMaintenanceJson = {
   rolledBackReason?: string;
 
   /**
-   * Snapshot of the data of its nodes that is there now; empty when there is none.
+   * Current data snapshot of its nodes; empty without one.
    *
    * @generated from field: string snapshot = 13;
    */
   snapshot?: string;
 
   /**
-   * Why one that is not needed any more is still there though it was to be removed; empty when there is none.
+   * Reason why a snapshot that is not needed any more could not be deleted; empty for none.
    *
    * @generated from field: string left_snapshot_reason = 14;
    */
   leftSnapshotReason?: string;
 
   /**
-   * An image, or else a kernel, that is newer than what the hosts of its machines can give; empty when there is none.
+   * A newer image or kernel that the hosts of its machines lack; empty for none.
    *
    * @generated from field: string awaited_image = 15;
    */
   awaitedImage?: string;
 
   /**
-   * Which hosts have not got it, and what to do.
+   * Hosts without it, and the remedy.
    *
    * @generated from field: string awaited_reason = 16;
    */
   awaitedReason?: string;
 
   /**
-   * That its virtual machines boot from; empty where they have none of their own.
+   * Kernel of its virtual machines; empty for machines without one of their own.
    *
    * @generated from field: string guest_kernel = 17;
    */
@@ -656,7 +656,7 @@ export const ServiceMaintenanceSchema: GenMessage<ServiceMaintenance, {jsonType:
  */
 export const MaintenanceService: GenService<{
   /**
-   * Node images, and kernels of virtual machines, that the platform knows of.
+   * Lists node images and kernels of virtual machines.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.ListImages
    */
@@ -666,7 +666,8 @@ export const MaintenanceService: GenService<{
     output: typeof ListImagesResponseSchema;
   },
   /**
-   * Services go over to this image, or a newer one, by the end of the notice, window or not. Marked again, the notice begins anew.
+   * Marks an image as urgent: services update to it or a newer one by the end of the notice, outside of windows too. A
+   * repeated call restarts the notice.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.MarkImageUrgent
    */
@@ -676,7 +677,7 @@ export const MaintenanceService: GenService<{
     output: typeof ImageSchema;
   },
   /**
-   * Services take it in their windows again.
+   * Removes the mark: services update in their windows again.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.UnmarkImageUrgent
    */
@@ -686,7 +687,7 @@ export const MaintenanceService: GenService<{
     output: typeof ImageSchema;
   },
   /**
-   * Services with pending updates, an operation of maintenance or an image that was rolled back.
+   * Lists services with pending updates, maintenance in progress, or a rolled back image.
    *
    * @generated from rpc holdfast.admin.v1.MaintenanceService.ListMaintenance
    */

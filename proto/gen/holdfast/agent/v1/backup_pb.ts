@@ -2,8 +2,8 @@
 // @generated from file holdfast/agent/v1/backup.proto (package holdfast.agent.v1, syntax proto3)
 /* eslint-disable */
 
-// Backups and the archive of an engine's log, as a machine sees them. Bytes go straight to the object store, by URLs that a
-// controller signs; keys of data come with the task or the settings and are kept by nobody else.
+// Backups and the log archive of an engine on a machine. Data go directly to the object store, by URLs that a
+// controller signs; data keys come with the task or the instance spec and are stored by nobody else.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,13 +19,13 @@ export const file_holdfast_agent_v1_backup: GenFile = /*@__PURE__*/
   fileDesc("Ch5ob2xkZmFzdC9hZ2VudC92MS9iYWNrdXAucHJvdG8SEWhvbGRmYXN0LmFnZW50LnYxIi0KB0RhdGFLZXkSCgoCaWQYASABKAkSFgoGc2VjcmV0GAIgASgJQgayuxgCCAEizgEKC1N0YXJ0QmFja3VwEhEKCWJhY2t1cF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgFEgwKBGtpbmQYAyABKAkSJwoDa2V5GAQgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleRISCgpiYWNrZ3JvdW5kGAUgASgIEi0KBGJhc2UYBiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5Tb3VyY2VCYWNrdXASEAoIcGFnZV9tYXAYByABKAgSDwoHaXNfbGFzdBgIIAEoCCITChFTdGFydEJhY2t1cFJlc3VsdCIhCgxDYW5jZWxCYWNrdXASEQoJYmFja3VwX2lkGAEgASgJIkoKEkNhbmNlbEJhY2t1cFJlc3VsdBI0CgZiYWNrdXAYASABKAsyJC5ob2xkZmFzdC5hZ2VudC52MS5CYWNrdXBPYnNlcnZhdGlvbiLTAwoRQmFja3VwT2JzZXJ2YXRpb24SEQoJYmFja3VwX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKAUSDQoFc3RhdGUYAyABKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDHNvdXJjZV9ieXRlcxgFIAEoAxIaChJzb3VyY2VfdG90YWxfYnl0ZXMYBiABKAMSFAoMc3RvcmVkX2J5dGVzGAcgASgDEhYKDnN0b3JlZF9vYmplY3RzGAggASgFEhIKCmVycm9yX2NvZGUYCSABKAkSDQoFZXJyb3IYCiABKAkSFwoPbWFuaWZlc3Rfc2hhMjU2GAsgASgJEhUKDWZyb21fcG9zaXRpb24YDCABKAkSGwoTY29uc2lzdGVudF9wb3NpdGlvbhgNIAEoCRItCglkYXRhX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDmVuZ2luZV92ZXJzaW9uGA8gASgJEhQKDGhhc19wYWdlX21hcBgQIAEoCBIzCg9jb25zaXN0ZW50X3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIowBCgpMb2dBcmNoaXZlEhIKCmFyY2hpdmVfaWQYASABKAkSJwoDa2V5GAIgASgLMhouaG9sZGZhc3QuYWdlbnQudjEuRGF0YUtleRIPCgdpZGxlX21zGAMgASgFEjAKDGVhcmxpZXJfa2V5cxgEIAMoCzIaLmhvbGRmYXN0LmFnZW50LnYxLkRhdGFLZXkiywMKEkFyY2hpdmVPYnNlcnZhdGlvbhISCgphcmNoaXZlX2lkGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEdGVybRgFIAEoAxIOCgZicmFuY2gYBiABKAkSFQoNZnJvbV9wb3NpdGlvbhgHIAEoCRIYChBkdXJhYmxlX3Bvc2l0aW9uGAggASgJEhYKDmZpcnN0X3NlcXVlbmNlGAkgASgDEhUKDWxhc3Rfc2VxdWVuY2UYCiABKAMSMAoMZHVyYWJsZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglmcm9tX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDXdhaXRpbmdfYnl0ZXMYDSABKAMSFAoMc3RvcmVkX2J5dGVzGA4gASgDEi4KB2VhcmxpZXIYDyADKAsyHS5ob2xkZmFzdC5hZ2VudC52MS5BcmNoaXZlUnVuEhsKE3dhaXRpbmdfbGltaXRfYnl0ZXMYECABKAMidgoKQXJjaGl2ZVJ1bhIMCgR0ZXJtGAEgASgDEhYKDmZpcnN0X3NlcXVlbmNlGAIgASgDEhUKDWxhc3Rfc2VxdWVuY2UYAyABKAMSKwoHdG9fdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiiQIKDVJlc3RvcmVTb3VyY2USEgoKcmVzdG9yZV9pZBgBIAEoCRISCgpzZXJ2aWNlX2lkGAIgASgJEi8KBmJhY2t1cBgDIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlNvdXJjZUJhY2t1cBIqCgRsb2dzGAQgAygLMhwuaG9sZGZhc3QuYWdlbnQudjEuU291cmNlTG9nEjAKBnRhcmdldBgFIAEoCzIgLmhvbGRmYXN0LmFnZW50LnYxLlJlc3RvcmVUYXJnZXQSDwoHZXhhbWluZRgGIAEoCBIwCgdlYXJsaWVyGAcgAygLMh8uaG9sZGZhc3QuYWdlbnQudjEuU291cmNlQmFja3VwInQKDFNvdXJjZUJhY2t1cBIRCgliYWNrdXBfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoBRInCgNrZXkYAyABKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5EYXRhS2V5EhcKD21hbmlmZXN0X3NoYTI1NhgEIAEoCSJyCglTb3VyY2VMb2cSDAoEdGVybRgBIAEoAxIWCg5maXJzdF9zZXF1ZW5jZRgCIAEoAxIVCg1sYXN0X3NlcXVlbmNlGAMgASgDEigKBGtleXMYBCADKAsyGi5ob2xkZmFzdC5hZ2VudC52MS5EYXRhS2V5Im4KDVJlc3RvcmVUYXJnZXQSFAoKYmFja3VwX2VuZBgBIAEoCEgAEioKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASEQoHbG9nX2VuZBgDIAEoCEgAQggKBnRhcmdldCLuAgoSUmVzdG9yZU9ic2VydmF0aW9uEhIKCnJlc3RvcmVfaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5yZXN0b3JlZF9ieXRlcxgFIAEoAxITCgt0b3RhbF9ieXRlcxgGIAEoAxIYChByZXN0b3JlZF9vYmplY3RzGAcgASgDEhAKCHBvc2l0aW9uGAggASgJEjAKDHJlYWNoZWRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZXJyb3JfY29kZRgKIAEoCRIUCgxsb2NrZWRfdXNlcnMYCyADKAkSMwoIZmluZGluZ3MYDCADKAsyIS5ob2xkZmFzdC5hZ2VudC52MS5SZXN0b3JlRmluZGluZxIQCgh3YXJuaW5ncxgNIAMoCSI+Cg5SZXN0b3JlRmluZGluZxIMCgRuYW1lGAEgASgJEg4KBnBhc3NlZBgCIAEoCBIOCgZkZXRhaWwYAyABKAkipAEKFU1pbnRPYmplY3RVcmxzUmVxdWVzdBITCgliYWNrdXBfaWQYASABKAlIABIUCgphcmNoaXZlX2lkGAIgASgJSAASFAoKcmVzdG9yZV9pZBgDIAEoCUgAEioKBHVzZXMYBSADKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVc2VCBwoFc2NvcGVKBAgEEAVSD3ZlcmlmaWNhdGlvbl9pZCIoCglPYmplY3RVc2USDgoGbWV0aG9kGAEgASgJEgsKA2tleRgCIAEoCSKcAQoKT2JqZWN0VXJscxIqCgR1cmxzGAEgAygLMhwuaG9sZGZhc3QuYWdlbnQudjEuT2JqZWN0VXJsEi4KCmV4cGlyZXNfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKCGVuZHBvaW50GAMgASgLMiAuaG9sZGZhc3QuYWdlbnQudjEuU3RvcmVFbmRwb2ludCKMAQoJT2JqZWN0VXJsEhMKA3VybBgBIAEoCUIGsrsYAggBEjoKB2hlYWRlcnMYAiADKAsyKS5ob2xkZmFzdC5hZ2VudC52MS5PYmplY3RVcmwuSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKDVN0b3JlRW5kcG9pbnQSEQoJYWRkcmVzc2VzGAEgAygJEgwKBHBvcnQYAiABKAUSFAoMdHJ1c3RfYnVuZGxlGAMgASgJYgZwcm90bzM", [file_google_protobuf_timestamp, file_holdfast_v1_options]);
 
 /**
- * A key that data is sealed with: 32 bytes.
+ * A data key of 32 bytes.
  *
  * @generated from message holdfast.agent.v1.DataKey
  */
 export type DataKey = Message<"holdfast.agent.v1.DataKey"> & {
   /**
-   * By which headers of sealed objects name it.
+   * Id of the key in the headers of sealed objects.
    *
    * @generated from field: string id = 1;
    */
@@ -40,13 +40,13 @@ export type DataKey = Message<"holdfast.agent.v1.DataKey"> & {
 };
 
 /**
- * A key that data is sealed with: 32 bytes.
+ * A data key of 32 bytes.
  *
  * @generated from message holdfast.agent.v1.DataKey
  */
 export type DataKeyJson = {
   /**
-   * By which headers of sealed objects name it.
+   * Id of the key in the headers of sealed objects.
    *
    * @generated from field: string id = 1;
    */
@@ -68,8 +68,8 @@ export const DataKeySchema: GenMessage<DataKey, {jsonType: DataKeyJson}> = /*@__
   messageDesc(file_holdfast_agent_v1_backup, 0);
 
 /**
- * Begins a backup and ends when it has begun. The same backup and attempt again changes nothing; while another one runs it fails
- * with "not_ready". How far it is, and what came of it, is in BackupObservation.
+ * Starts a backup; the task ends once it is started. The same backup and attempt again changes nothing; while another
+ * backup runs it fails with "not_ready". BackupObservation has progress and outcome.
  *
  * @generated from message holdfast.agent.v1.StartBackup
  */
@@ -80,7 +80,7 @@ export type StartBackup = Message<"holdfast.agent.v1.StartBackup"> & {
   backupId: string;
 
   /**
-   * Counts attempts of this backup, from 1 on: each has objects of its own.
+   * Number of the attempt, from 1. Each attempt has its own objects.
    *
    * @generated from field: int32 attempt = 2;
    */
@@ -99,29 +99,29 @@ export type StartBackup = Message<"holdfast.agent.v1.StartBackup"> & {
   key?: DataKey | undefined;
 
   /**
-   * Leave most of the machine to its engine.
+   * True to run with low priority beside the engine.
    *
    * @generated from field: bool background = 5;
    */
   background: boolean;
 
   /**
-   * What an increment is taken since: one that told has_page_map.
+   * Base of an increment: a backup with has_page_map.
    *
    * @generated from field: holdfast.agent.v1.SourceBackup base = 6;
    */
   base?: SourceBackup | undefined;
 
   /**
-   * Increments may follow: a digest of each page is stored with it. Those of an increment always are.
+   * True to store a digest of each page, so that increments can follow. Increments always store them.
    *
    * @generated from field: bool page_map = 7;
    */
   pageMap: boolean;
 
   /**
-   * The last backup of a service: its settings admit no client. It fails with "not_ready" while one is still connected, since
-   * what that one writes would not be in the backup.
+   * True for the final backup of a service, whose settings allow no client. It fails with "not_ready" while a client is
+   * connected, because its writes would be missing in the backup.
    *
    * @generated from field: bool is_last = 8;
    */
@@ -129,8 +129,8 @@ export type StartBackup = Message<"holdfast.agent.v1.StartBackup"> & {
 };
 
 /**
- * Begins a backup and ends when it has begun. The same backup and attempt again changes nothing; while another one runs it fails
- * with "not_ready". How far it is, and what came of it, is in BackupObservation.
+ * Starts a backup; the task ends once it is started. The same backup and attempt again changes nothing; while another
+ * backup runs it fails with "not_ready". BackupObservation has progress and outcome.
  *
  * @generated from message holdfast.agent.v1.StartBackup
  */
@@ -141,7 +141,7 @@ export type StartBackupJson = {
   backupId?: string;
 
   /**
-   * Counts attempts of this backup, from 1 on: each has objects of its own.
+   * Number of the attempt, from 1. Each attempt has its own objects.
    *
    * @generated from field: int32 attempt = 2;
    */
@@ -160,29 +160,29 @@ export type StartBackupJson = {
   key?: DataKeyJson;
 
   /**
-   * Leave most of the machine to its engine.
+   * True to run with low priority beside the engine.
    *
    * @generated from field: bool background = 5;
    */
   background?: boolean;
 
   /**
-   * What an increment is taken since: one that told has_page_map.
+   * Base of an increment: a backup with has_page_map.
    *
    * @generated from field: holdfast.agent.v1.SourceBackup base = 6;
    */
   base?: SourceBackupJson;
 
   /**
-   * Increments may follow: a digest of each page is stored with it. Those of an increment always are.
+   * True to store a digest of each page, so that increments can follow. Increments always store them.
    *
    * @generated from field: bool page_map = 7;
    */
   pageMap?: boolean;
 
   /**
-   * The last backup of a service: its settings admit no client. It fails with "not_ready" while one is still connected, since
-   * what that one writes would not be in the backup.
+   * True for the final backup of a service, whose settings allow no client. It fails with "not_ready" while a client is
+   * connected, because its writes would be missing in the backup.
    *
    * @generated from field: bool is_last = 8;
    */
@@ -216,7 +216,7 @@ export const StartBackupResultSchema: GenMessage<StartBackupResult, {jsonType: S
   messageDesc(file_holdfast_agent_v1_backup, 2);
 
 /**
- * Ends it, and with it the attempt: "cancelled". Nothing happens when it ended before.
+ * Cancels a backup, which ends the attempt as "cancelled". Does nothing when it has ended.
  *
  * @generated from message holdfast.agent.v1.CancelBackup
  */
@@ -228,7 +228,7 @@ export type CancelBackup = Message<"holdfast.agent.v1.CancelBackup"> & {
 };
 
 /**
- * Ends it, and with it the attempt: "cancelled". Nothing happens when it ended before.
+ * Cancels a backup, which ends the attempt as "cancelled". Does nothing when it has ended.
  *
  * @generated from message holdfast.agent.v1.CancelBackup
  */
@@ -288,8 +288,7 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   attempt: number;
 
   /**
-   * "running", "stored", "failed" or "cancelled". "stored" is a promise of the machine alone: the manifest is in the store and was read
-   * again.
+   * "running", "stored", "failed" or "cancelled". "stored" means that the machine wrote the manifest and read it back.
    *
    * @generated from field: string state = 3;
    */
@@ -301,7 +300,7 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   since?: Timestamp | undefined;
 
   /**
-   * Bytes of the source, read so far and in all (an estimate, 0 when it is not known).
+   * Bytes of the source: read so far, and in total (an estimate, 0 when unknown).
    *
    * @generated from field: int64 source_bytes = 5;
    */
@@ -325,7 +324,7 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   storedObjects: number;
 
   /**
-   * Of a failure: "interrupted", "source_failed", "store_failed", "no_room" or "damaged", and words.
+   * Code of a failure, "interrupted", "source_failed", "store_failed", "no_room" or "damaged", and its text.
    *
    * @generated from field: string error_code = 9;
    */
@@ -337,14 +336,15 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   error: string;
 
   /**
-   * Of a stored one: SHA-256 of the manifest as it is in the store, hex.
+   * SHA-256 of the stored manifest in hex, when stored.
    *
    * @generated from field: string manifest_sha256 = 11;
    */
   manifestSha256: string;
 
   /**
-   * What the engine calls it: where the log must be read from, and from where on the data is consistent. Empty for snapshots.
+   * Log positions of the engine: the start of the required log, and the end of recovery to a consistent state. Empty
+   * for snapshots.
    *
    * @generated from field: string from_position = 12;
    */
@@ -356,8 +356,8 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   consistentPosition: string;
 
   /**
-   * No later than the data: what the engine acknowledged before is in them. Without consistent_time, of an agent from before
-   * that: when the source was last read.
+   * The backup contains everything that was acknowledged before this time. Without consistent_time, from older agents:
+   * the time of the last read of the source.
    *
    * @generated from field: google.protobuf.Timestamp data_time = 14;
    */
@@ -369,14 +369,14 @@ export type BackupObservation = Message<"holdfast.agent.v1.BackupObservation"> &
   engineVersion: string;
 
   /**
-   * Of a stored one: an increment can be taken since it.
+   * True when an increment can be based on it.
    *
    * @generated from field: bool has_page_map = 16;
    */
   hasPageMap: boolean;
 
   /**
-   * Of a stored one: the log behind it brings back this moment and later ones. Unset for snapshots.
+   * Earliest point in time that can be restored with the log after it. Unset for snapshots.
    *
    * @generated from field: google.protobuf.Timestamp consistent_time = 17;
    */
@@ -398,8 +398,7 @@ export type BackupObservationJson = {
   attempt?: number;
 
   /**
-   * "running", "stored", "failed" or "cancelled". "stored" is a promise of the machine alone: the manifest is in the store and was read
-   * again.
+   * "running", "stored", "failed" or "cancelled". "stored" means that the machine wrote the manifest and read it back.
    *
    * @generated from field: string state = 3;
    */
@@ -411,7 +410,7 @@ export type BackupObservationJson = {
   since?: TimestampJson;
 
   /**
-   * Bytes of the source, read so far and in all (an estimate, 0 when it is not known).
+   * Bytes of the source: read so far, and in total (an estimate, 0 when unknown).
    *
    * @generated from field: int64 source_bytes = 5;
    */
@@ -435,7 +434,7 @@ export type BackupObservationJson = {
   storedObjects?: number;
 
   /**
-   * Of a failure: "interrupted", "source_failed", "store_failed", "no_room" or "damaged", and words.
+   * Code of a failure, "interrupted", "source_failed", "store_failed", "no_room" or "damaged", and its text.
    *
    * @generated from field: string error_code = 9;
    */
@@ -447,14 +446,15 @@ export type BackupObservationJson = {
   error?: string;
 
   /**
-   * Of a stored one: SHA-256 of the manifest as it is in the store, hex.
+   * SHA-256 of the stored manifest in hex, when stored.
    *
    * @generated from field: string manifest_sha256 = 11;
    */
   manifestSha256?: string;
 
   /**
-   * What the engine calls it: where the log must be read from, and from where on the data is consistent. Empty for snapshots.
+   * Log positions of the engine: the start of the required log, and the end of recovery to a consistent state. Empty
+   * for snapshots.
    *
    * @generated from field: string from_position = 12;
    */
@@ -466,8 +466,8 @@ export type BackupObservationJson = {
   consistentPosition?: string;
 
   /**
-   * No later than the data: what the engine acknowledged before is in them. Without consistent_time, of an agent from before
-   * that: when the source was last read.
+   * The backup contains everything that was acknowledged before this time. Without consistent_time, from older agents:
+   * the time of the last read of the source.
    *
    * @generated from field: google.protobuf.Timestamp data_time = 14;
    */
@@ -479,14 +479,14 @@ export type BackupObservationJson = {
   engineVersion?: string;
 
   /**
-   * Of a stored one: an increment can be taken since it.
+   * True when an increment can be based on it.
    *
    * @generated from field: bool has_page_map = 16;
    */
   hasPageMap?: boolean;
 
   /**
-   * Of a stored one: the log behind it brings back this moment and later ones. Unset for snapshots.
+   * Earliest point in time that can be restored with the log after it. Unset for snapshots.
    *
    * @generated from field: google.protobuf.Timestamp consistent_time = 17;
    */
@@ -501,13 +501,13 @@ export const BackupObservationSchema: GenMessage<BackupObservation, {jsonType: B
   messageDesc(file_holdfast_agent_v1_backup, 5);
 
 /**
- * In InstanceSpec: the engine's log is followed, sealed and brought to the store all the time that the engine runs.
+ * Part of InstanceSpec: the log of the running engine is read, encrypted and stored continuously.
  *
  * @generated from message holdfast.agent.v1.LogArchive
  */
 export type LogArchive = Message<"holdfast.agent.v1.LogArchive"> & {
   /**
-   * Another one begins a new archive at the engine's position of then.
+   * Id of the archive; a new id starts a new archive at the engine's current position.
    *
    * @generated from field: string archive_id = 1;
    */
@@ -519,14 +519,14 @@ export type LogArchive = Message<"holdfast.agent.v1.LogArchive"> & {
   key?: DataKey | undefined;
 
   /**
-   * Waiting log of an idle engine is stored at the latest after so long. 0: 55 s.
+   * Time after which the log of an idle engine is stored at the latest. 0: 55 s.
    *
    * @generated from field: int32 idle_ms = 3;
    */
   idleMs: number;
 
   /**
-   * Of objects that this archive has already: what a crash left untold is known by them.
+   * Keys of existing objects of the archive, so that objects which a crash left unreported can be read.
    *
    * @generated from field: repeated holdfast.agent.v1.DataKey earlier_keys = 4;
    */
@@ -534,13 +534,13 @@ export type LogArchive = Message<"holdfast.agent.v1.LogArchive"> & {
 };
 
 /**
- * In InstanceSpec: the engine's log is followed, sealed and brought to the store all the time that the engine runs.
+ * Part of InstanceSpec: the log of the running engine is read, encrypted and stored continuously.
  *
  * @generated from message holdfast.agent.v1.LogArchive
  */
 export type LogArchiveJson = {
   /**
-   * Another one begins a new archive at the engine's position of then.
+   * Id of the archive; a new id starts a new archive at the engine's current position.
    *
    * @generated from field: string archive_id = 1;
    */
@@ -552,14 +552,14 @@ export type LogArchiveJson = {
   key?: DataKeyJson;
 
   /**
-   * Waiting log of an idle engine is stored at the latest after so long. 0: 55 s.
+   * Time after which the log of an idle engine is stored at the latest. 0: 55 s.
    *
    * @generated from field: int32 idle_ms = 3;
    */
   idleMs?: number;
 
   /**
-   * Of objects that this archive has already: what a crash left untold is known by them.
+   * Keys of existing objects of the archive, so that objects which a crash left unreported can be read.
    *
    * @generated from field: repeated holdfast.agent.v1.DataKey earlier_keys = 4;
    */
@@ -583,8 +583,8 @@ export type ArchiveObservation = Message<"holdfast.agent.v1.ArchiveObservation">
   archiveId: string;
 
   /**
-   * "starting", "following", "waiting" (the store or the controllers do not answer; it goes on trying), "gap" (the log that is next is
-   * gone: another archive_id begins anew).
+   * "starting", "following", "waiting" (the store or the controllers are unreachable; it retries), or "gap" (the next
+   * log is lost; a new archive_id starts again).
    *
    * @generated from field: string state = 2;
    */
@@ -606,14 +606,15 @@ export type ArchiveObservation = Message<"holdfast.agent.v1.ArchiveObservation">
   term: bigint;
 
   /**
-   * Timeline or its like, of the newest object.
+   * Timeline, or its equivalent, of the newest object.
    *
    * @generated from field: string branch = 6;
    */
   branch: string;
 
   /**
-   * Contiguous and durable in the store: from the first position to this one, objects first_sequence to last_sequence.
+   * The contiguous durable log in the store: from from_position to durable_position, in the objects first_sequence to
+   * last_sequence.
    *
    * @generated from field: string from_position = 7;
    */
@@ -635,21 +636,21 @@ export type ArchiveObservation = Message<"holdfast.agent.v1.ArchiveObservation">
   lastSequence: bigint;
 
   /**
-   * Restores to any moment up to this one reach their target: a commit of this time or a later one is durable.
+   * Latest point in time that can be restored: a commit of this time or later is durable.
    *
    * @generated from field: google.protobuf.Timestamp durable_time = 11;
    */
   durableTime?: Timestamp | undefined;
 
   /**
-   * Commits before it need not be in the archive.
+   * Earliest time of commits that are certainly in the archive.
    *
    * @generated from field: google.protobuf.Timestamp from_time = 12;
    */
   fromTime?: Timestamp | undefined;
 
   /**
-   * Log that the engine keeps for it.
+   * Log that the engine retains for the archive.
    *
    * @generated from field: int64 waiting_bytes = 13;
    */
@@ -661,15 +662,14 @@ export type ArchiveObservation = Message<"holdfast.agent.v1.ArchiveObservation">
   storedBytes: bigint;
 
   /**
-   * What it has of earlier terms, in order: the log of each ends where that of the next one begins, and that of the last one where this
-   * term's begins. Whatever else is stored under an earlier term is nobody's.
+   * Log of earlier terms in order, without gaps up to the log of this term. Other objects of earlier terms are ignored.
    *
    * @generated from field: repeated holdfast.agent.v1.ArchiveRun earlier = 15;
    */
   earlier: ArchiveRun[];
 
   /**
-   * The engine keeps no more log than this for it: then the archive has a gap. 0: not known.
+   * Maximum of waiting_bytes, beyond which the archive gets a gap. 0: unknown.
    *
    * @generated from field: int64 waiting_limit_bytes = 16;
    */
@@ -686,8 +686,8 @@ export type ArchiveObservationJson = {
   archiveId?: string;
 
   /**
-   * "starting", "following", "waiting" (the store or the controllers do not answer; it goes on trying), "gap" (the log that is next is
-   * gone: another archive_id begins anew).
+   * "starting", "following", "waiting" (the store or the controllers are unreachable; it retries), or "gap" (the next
+   * log is lost; a new archive_id starts again).
    *
    * @generated from field: string state = 2;
    */
@@ -709,14 +709,15 @@ export type ArchiveObservationJson = {
   term?: string;
 
   /**
-   * Timeline or its like, of the newest object.
+   * Timeline, or its equivalent, of the newest object.
    *
    * @generated from field: string branch = 6;
    */
   branch?: string;
 
   /**
-   * Contiguous and durable in the store: from the first position to this one, objects first_sequence to last_sequence.
+   * The contiguous durable log in the store: from from_position to durable_position, in the objects first_sequence to
+   * last_sequence.
    *
    * @generated from field: string from_position = 7;
    */
@@ -738,21 +739,21 @@ export type ArchiveObservationJson = {
   lastSequence?: string;
 
   /**
-   * Restores to any moment up to this one reach their target: a commit of this time or a later one is durable.
+   * Latest point in time that can be restored: a commit of this time or later is durable.
    *
    * @generated from field: google.protobuf.Timestamp durable_time = 11;
    */
   durableTime?: TimestampJson;
 
   /**
-   * Commits before it need not be in the archive.
+   * Earliest time of commits that are certainly in the archive.
    *
    * @generated from field: google.protobuf.Timestamp from_time = 12;
    */
   fromTime?: TimestampJson;
 
   /**
-   * Log that the engine keeps for it.
+   * Log that the engine retains for the archive.
    *
    * @generated from field: int64 waiting_bytes = 13;
    */
@@ -764,15 +765,14 @@ export type ArchiveObservationJson = {
   storedBytes?: string;
 
   /**
-   * What it has of earlier terms, in order: the log of each ends where that of the next one begins, and that of the last one where this
-   * term's begins. Whatever else is stored under an earlier term is nobody's.
+   * Log of earlier terms in order, without gaps up to the log of this term. Other objects of earlier terms are ignored.
    *
    * @generated from field: repeated holdfast.agent.v1.ArchiveRun earlier = 15;
    */
   earlier?: ArchiveRunJson[];
 
   /**
-   * The engine keeps no more log than this for it: then the archive has a gap. 0: not known.
+   * Maximum of waiting_bytes, beyond which the archive gets a gap. 0: unknown.
    *
    * @generated from field: int64 waiting_limit_bytes = 16;
    */
@@ -787,7 +787,7 @@ export const ArchiveObservationSchema: GenMessage<ArchiveObservation, {jsonType:
   messageDesc(file_holdfast_agent_v1_backup, 7);
 
 /**
- * Log of one term, without a hole.
+ * Log of one term without gaps.
  *
  * @generated from message holdfast.agent.v1.ArchiveRun
  */
@@ -808,7 +808,7 @@ export type ArchiveRun = Message<"holdfast.agent.v1.ArchiveRun"> & {
   lastSequence: bigint;
 
   /**
-   * Its newest commit that was noted, by the clock of its primary; absent from an older agent.
+   * Newest recorded commit, by the clock of its primary; absent from older agents.
    *
    * @generated from field: google.protobuf.Timestamp to_time = 4;
    */
@@ -816,7 +816,7 @@ export type ArchiveRun = Message<"holdfast.agent.v1.ArchiveRun"> & {
 };
 
 /**
- * Log of one term, without a hole.
+ * Log of one term without gaps.
  *
  * @generated from message holdfast.agent.v1.ArchiveRun
  */
@@ -837,7 +837,7 @@ export type ArchiveRunJson = {
   lastSequence?: string;
 
   /**
-   * Its newest commit that was noted, by the clock of its primary; absent from an older agent.
+   * Newest recorded commit, by the clock of its primary; absent from older agents.
    *
    * @generated from field: google.protobuf.Timestamp to_time = 4;
    */
@@ -852,21 +852,21 @@ export const ArchiveRunSchema: GenMessage<ArchiveRun, {jsonType: ArchiveRunJson}
   messageDesc(file_holdfast_agent_v1_backup, 8);
 
 /**
- * In InstanceSpec: where the machine's data comes from. The machine empties what it has, once, and starts the engine only after the
- * data was restored, reached its target, and was severed from its source.
+ * Part of InstanceSpec: the source of the machine's data. The machine deletes its data once, and starts the engine
+ * after the data are restored up to the target and detached from their source.
  *
  * @generated from message holdfast.agent.v1.RestoreSource
  */
 export type RestoreSource = Message<"holdfast.agent.v1.RestoreSource"> & {
   /**
-   * Another one restores anew; data of a finished restore with this id is left alone.
+   * Id of the restore; a new id restores again, and data of a finished restore with this id stay.
    *
    * @generated from field: string restore_id = 1;
    */
   restoreId: string;
 
   /**
-   * Of the service that the data is of.
+   * Id of the source service.
    *
    * @generated from field: string service_id = 2;
    */
@@ -878,7 +878,7 @@ export type RestoreSource = Message<"holdfast.agent.v1.RestoreSource"> & {
   backup?: SourceBackup | undefined;
 
   /**
-   * In order: each goes on where the one before ended.
+   * Logs in order, each continuing its predecessor.
    *
    * @generated from field: repeated holdfast.agent.v1.SourceLog logs = 4;
    */
@@ -890,14 +890,14 @@ export type RestoreSource = Message<"holdfast.agent.v1.RestoreSource"> & {
   target?: RestoreTarget | undefined;
 
   /**
-   * The restored data are examined before the engine starts over them: RestoreObservation.findings.
+   * True to check the restored data before the engine starts; RestoreObservation.findings has the results.
    *
    * @generated from field: bool examine = 6;
    */
   examine: boolean;
 
   /**
-   * What the backup is an increment since, and what that is, in order: from a full one on. Empty for one that needs nothing.
+   * The chain of backups below an incremental one, in order from a full backup; empty for other backups.
    *
    * @generated from field: repeated holdfast.agent.v1.SourceBackup earlier = 7;
    */
@@ -905,21 +905,21 @@ export type RestoreSource = Message<"holdfast.agent.v1.RestoreSource"> & {
 };
 
 /**
- * In InstanceSpec: where the machine's data comes from. The machine empties what it has, once, and starts the engine only after the
- * data was restored, reached its target, and was severed from its source.
+ * Part of InstanceSpec: the source of the machine's data. The machine deletes its data once, and starts the engine
+ * after the data are restored up to the target and detached from their source.
  *
  * @generated from message holdfast.agent.v1.RestoreSource
  */
 export type RestoreSourceJson = {
   /**
-   * Another one restores anew; data of a finished restore with this id is left alone.
+   * Id of the restore; a new id restores again, and data of a finished restore with this id stay.
    *
    * @generated from field: string restore_id = 1;
    */
   restoreId?: string;
 
   /**
-   * Of the service that the data is of.
+   * Id of the source service.
    *
    * @generated from field: string service_id = 2;
    */
@@ -931,7 +931,7 @@ export type RestoreSourceJson = {
   backup?: SourceBackupJson;
 
   /**
-   * In order: each goes on where the one before ended.
+   * Logs in order, each continuing its predecessor.
    *
    * @generated from field: repeated holdfast.agent.v1.SourceLog logs = 4;
    */
@@ -943,14 +943,14 @@ export type RestoreSourceJson = {
   target?: RestoreTargetJson;
 
   /**
-   * The restored data are examined before the engine starts over them: RestoreObservation.findings.
+   * True to check the restored data before the engine starts; RestoreObservation.findings has the results.
    *
    * @generated from field: bool examine = 6;
    */
   examine?: boolean;
 
   /**
-   * What the backup is an increment since, and what that is, in order: from a full one on. Empty for one that needs nothing.
+   * The chain of backups below an incremental one, in order from a full backup; empty for other backups.
    *
    * @generated from field: repeated holdfast.agent.v1.SourceBackup earlier = 7;
    */
@@ -984,7 +984,7 @@ export type SourceBackup = Message<"holdfast.agent.v1.SourceBackup"> & {
   key?: DataKey | undefined;
 
   /**
-   * Of the manifest as it is in the store, hex; nothing else is opened.
+   * SHA-256 of the stored manifest in hex; another manifest is refused.
    *
    * @generated from field: string manifest_sha256 = 4;
    */
@@ -1011,7 +1011,7 @@ export type SourceBackupJson = {
   key?: DataKeyJson;
 
   /**
-   * Of the manifest as it is in the store, hex; nothing else is opened.
+   * SHA-256 of the stored manifest in hex; another manifest is refused.
    *
    * @generated from field: string manifest_sha256 = 4;
    */
@@ -1037,7 +1037,7 @@ export type SourceLog = Message<"holdfast.agent.v1.SourceLog"> & {
   term: bigint;
 
   /**
-   * Objects that may be read; both included. Bytes behind the last one are nobody's.
+   * First and last object that may be read, inclusive. Later objects are ignored.
    *
    * @generated from field: int64 first_sequence = 2;
    */
@@ -1049,7 +1049,7 @@ export type SourceLog = Message<"holdfast.agent.v1.SourceLog"> & {
   lastSequence: bigint;
 
   /**
-   * By id, as headers of the objects name them.
+   * Data keys by the ids in headers of the objects.
    *
    * @generated from field: repeated holdfast.agent.v1.DataKey keys = 4;
    */
@@ -1068,7 +1068,7 @@ export type SourceLogJson = {
   term?: string;
 
   /**
-   * Objects that may be read; both included. Bytes behind the last one are nobody's.
+   * First and last object that may be read, inclusive. Later objects are ignored.
    *
    * @generated from field: int64 first_sequence = 2;
    */
@@ -1080,7 +1080,7 @@ export type SourceLogJson = {
   lastSequence?: string;
 
   /**
-   * By id, as headers of the objects name them.
+   * Data keys by the ids in headers of the objects.
    *
    * @generated from field: repeated holdfast.agent.v1.DataKey keys = 4;
    */
@@ -1103,7 +1103,7 @@ export type RestoreTarget = Message<"holdfast.agent.v1.RestoreTarget"> & {
    */
   target: {
     /**
-     * As the backup has it, without more log than makes it consistent.
+     * The state of the backup, with only the log that makes it consistent.
      *
      * @generated from field: bool backup_end = 1;
      */
@@ -1111,7 +1111,7 @@ export type RestoreTarget = Message<"holdfast.agent.v1.RestoreTarget"> & {
     case: "backupEnd";
   } | {
     /**
-     * All commits until then and none after. Something later must be in the log, or the restore fails.
+     * All commits up to this time and none after it. The restore fails unless the log has a later record.
      *
      * @generated from field: google.protobuf.Timestamp time = 2;
      */
@@ -1119,7 +1119,7 @@ export type RestoreTarget = Message<"holdfast.agent.v1.RestoreTarget"> & {
     case: "time";
   } | {
     /**
-     * All that the log has.
+     * The end of the log.
      *
      * @generated from field: bool log_end = 3;
      */
@@ -1133,21 +1133,21 @@ export type RestoreTarget = Message<"holdfast.agent.v1.RestoreTarget"> & {
  */
 export type RestoreTargetJson = {
   /**
-   * As the backup has it, without more log than makes it consistent.
+   * The state of the backup, with only the log that makes it consistent.
    *
    * @generated from field: bool backup_end = 1;
    */
   backupEnd?: boolean;
 
   /**
-   * All commits until then and none after. Something later must be in the log, or the restore fails.
+   * All commits up to this time and none after it. The restore fails unless the log has a later record.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: TimestampJson;
 
   /**
-   * All that the log has.
+   * The end of the log.
    *
    * @generated from field: bool log_end = 3;
    */
@@ -1171,7 +1171,8 @@ export type RestoreObservation = Message<"holdfast.agent.v1.RestoreObservation">
   restoreId: string;
 
   /**
-   * "fetching", "recovering", "severing", "examining", "finished" or "failed" (it is tried again until the settings change).
+   * "fetching", "recovering", "severing" (detaching from the source), "examining", "finished" or "failed" (retried
+   * until the spec changes).
    *
    * @generated from field: string state = 2;
    */
@@ -1203,7 +1204,7 @@ export type RestoreObservation = Message<"holdfast.agent.v1.RestoreObservation">
   restoredObjects: bigint;
 
   /**
-   * Position that recovery is at, in the engine's words, and the newest commit in it.
+   * Current recovery position in the engine's notation, and its newest commit.
    *
    * @generated from field: string position = 8;
    */
@@ -1215,28 +1216,28 @@ export type RestoreObservation = Message<"holdfast.agent.v1.RestoreObservation">
   reachedTime?: Timestamp | undefined;
 
   /**
-   * Of a failure that no repetition heals: "damaged", "absent", "target_not_reached" or "plan_too_small"; else "retrying".
+   * Code of a permanent failure, "damaged", "absent", "target_not_reached" or "plan_too_small"; otherwise "retrying".
    *
    * @generated from field: string error_code = 10;
    */
   errorCode: string;
 
   /**
-   * Users whose passwords were taken away since they are not in the settings.
+   * Users whose passwords were removed because they are not in the spec.
    *
    * @generated from field: repeated string locked_users = 11;
    */
   lockedUsers: string[];
 
   /**
-   * Of finished data that were examined.
+   * Results of the checks of finished data.
    *
    * @generated from field: repeated holdfast.agent.v1.RestoreFinding findings = 12;
    */
   findings: RestoreFinding[];
 
   /**
-   * Of finished data: what is in them and was left as it is, such as databases that are invalid; sentences for users.
+   * Findings in finished data that were not changed, such as invalid databases, as sentences for users.
    *
    * @generated from field: repeated string warnings = 13;
    */
@@ -1253,7 +1254,8 @@ export type RestoreObservationJson = {
   restoreId?: string;
 
   /**
-   * "fetching", "recovering", "severing", "examining", "finished" or "failed" (it is tried again until the settings change).
+   * "fetching", "recovering", "severing" (detaching from the source), "examining", "finished" or "failed" (retried
+   * until the spec changes).
    *
    * @generated from field: string state = 2;
    */
@@ -1285,7 +1287,7 @@ export type RestoreObservationJson = {
   restoredObjects?: string;
 
   /**
-   * Position that recovery is at, in the engine's words, and the newest commit in it.
+   * Current recovery position in the engine's notation, and its newest commit.
    *
    * @generated from field: string position = 8;
    */
@@ -1297,28 +1299,28 @@ export type RestoreObservationJson = {
   reachedTime?: TimestampJson;
 
   /**
-   * Of a failure that no repetition heals: "damaged", "absent", "target_not_reached" or "plan_too_small"; else "retrying".
+   * Code of a permanent failure, "damaged", "absent", "target_not_reached" or "plan_too_small"; otherwise "retrying".
    *
    * @generated from field: string error_code = 10;
    */
   errorCode?: string;
 
   /**
-   * Users whose passwords were taken away since they are not in the settings.
+   * Users whose passwords were removed because they are not in the spec.
    *
    * @generated from field: repeated string locked_users = 11;
    */
   lockedUsers?: string[];
 
   /**
-   * Of finished data that were examined.
+   * Results of the checks of finished data.
    *
    * @generated from field: repeated holdfast.agent.v1.RestoreFinding findings = 12;
    */
   findings?: RestoreFindingJson[];
 
   /**
-   * Of finished data: what is in them and was left as it is, such as databases that are invalid; sentences for users.
+   * Findings in finished data that were not changed, such as invalid databases, as sentences for users.
    *
    * @generated from field: repeated string warnings = 13;
    */
@@ -1333,7 +1335,7 @@ export const RestoreObservationSchema: GenMessage<RestoreObservation, {jsonType:
   messageDesc(file_holdfast_agent_v1_backup, 13);
 
 /**
- * What one look at restored data found.
+ * The result of one check of restored data.
  *
  * @generated from message holdfast.agent.v1.RestoreFinding
  */
@@ -1357,7 +1359,7 @@ export type RestoreFinding = Message<"holdfast.agent.v1.RestoreFinding"> & {
 };
 
 /**
- * What one look at restored data found.
+ * The result of one check of restored data.
  *
  * @generated from message holdfast.agent.v1.RestoreFinding
  */
@@ -1388,7 +1390,7 @@ export const RestoreFindingSchema: GenMessage<RestoreFinding, {jsonType: Restore
   messageDesc(file_holdfast_agent_v1_backup, 14);
 
 /**
- * Asks for URLs of objects; see AgentService.
+ * Requests signed URLs of objects; see AgentService.
  *
  * @generated from message holdfast.agent.v1.MintObjectUrlsRequest
  */
@@ -1398,7 +1400,7 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
    */
   scope: {
     /**
-     * A backup that this machine makes.
+     * A backup that this machine takes.
      *
      * @generated from field: string backup_id = 1;
      */
@@ -1406,7 +1408,7 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
     case: "backupId";
   } | {
     /**
-     * The archive of its own settings.
+     * The archive of the machine's instance spec.
      *
      * @generated from field: string archive_id = 2;
      */
@@ -1414,7 +1416,7 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
     case: "archiveId";
   } | {
     /**
-     * The source of its own settings.
+     * The restore of the machine's instance spec.
      *
      * @generated from field: string restore_id = 3;
      */
@@ -1423,7 +1425,7 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
   } | { case: undefined; value?: undefined };
 
   /**
-   * At most 1,000.
+   * Requested objects, at most 1,000.
    *
    * @generated from field: repeated holdfast.agent.v1.ObjectUse uses = 5;
    */
@@ -1431,34 +1433,34 @@ export type MintObjectUrlsRequest = Message<"holdfast.agent.v1.MintObjectUrlsReq
 };
 
 /**
- * Asks for URLs of objects; see AgentService.
+ * Requests signed URLs of objects; see AgentService.
  *
  * @generated from message holdfast.agent.v1.MintObjectUrlsRequest
  */
 export type MintObjectUrlsRequestJson = {
   /**
-   * A backup that this machine makes.
+   * A backup that this machine takes.
    *
    * @generated from field: string backup_id = 1;
    */
   backupId?: string;
 
   /**
-   * The archive of its own settings.
+   * The archive of the machine's instance spec.
    *
    * @generated from field: string archive_id = 2;
    */
   archiveId?: string;
 
   /**
-   * The source of its own settings.
+   * The restore of the machine's instance spec.
    *
    * @generated from field: string restore_id = 3;
    */
   restoreId?: string;
 
   /**
-   * At most 1,000.
+   * Requested objects, at most 1,000.
    *
    * @generated from field: repeated holdfast.agent.v1.ObjectUse uses = 5;
    */
@@ -1484,7 +1486,7 @@ export type ObjectUse = Message<"holdfast.agent.v1.ObjectUse"> & {
   method: string;
 
   /**
-   * Key in the store, such as services/S/log/0000000001/000000000001.
+   * Key in the store, such as "services/S/log/0000000001/000000000001".
    *
    * @generated from field: string key = 2;
    */
@@ -1503,7 +1505,7 @@ export type ObjectUseJson = {
   method?: string;
 
   /**
-   * Key in the store, such as services/S/log/0000000001/000000000001.
+   * Key in the store, such as "services/S/log/0000000001/000000000001".
    *
    * @generated from field: string key = 2;
    */
@@ -1522,7 +1524,7 @@ export const ObjectUseSchema: GenMessage<ObjectUse, {jsonType: ObjectUseJson}> =
  */
 export type ObjectUrls = Message<"holdfast.agent.v1.ObjectUrls"> & {
   /**
-   * In the order of the uses.
+   * URLs in the order of the uses.
    *
    * @generated from field: repeated holdfast.agent.v1.ObjectUrl urls = 1;
    */
@@ -1544,7 +1546,7 @@ export type ObjectUrls = Message<"holdfast.agent.v1.ObjectUrls"> & {
  */
 export type ObjectUrlsJson = {
   /**
-   * In the order of the uses.
+   * URLs in the order of the uses.
    *
    * @generated from field: repeated holdfast.agent.v1.ObjectUrl urls = 1;
    */
@@ -1578,7 +1580,7 @@ export type ObjectUrl = Message<"holdfast.agent.v1.ObjectUrl"> & {
   url: string;
 
   /**
-   * To be sent exactly as they are.
+   * Headers to send unchanged.
    *
    * @generated from field: map<string, string> headers = 2;
    */
@@ -1595,7 +1597,7 @@ export type ObjectUrlJson = {
   url?: string;
 
   /**
-   * To be sent exactly as they are.
+   * Headers to send unchanged.
    *
    * @generated from field: map<string, string> headers = 2;
    */
@@ -1610,13 +1612,13 @@ export const ObjectUrlSchema: GenMessage<ObjectUrl, {jsonType: ObjectUrlJson}> =
   messageDesc(file_holdfast_agent_v1_backup, 18);
 
 /**
- * How to reach the host that the URLs name: machines resolve no foreign names.
+ * Addresses of the host in the URLs, because machines do not resolve external names.
  *
  * @generated from message holdfast.agent.v1.StoreEndpoint
  */
 export type StoreEndpoint = Message<"holdfast.agent.v1.StoreEndpoint"> & {
   /**
-   * Tried in order.
+   * Addresses, tried in order.
    *
    * @generated from field: repeated string addresses = 1;
    */
@@ -1628,7 +1630,7 @@ export type StoreEndpoint = Message<"holdfast.agent.v1.StoreEndpoint"> & {
   port: number;
 
   /**
-   * PEM of the authorities to trust, by the URL's host name; empty for those that Node trusts.
+   * PEM of the trusted certificate authorities; empty for those of Node.
    *
    * @generated from field: string trust_bundle = 3;
    */
@@ -1636,13 +1638,13 @@ export type StoreEndpoint = Message<"holdfast.agent.v1.StoreEndpoint"> & {
 };
 
 /**
- * How to reach the host that the URLs name: machines resolve no foreign names.
+ * Addresses of the host in the URLs, because machines do not resolve external names.
  *
  * @generated from message holdfast.agent.v1.StoreEndpoint
  */
 export type StoreEndpointJson = {
   /**
-   * Tried in order.
+   * Addresses, tried in order.
    *
    * @generated from field: repeated string addresses = 1;
    */
@@ -1654,7 +1656,7 @@ export type StoreEndpointJson = {
   port?: number;
 
   /**
-   * PEM of the authorities to trust, by the URL's host name; empty for those that Node trusts.
+   * PEM of the trusted certificate authorities; empty for those of Node.
    *
    * @generated from field: string trust_bundle = 3;
    */

@@ -2,8 +2,8 @@
 // @generated from file holdfast/agent/v1/queue_call.proto (package holdfast.agent.v1, syntax proto3)
 /* eslint-disable */
 
-// Messages of queues on their way between a controller and the agent of a service's primary. They carry tenants' data, so nothing of
-// them is stored: what is short comes inline, the rest as a sealed payload that is removed once it is read.
+// Queue messages between a controller and the agent of a service's primary. They contain data of tenants and are not
+// stored: small ones are sent inline, large ones as a sealed payload that is deleted after reading.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -18,7 +18,7 @@ export const file_holdfast_agent_v1_queue_call: GenFile = /*@__PURE__*/
   fileDesc("CiJob2xkZmFzdC9hZ2VudC92MS9xdWV1ZV9jYWxsLnByb3RvEhFob2xkZmFzdC5hZ2VudC52MSLcAgoMUXVldWVSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEjIKB2VucXVldWUYAiABKAsyHy5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUVucXVldWVIABIuCgVjbGFpbRgDIAEoCzIdLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlQ2xhaW1IABIwCgZzZXR0bGUYBCABKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVNldHRsZUgAEiwKBGxvb2sYBSABKAsyHC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZUxvb2tIABI3CgpiZWdpbl90YXNrGAYgASgLMiEuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVUYXNrQmVnaW5IABI1CglyZWFkX3Rhc2sYByABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZVRhc2tSZWFkSABCCQoHcmVxdWVzdCK0AQoLUXVldWVBbnN3ZXISMQoEdGFzaxgBIAEoCzIhLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlVGFza1N0YXRlSAASNAoIbWVzc2FnZXMYAiABKAsyIC5ob2xkZmFzdC5hZ2VudC52MS5RdWV1ZU1lc3NhZ2VzSAASMgoHc2V0dGxlZBgDIAEoCzIfLmhvbGRmYXN0LmFnZW50LnYxLlF1ZXVlU2V0dGxlZEgAQggKBmFuc3dlciJoCgxRdWV1ZUVucXVldWUSDwoHdGFza19pZBgBIAEoCRIRCglib2R5X2hhc2gYAiABKAkSNAoIbWVzc2FnZXMYAyADKAsyIi5ob2xkZmFzdC5hZ2VudC52MS5OZXdRdWV1ZU1lc3NhZ2UiOQoPTmV3UXVldWVNZXNzYWdlEg8KB3BheWxvYWQYASABKAkSFQoNZGVsYXlfc2Vjb25kcxgCIAEoBSJ/CgpRdWV1ZUNsYWltEg4KBndvcmtlchgBIAEoCRILCgNtYXgYAiABKAUSGgoSdmlzaWJpbGl0eV9zZWNvbmRzGAMgASgFEhQKDHdhaXRfc2Vjb25kcxgEIAEoBRIPCgd0YXNrX2lkGAUgASgJEhEKCWJvZHlfaGFzaBgGIAEoCSJnCgtRdWV1ZVNldHRsZRIqCgR2ZXJiGAEgASgOMhwuaG9sZGZhc3QuYWdlbnQudjEuUXVldWVWZXJiEiwKBGhlbGQYAiADKAsyHi5ob2xkZmFzdC5hZ2VudC52MS5IZWxkTWVzc2FnZSJpCgtIZWxkTWVzc2FnZRIKCgJpZBgBIAEoAxIOCgZ3b3JrZXIYAiABKAkSDwoHc2Vjb25kcxgDIAEoBRISCgVlcnJvchgEIAEoCUgAiAEBEg8KB2Rpc2NhcmQYBSABKAhCCAoGX2Vycm9yIioKDFF1ZXVlU2V0dGxlZBIMCgRkb25lGAEgAygFEgwKBGxvc3QYAiADKAUiOgoJUXVldWVMb29rEgwKBGRlYWQYASABKAgSEAoIYWZ0ZXJfaWQYAiABKAMSDQoFbGltaXQYAyABKAUiSAoNUXVldWVNZXNzYWdlcxI3CghtZXNzYWdlcxgBIAMoCzIlLmhvbGRmYXN0LmFnZW50LnYxLkVuZ2luZVF1ZXVlTWVzc2FnZSK2AgoSRW5naW5lUXVldWVNZXNzYWdlEgoKAmlkGAEgASgDEg8KB3BheWxvYWQYAiABKAkSFQoNYXR0ZW1wdF9jb3VudBgDIAEoBRIUCgxtYXhfYXR0ZW1wdHMYBCABKAUSLwoLZW5xdWV1ZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnZpc2libGVfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB2NsYWltZWQYByABKAgSFwoKbGFzdF9lcnJvchgIIAEoCUgAiAEBEisKB2RpZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3Zpc2libGUYCiABKAhCDQoLX2xhc3RfZXJyb3IiTwoOUXVldWVUYXNrQmVnaW4SDwoHdGFza19pZBgBIAEoCRIMCgRraW5kGAIgASgJEhEKCWJvZHlfaGFzaBgDIAEoCRILCgNpZHMYBCADKAMiIAoNUXVldWVUYXNrUmVhZBIPCgd0YXNrX2lkGAEgASgJIt4BCg5RdWV1ZVRhc2tTdGF0ZRIOCgZleGlzdHMYASABKAgSDQoFcXVldWUYAiABKAkSDAoEa2luZBgDIAEoCRINCgVzdGF0ZRgEIAEoCRIOCgZyZXN1bHQYBSABKAkSDQoFZXJyb3IYBiABKAkSLgoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJYm9keV9oYXNoGAkgASgJKmcKCVF1ZXVlVmVyYhIaChZRVUVVRV9WRVJCX1VOU1BFQ0lGSUVEEAASEgoOUVVFVUVfVkVSQl9BQ0sQARITCg9RVUVVRV9WRVJCX05BQ0sQAhIVChFRVUVVRV9WRVJCX0VYVEVORBADYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * What is asked of one queue.
+ * A request to one queue.
  *
  * @generated from message holdfast.agent.v1.QueueRequest
  */
@@ -71,7 +71,7 @@ export type QueueRequest = Message<"holdfast.agent.v1.QueueRequest"> & {
 };
 
 /**
- * What is asked of one queue.
+ * A request to one queue.
  *
  * @generated from message holdfast.agent.v1.QueueRequest
  */
@@ -184,7 +184,7 @@ export type QueueEnqueue = Message<"holdfast.agent.v1.QueueEnqueue"> & {
   taskId: string;
 
   /**
-   * Tells the same request from another one of its id.
+   * Hash that distinguishes a repeated request from another one with the same id.
    *
    * @generated from field: string body_hash = 2;
    */
@@ -206,7 +206,7 @@ export type QueueEnqueueJson = {
   taskId?: string;
 
   /**
-   * Tells the same request from another one of its id.
+   * Hash that distinguishes a repeated request from another one with the same id.
    *
    * @generated from field: string body_hash = 2;
    */
@@ -271,7 +271,7 @@ export const NewQueueMessageSchema: GenMessage<NewQueueMessage, {jsonType: NewQu
  */
 export type QueueClaim = Message<"holdfast.agent.v1.QueueClaim"> & {
   /**
-   * Of this claim alone.
+   * Id of this claim.
    *
    * @generated from field: string worker = 1;
    */
@@ -283,7 +283,7 @@ export type QueueClaim = Message<"holdfast.agent.v1.QueueClaim"> & {
   max: number;
 
   /**
-   * 0: that of the queue.
+   * Visibility timeout in seconds; 0 for that of the queue.
    *
    * @generated from field: int32 visibility_seconds = 3;
    */
@@ -295,7 +295,7 @@ export type QueueClaim = Message<"holdfast.agent.v1.QueueClaim"> & {
   waitSeconds: number;
 
   /**
-   * Of a claim that may be asked again; empty for every other one.
+   * Id of a claim that may be repeated; empty for others.
    *
    * @generated from field: string task_id = 5;
    */
@@ -312,7 +312,7 @@ export type QueueClaim = Message<"holdfast.agent.v1.QueueClaim"> & {
  */
 export type QueueClaimJson = {
   /**
-   * Of this claim alone.
+   * Id of this claim.
    *
    * @generated from field: string worker = 1;
    */
@@ -324,7 +324,7 @@ export type QueueClaimJson = {
   max?: number;
 
   /**
-   * 0: that of the queue.
+   * Visibility timeout in seconds; 0 for that of the queue.
    *
    * @generated from field: int32 visibility_seconds = 3;
    */
@@ -336,7 +336,7 @@ export type QueueClaimJson = {
   waitSeconds?: number;
 
   /**
-   * Of a claim that may be asked again; empty for every other one.
+   * Id of a claim that may be repeated; empty for others.
    *
    * @generated from field: string task_id = 5;
    */
@@ -356,7 +356,7 @@ export const QueueClaimSchema: GenMessage<QueueClaim, {jsonType: QueueClaimJson}
   messageDesc(file_holdfast_agent_v1_queue_call, 4);
 
 /**
- * What becomes of messages that claims hold.
+ * Acks, nacks or extends claimed messages.
  *
  * @generated from message holdfast.agent.v1.QueueSettle
  */
@@ -373,7 +373,7 @@ export type QueueSettle = Message<"holdfast.agent.v1.QueueSettle"> & {
 };
 
 /**
- * What becomes of messages that claims hold.
+ * Acks, nacks or extends claimed messages.
  *
  * @generated from message holdfast.agent.v1.QueueSettle
  */
@@ -411,7 +411,7 @@ export type HeldMessage = Message<"holdfast.agent.v1.HeldMessage"> & {
   worker: string;
 
   /**
-   * Until it is ready again, or how long it stays hidden.
+   * Seconds until it is ready again, or for which it stays hidden.
    *
    * @generated from field: int32 seconds = 3;
    */
@@ -443,7 +443,7 @@ export type HeldMessageJson = {
   worker?: string;
 
   /**
-   * Until it is ready again, or how long it stays hidden.
+   * Seconds until it is ready again, or for which it stays hidden.
    *
    * @generated from field: int32 seconds = 3;
    */
@@ -468,7 +468,7 @@ export const HeldMessageSchema: GenMessage<HeldMessage, {jsonType: HeldMessageJs
   messageDesc(file_holdfast_agent_v1_queue_call, 6);
 
 /**
- * Places in the list of the request.
+ * Indexes in the list of the request.
  *
  * @generated from message holdfast.agent.v1.QueueSettled
  */
@@ -485,7 +485,7 @@ export type QueueSettled = Message<"holdfast.agent.v1.QueueSettled"> & {
 };
 
 /**
- * Places in the list of the request.
+ * Indexes in the list of the request.
  *
  * @generated from message holdfast.agent.v1.QueueSettled
  */
@@ -634,7 +634,7 @@ export type EngineQueueMessage = Message<"holdfast.agent.v1.EngineQueueMessage">
   diedAt?: Timestamp | undefined;
 
   /**
-   * visible_at has come, by the clock of the engine.
+   * True when visible_at has passed by the clock of the engine.
    *
    * @generated from field: bool visible = 10;
    */
@@ -693,7 +693,7 @@ export type EngineQueueMessageJson = {
   diedAt?: TimestampJson;
 
   /**
-   * visible_at has come, by the clock of the engine.
+   * True when visible_at has passed by the clock of the engine.
    *
    * @generated from field: bool visible = 10;
    */
@@ -729,7 +729,7 @@ export type QueueTaskBegin = Message<"holdfast.agent.v1.QueueTaskBegin"> & {
   bodyHash: string;
 
   /**
-   * Of redrive; empty: all.
+   * Ids to redrive; empty for all.
    *
    * @generated from field: repeated int64 ids = 4;
    */
@@ -758,7 +758,7 @@ export type QueueTaskBeginJson = {
   bodyHash?: string;
 
   /**
-   * Of redrive; empty: all.
+   * Ids to redrive; empty for all.
    *
    * @generated from field: repeated int64 ids = 4;
    */
@@ -804,7 +804,7 @@ export const QueueTaskReadSchema: GenMessage<QueueTaskRead, {jsonType: QueueTask
  */
 export type QueueTaskState = Message<"holdfast.agent.v1.QueueTaskState"> & {
   /**
-   * False: there is no such task, and nothing else is said.
+   * False for an unknown task; all other fields are empty then.
    *
    * @generated from field: bool exists = 1;
    */
@@ -850,7 +850,7 @@ export type QueueTaskState = Message<"holdfast.agent.v1.QueueTaskState"> & {
   updatedAt?: Timestamp | undefined;
 
   /**
-   * Of the request that made it; agents before did not tell it.
+   * Hash of the request that created it; empty from older agents.
    *
    * @generated from field: string body_hash = 9;
    */
@@ -862,7 +862,7 @@ export type QueueTaskState = Message<"holdfast.agent.v1.QueueTaskState"> & {
  */
 export type QueueTaskStateJson = {
   /**
-   * False: there is no such task, and nothing else is said.
+   * False for an unknown task; all other fields are empty then.
    *
    * @generated from field: bool exists = 1;
    */
@@ -908,7 +908,7 @@ export type QueueTaskStateJson = {
   updatedAt?: TimestampJson;
 
   /**
-   * Of the request that made it; agents before did not tell it.
+   * Hash of the request that created it; empty from older agents.
    *
    * @generated from field: string body_hash = 9;
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/agent/v1/session.proto (package holdfast.agent.v1, syntax proto3)
 /* eslint-disable */
 
-// The one stream between a machine's agent and the controllers. mTLS; the peer's certificate says which machine speaks.
+// The session between a machine's agent and a controller. mTLS: the certificate of the peer identifies the machine.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -114,7 +114,7 @@ export type IssueServerCertificateRequest = Message<"holdfast.agent.v1.IssueServ
   certificateRequest: Uint8Array;
 
   /**
-   * It is shown to other members of the service too, who know the machine by its id as the common name.
+   * True to include the machine's id as the common name, by which other members of the service verify it.
    *
    * @generated from field: bool for_members = 2;
    */
@@ -131,7 +131,7 @@ export type IssueServerCertificateRequestJson = {
   certificateRequest?: string;
 
   /**
-   * It is shown to other members of the service too, who know the machine by its id as the common name.
+   * True to include the machine's id as the common name, by which other members of the service verify it.
    *
    * @generated from field: bool for_members = 2;
    */
@@ -150,14 +150,14 @@ export const IssueServerCertificateRequestSchema: GenMessage<IssueServerCertific
  */
 export type CertificateResponse = Message<"holdfast.agent.v1.CertificateResponse"> & {
   /**
-   * DER, the leaf first.
+   * Certificate chain in DER, the leaf first.
    *
    * @generated from field: repeated bytes chain = 1;
    */
   chain: Uint8Array[];
 
   /**
-   * PEM of every authority to trust.
+   * PEM of all trusted authorities.
    *
    * @generated from field: string trust_bundle = 2;
    */
@@ -169,7 +169,7 @@ export type CertificateResponse = Message<"holdfast.agent.v1.CertificateResponse
   notAfter?: Timestamp | undefined;
 
   /**
-   * Of the authorities by which it was issued; see Welcome.
+   * Generation of the authorities that issued it; see Welcome.
    *
    * @generated from field: int64 authority_generation = 4;
    */
@@ -181,14 +181,14 @@ export type CertificateResponse = Message<"holdfast.agent.v1.CertificateResponse
  */
 export type CertificateResponseJson = {
   /**
-   * DER, the leaf first.
+   * Certificate chain in DER, the leaf first.
    *
    * @generated from field: repeated bytes chain = 1;
    */
   chain?: string[];
 
   /**
-   * PEM of every authority to trust.
+   * PEM of all trusted authorities.
    *
    * @generated from field: string trust_bundle = 2;
    */
@@ -200,7 +200,7 @@ export type CertificateResponseJson = {
   notAfter?: TimestampJson;
 
   /**
-   * Of the authorities by which it was issued; see Welcome.
+   * Generation of the authorities that issued it; see Welcome.
    *
    * @generated from field: int64 authority_generation = 4;
    */
@@ -219,7 +219,7 @@ export const CertificateResponseSchema: GenMessage<CertificateResponse, {jsonTyp
  */
 export type AgentFrame = Message<"holdfast.agent.v1.AgentFrame"> & {
   /**
-   * Counts up by one in a session.
+   * Number of the frame or batch in the session, rising by one.
    *
    * @generated from field: uint64 sequence = 1;
    */
@@ -278,7 +278,7 @@ export type AgentFrame = Message<"holdfast.agent.v1.AgentFrame"> & {
  */
 export type AgentFrameJson = {
   /**
-   * Counts up by one in a session.
+   * Number of the frame or batch in the session, rising by one.
    *
    * @generated from field: uint64 sequence = 1;
    */
@@ -342,65 +342,65 @@ export type Hello = Message<"holdfast.agent.v1.Hello"> & {
   agentVersion: string;
 
   /**
-   * Kernel's boot id with the machine's start, so that a new start of the machine is seen.
+   * Boot id of the kernel and start of the machine; it changes with each start of the machine.
    *
    * @generated from field: string boot_id = 3;
    */
   bootId: string;
 
   /**
-   * Highest term on disk, by owner.
+   * Highest stored term by owner.
    *
    * @generated from field: map<string, int64> terms = 4;
    */
   terms: { [key: string]: bigint };
 
   /**
-   * Tasks in the journal without a delivered result.
+   * Ids of tasks in the journal without an acknowledged result.
    *
    * @generated from field: repeated string open_tasks = 5;
    */
   openTasks: string[];
 
   /**
-   * Random for each start of the agent.
+   * Random id of the agent's run.
    *
    * @generated from field: string session_id = 6;
    */
   sessionId: string;
 
   /**
-   * Digest of the agent's code; empty for one that runs from a checkout.
+   * Digest of the agent's code; empty for an agent that runs from a checkout.
    *
    * @generated from field: string agent_digest = 7;
    */
   agentDigest: string;
 
   /**
-   * Version of the machine's keeper; from 2 on it can have an agent take another one's place.
+   * Protocol version of the machine's keeper; from 2 on it can replace the agent.
    *
    * @generated from field: int32 keeper_protocol = 8;
    */
   keeperProtocol: number;
 
   /**
-   * Only proves itself: an agent that is to take another one's place. Its stream counts for nothing, and a welcome is all
-   * that it gets.
+   * True for an agent that is to replace another one and only proves that it can connect. It gets a welcome and nothing
+   * else.
    *
    * @generated from field: bool standby = 9;
    */
   standby: boolean;
 
   /**
-   * Session id of the agent whose place this one has taken; it goes on with that one's tasks.
+   * Session id of the replaced agent, whose tasks this agent continues.
    *
    * @generated from field: string succeeds = 10;
    */
   succeeds: string;
 
   /**
-   * 1: this agent asks for the right to be the primary, and its keeper ends the engine when that lapses. 2: and its replicas of
-   * every engine confirm one, not PostgreSQL's alone. 0: neither is sure.
+   * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
+   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
    *
    * @generated from field: int32 rights = 11;
    */
@@ -422,65 +422,65 @@ export type HelloJson = {
   agentVersion?: string;
 
   /**
-   * Kernel's boot id with the machine's start, so that a new start of the machine is seen.
+   * Boot id of the kernel and start of the machine; it changes with each start of the machine.
    *
    * @generated from field: string boot_id = 3;
    */
   bootId?: string;
 
   /**
-   * Highest term on disk, by owner.
+   * Highest stored term by owner.
    *
    * @generated from field: map<string, int64> terms = 4;
    */
   terms?: { [key: string]: string };
 
   /**
-   * Tasks in the journal without a delivered result.
+   * Ids of tasks in the journal without an acknowledged result.
    *
    * @generated from field: repeated string open_tasks = 5;
    */
   openTasks?: string[];
 
   /**
-   * Random for each start of the agent.
+   * Random id of the agent's run.
    *
    * @generated from field: string session_id = 6;
    */
   sessionId?: string;
 
   /**
-   * Digest of the agent's code; empty for one that runs from a checkout.
+   * Digest of the agent's code; empty for an agent that runs from a checkout.
    *
    * @generated from field: string agent_digest = 7;
    */
   agentDigest?: string;
 
   /**
-   * Version of the machine's keeper; from 2 on it can have an agent take another one's place.
+   * Protocol version of the machine's keeper; from 2 on it can replace the agent.
    *
    * @generated from field: int32 keeper_protocol = 8;
    */
   keeperProtocol?: number;
 
   /**
-   * Only proves itself: an agent that is to take another one's place. Its stream counts for nothing, and a welcome is all
-   * that it gets.
+   * True for an agent that is to replace another one and only proves that it can connect. It gets a welcome and nothing
+   * else.
    *
    * @generated from field: bool standby = 9;
    */
   standby?: boolean;
 
   /**
-   * Session id of the agent whose place this one has taken; it goes on with that one's tasks.
+   * Session id of the replaced agent, whose tasks this agent continues.
    *
    * @generated from field: string succeeds = 10;
    */
   succeeds?: string;
 
   /**
-   * 1: this agent asks for the right to be the primary, and its keeper ends the engine when that lapses. 2: and its replicas of
-   * every engine confirm one, not PostgreSQL's alone. 0: neither is sure.
+   * Version of primary leases. 1: the agent requests a primary lease, and the keeper stops the engine when it expires.
+   * 2: replicas of all engines, not only of PostgreSQL, confirm leases too. 0: neither is guaranteed.
    *
    * @generated from field: int32 rights = 11;
    */
@@ -514,7 +514,7 @@ export const HeartbeatSchema: GenMessage<Heartbeat, {jsonType: HeartbeatJson}> =
   messageDesc(file_holdfast_agent_v1_session, 6);
 
 /**
- * Asks for the right to be the primary of a service with several members, every second while the machine is to be it.
+ * Requests the primary lease of a service with several members, every second while the machine is its primary.
  *
  * @generated from message holdfast.agent.v1.RightRequest
  */
@@ -525,21 +525,21 @@ export type RightRequest = Message<"holdfast.agent.v1.RightRequest"> & {
   serviceId: string;
 
   /**
-   * Under which the machine is to be the primary.
+   * Term under which the machine is the primary.
    *
    * @generated from field: int64 term = 2;
    */
   term: bigint;
 
   /**
-   * Counts up by one on the machine, whoever its agent is.
+   * Number of the request on the machine, rising by one across agents.
    *
    * @generated from field: uint64 number = 3;
    */
   number: bigint;
 
   /**
-   * The engine has answered nobody for some seconds.
+   * True when the engine has not responded for some seconds.
    *
    * @generated from field: bool engine_silent = 4;
    */
@@ -547,7 +547,7 @@ export type RightRequest = Message<"holdfast.agent.v1.RightRequest"> & {
 };
 
 /**
- * Asks for the right to be the primary of a service with several members, every second while the machine is to be it.
+ * Requests the primary lease of a service with several members, every second while the machine is its primary.
  *
  * @generated from message holdfast.agent.v1.RightRequest
  */
@@ -558,21 +558,21 @@ export type RightRequestJson = {
   serviceId?: string;
 
   /**
-   * Under which the machine is to be the primary.
+   * Term under which the machine is the primary.
    *
    * @generated from field: int64 term = 2;
    */
   term?: string;
 
   /**
-   * Counts up by one on the machine, whoever its agent is.
+   * Number of the request on the machine, rising by one across agents.
    *
    * @generated from field: uint64 number = 3;
    */
   number?: string;
 
   /**
-   * The engine has answered nobody for some seconds.
+   * True when the engine has not responded for some seconds.
    *
    * @generated from field: bool engine_silent = 4;
    */
@@ -587,7 +587,7 @@ export const RightRequestSchema: GenMessage<RightRequest, {jsonType: RightReques
   messageDesc(file_holdfast_agent_v1_session, 7);
 
 /**
- * The answer to one request. What is granted counts from when the request was sent, so a late answer grants nothing.
+ * The response to one request. The lease starts when the request was sent, so a late response grants nothing.
  *
  * @generated from message holdfast.agent.v1.RightAnswer
  */
@@ -603,7 +603,7 @@ export type RightAnswer = Message<"holdfast.agent.v1.RightAnswer"> & {
   granted: boolean;
 
   /**
-   * Why not, for the log.
+   * Reason of a refusal, for the log.
    *
    * @generated from field: string reason = 3;
    */
@@ -611,7 +611,7 @@ export type RightAnswer = Message<"holdfast.agent.v1.RightAnswer"> & {
 };
 
 /**
- * The answer to one request. What is granted counts from when the request was sent, so a late answer grants nothing.
+ * The response to one request. The lease starts when the request was sent, so a late response grants nothing.
  *
  * @generated from message holdfast.agent.v1.RightAnswer
  */
@@ -627,7 +627,7 @@ export type RightAnswerJson = {
   granted?: boolean;
 
   /**
-   * Why not, for the log.
+   * Reason of a refusal, for the log.
    *
    * @generated from field: string reason = 3;
    */
@@ -642,7 +642,7 @@ export const RightAnswerSchema: GenMessage<RightAnswer, {jsonType: RightAnswerJs
   messageDesc(file_holdfast_agent_v1_session, 8);
 
 /**
- * What the machine is like now. Sent when it changes and every 15 s.
+ * The observed state of the machine, sent at each change and every 15 s.
  *
  * @generated from message holdfast.agent.v1.Observation
  */
@@ -653,7 +653,7 @@ export type Observation = Message<"holdfast.agent.v1.Observation"> & {
   time?: Timestamp | undefined;
 
   /**
-   * Unset until an instance was asked for.
+   * Unset before the first instance spec.
    *
    * @generated from field: holdfast.agent.v1.InstanceObservation instance = 2;
    */
@@ -661,7 +661,7 @@ export type Observation = Message<"holdfast.agent.v1.Observation"> & {
 };
 
 /**
- * What the machine is like now. Sent when it changes and every 15 s.
+ * The observed state of the machine, sent at each change and every 15 s.
  *
  * @generated from message holdfast.agent.v1.Observation
  */
@@ -672,7 +672,7 @@ export type ObservationJson = {
   time?: TimestampJson;
 
   /**
-   * Unset until an instance was asked for.
+   * Unset before the first instance spec.
    *
    * @generated from field: holdfast.agent.v1.InstanceObservation instance = 2;
    */
@@ -713,14 +713,14 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   since?: Timestamp | undefined;
 
   /**
-   * A reason that a user can act on, for failed and unhealthy states.
+   * Reason of a failed or unhealthy state, for users.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * Generation that the machine is held to.
+   * Generation of the applied instance spec.
    *
    * @generated from field: int64 generation = 6;
    */
@@ -752,7 +752,7 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   rejectedParameters: { [key: string]: string };
 
   /**
-   * Value of each parameter as the engine tells it.
+   * Effective parameters, as the engine reports them.
    *
    * @generated from field: map<string, string> effective_parameters = 12;
    */
@@ -776,92 +776,92 @@ export type InstanceObservation = Message<"holdfast.agent.v1.InstanceObservation
   engineVersion: string;
 
   /**
-   * Generation of the authorities by which the certificate was issued that the engine shows; 0 without one.
+   * Generation of the authorities that issued the engine's certificate; 0 without one.
    *
    * @generated from field: int64 certificate_generation = 16;
    */
   certificateGeneration: bigint;
 
   /**
-   * Metrics of the catalog that this machine cannot tell, each with the reason.
+   * Metrics of the catalog that this machine cannot provide, with the reasons.
    *
    * @generated from field: map<string, string> absent_metrics = 17;
    */
   absentMetrics: { [key: string]: string };
 
   /**
-   * Libraries of the image that order texts which the data depends on: "libc", "ICU".
+   * Collation libraries of the image that the data depend on: "libc", "ICU".
    *
    * @generated from field: repeated string text_libraries = 40;
    */
   textLibraries: string[];
 
   /**
-   * Generation of the newest settings that are on the machine's disk: an engine that it starts by itself has these or newer ones.
+   * Generation of the instance spec on the machine's disk; an engine that the machine starts by itself has this one or
+   * a newer one.
    *
    * @generated from field: int64 kept_generation = 41;
    */
   keptGeneration: bigint;
 
   /**
-   * The backup, or verification, that was begun last.
+   * The last started backup.
    *
    * @generated from field: holdfast.agent.v1.BackupObservation backup = 50;
    */
   backup?: BackupObservation | undefined;
 
   /**
-   * Unset without an archive in the settings.
+   * Unset without an archive in the spec.
    *
    * @generated from field: holdfast.agent.v1.ArchiveObservation archive = 51;
    */
   archive?: ArchiveObservation | undefined;
 
   /**
-   * Unset without a source in the settings.
+   * Unset without a restore source in the spec.
    *
    * @generated from field: holdfast.agent.v1.RestoreObservation restore = 52;
    */
   restore?: RestoreObservation | undefined;
 
   /**
-   * Size of the file system that the data is on, or the storage that was asked for where data of others is on it too; 0 while
-   * not known.
+   * Size of the data's file system, or the requested storage when others share it; 0 when unknown.
    *
    * @generated from field: int64 disk_bytes = 60;
    */
   diskBytes: bigint;
 
   /**
-   * What the data takes in memory, of an engine that keeps all of it there; 0 for every other one.
+   * Memory of the data for an in-memory engine; 0 for others.
    *
    * @generated from field: int64 memory_data_bytes = 61;
    */
   memoryDataBytes: bigint;
 
   /**
-   * Percent of the disk that is taken, as the last of 0, 80, 85, 90, 95 and 99 that was reached.
+   * Disk usage in percent, as the highest reached step of 0, 80, 85, 90, 95 and 99.
    *
    * @generated from field: int32 storage_level = 62;
    */
   storageLevel: number;
 
   /**
-   * Writes of clients are refused until there is room.
+   * True while writes of clients are refused because the disk is full.
    *
    * @generated from field: bool writes_blocked = 63;
    */
   writesBlocked: boolean;
 
   /**
-   * Unset without replication in the settings, and before the engine said what it is.
+   * Unset without replication in the spec, and before the engine reports its role.
    *
    * @generated from field: holdfast.agent.v1.ReplicationObservation replication = 100;
    */
   replication?: ReplicationObservation | undefined;
 
   /**
-   * The machine's image has a pooler for this engine. Older agents do not tell.
+   * True when the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
    */
@@ -895,14 +895,14 @@ export type InstanceObservationJson = {
   since?: TimestampJson;
 
   /**
-   * A reason that a user can act on, for failed and unhealthy states.
+   * Reason of a failed or unhealthy state, for users.
    *
    * @generated from field: string reason = 5;
    */
   reason?: string;
 
   /**
-   * Generation that the machine is held to.
+   * Generation of the applied instance spec.
    *
    * @generated from field: int64 generation = 6;
    */
@@ -934,7 +934,7 @@ export type InstanceObservationJson = {
   rejectedParameters?: { [key: string]: string };
 
   /**
-   * Value of each parameter as the engine tells it.
+   * Effective parameters, as the engine reports them.
    *
    * @generated from field: map<string, string> effective_parameters = 12;
    */
@@ -958,92 +958,92 @@ export type InstanceObservationJson = {
   engineVersion?: string;
 
   /**
-   * Generation of the authorities by which the certificate was issued that the engine shows; 0 without one.
+   * Generation of the authorities that issued the engine's certificate; 0 without one.
    *
    * @generated from field: int64 certificate_generation = 16;
    */
   certificateGeneration?: string;
 
   /**
-   * Metrics of the catalog that this machine cannot tell, each with the reason.
+   * Metrics of the catalog that this machine cannot provide, with the reasons.
    *
    * @generated from field: map<string, string> absent_metrics = 17;
    */
   absentMetrics?: { [key: string]: string };
 
   /**
-   * Libraries of the image that order texts which the data depends on: "libc", "ICU".
+   * Collation libraries of the image that the data depend on: "libc", "ICU".
    *
    * @generated from field: repeated string text_libraries = 40;
    */
   textLibraries?: string[];
 
   /**
-   * Generation of the newest settings that are on the machine's disk: an engine that it starts by itself has these or newer ones.
+   * Generation of the instance spec on the machine's disk; an engine that the machine starts by itself has this one or
+   * a newer one.
    *
    * @generated from field: int64 kept_generation = 41;
    */
   keptGeneration?: string;
 
   /**
-   * The backup, or verification, that was begun last.
+   * The last started backup.
    *
    * @generated from field: holdfast.agent.v1.BackupObservation backup = 50;
    */
   backup?: BackupObservationJson;
 
   /**
-   * Unset without an archive in the settings.
+   * Unset without an archive in the spec.
    *
    * @generated from field: holdfast.agent.v1.ArchiveObservation archive = 51;
    */
   archive?: ArchiveObservationJson;
 
   /**
-   * Unset without a source in the settings.
+   * Unset without a restore source in the spec.
    *
    * @generated from field: holdfast.agent.v1.RestoreObservation restore = 52;
    */
   restore?: RestoreObservationJson;
 
   /**
-   * Size of the file system that the data is on, or the storage that was asked for where data of others is on it too; 0 while
-   * not known.
+   * Size of the data's file system, or the requested storage when others share it; 0 when unknown.
    *
    * @generated from field: int64 disk_bytes = 60;
    */
   diskBytes?: string;
 
   /**
-   * What the data takes in memory, of an engine that keeps all of it there; 0 for every other one.
+   * Memory of the data for an in-memory engine; 0 for others.
    *
    * @generated from field: int64 memory_data_bytes = 61;
    */
   memoryDataBytes?: string;
 
   /**
-   * Percent of the disk that is taken, as the last of 0, 80, 85, 90, 95 and 99 that was reached.
+   * Disk usage in percent, as the highest reached step of 0, 80, 85, 90, 95 and 99.
    *
    * @generated from field: int32 storage_level = 62;
    */
   storageLevel?: number;
 
   /**
-   * Writes of clients are refused until there is room.
+   * True while writes of clients are refused because the disk is full.
    *
    * @generated from field: bool writes_blocked = 63;
    */
   writesBlocked?: boolean;
 
   /**
-   * Unset without replication in the settings, and before the engine said what it is.
+   * Unset without replication in the spec, and before the engine reports its role.
    *
    * @generated from field: holdfast.agent.v1.ReplicationObservation replication = 100;
    */
   replication?: ReplicationObservationJson;
 
   /**
-   * The machine's image has a pooler for this engine. Older agents do not tell.
+   * True when the machine's image has a pooler for this engine. Older agents do not report it.
    *
    * @generated from field: bool offers_pooler = 110;
    */
@@ -1058,7 +1058,7 @@ export const InstanceObservationSchema: GenMessage<InstanceObservation, {jsonTyp
   messageDesc(file_holdfast_agent_v1_session, 10);
 
 /**
- * What a member of a service with several is, by its engine's own word or by its data.
+ * Replication state of a member, by its engine or its data.
  *
  * @generated from message holdfast.agent.v1.ReplicationObservation
  */
@@ -1071,28 +1071,28 @@ export type ReplicationObservation = Message<"holdfast.agent.v1.ReplicationObser
   role: string;
 
   /**
-   * Of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
+   * State of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
    *
    * @generated from field: string state = 2;
    */
   state: string;
 
   /**
-   * Bytes that a copy of the primary's data has brought so far.
+   * Bytes of the primary's data that were copied so far.
    *
    * @generated from field: int64 copied_bytes = 3;
    */
   copiedBytes: bigint;
 
   /**
-   * Of a primary that was stopped in order: where the last record of its log begins. Who has replayed more has all of it.
+   * Start of the last log record of a cleanly stopped primary. A replica that replayed beyond it has all its writes.
    *
    * @generated from field: string stopped_at = 4;
    */
   stoppedAt: string;
 
   /**
-   * Of a stopped engine: were its data a primary's ("primary"), or do they follow and never took a write of its own ("replica")?
+   * Role of a stopped engine's data: "primary", or "replica" when they followed one and had no writes of their own.
    * Empty while it runs, and from older agents.
    *
    * @generated from field: string data_role = 5;
@@ -1100,29 +1100,29 @@ export type ReplicationObservation = Message<"holdfast.agent.v1.ReplicationObser
   dataRole: string;
 
   /**
-   * Beside stopped_at: whose writes that position counts. Empty where the timeline says it, and from older agents.
+   * History of the position stopped_at. Empty when the timeline identifies it, and from older agents.
    *
    * @generated from field: string stopped_history = 6;
    */
   stoppedHistory: string;
 
   /**
-   * What its data had that its primary's have not, before they followed that; unset where they had nothing.
+   * Log that the primary lacks and that was discarded before following it; unset without any.
    *
    * @generated from field: holdfast.agent.v1.DiscardedLog discarded = 7;
    */
   discarded?: DiscardedLog | undefined;
 
   /**
-   * Of a primary that was looked at; unset for a replica, for engines that have none, and from older agents.
+   * Logical replication slots of a primary; unset for replicas, engines without slots, and older agents.
    *
    * @generated from field: holdfast.agent.v1.LogicalSlots logical_slots = 8;
    */
   logicalSlots?: LogicalSlots | undefined;
 
   /**
-   * An engine that takes writes here ends with its right, and so it was with the settings of this generation and all since;
-   * 0 while that is not so.
+   * Generation of the spec since which an engine that accepts writes here stops when its primary lease expires; 0 when
+   * it does not.
    *
    * @generated from field: int64 fenced_generation = 20;
    */
@@ -1130,7 +1130,7 @@ export type ReplicationObservation = Message<"holdfast.agent.v1.ReplicationObser
 };
 
 /**
- * What a member of a service with several is, by its engine's own word or by its data.
+ * Replication state of a member, by its engine or its data.
  *
  * @generated from message holdfast.agent.v1.ReplicationObservation
  */
@@ -1143,28 +1143,28 @@ export type ReplicationObservationJson = {
   role?: string;
 
   /**
-   * Of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
+   * State of a replica: "copying", "starting", "catchup", "streaming" or "disconnected"; empty for a primary.
    *
    * @generated from field: string state = 2;
    */
   state?: string;
 
   /**
-   * Bytes that a copy of the primary's data has brought so far.
+   * Bytes of the primary's data that were copied so far.
    *
    * @generated from field: int64 copied_bytes = 3;
    */
   copiedBytes?: string;
 
   /**
-   * Of a primary that was stopped in order: where the last record of its log begins. Who has replayed more has all of it.
+   * Start of the last log record of a cleanly stopped primary. A replica that replayed beyond it has all its writes.
    *
    * @generated from field: string stopped_at = 4;
    */
   stoppedAt?: string;
 
   /**
-   * Of a stopped engine: were its data a primary's ("primary"), or do they follow and never took a write of its own ("replica")?
+   * Role of a stopped engine's data: "primary", or "replica" when they followed one and had no writes of their own.
    * Empty while it runs, and from older agents.
    *
    * @generated from field: string data_role = 5;
@@ -1172,29 +1172,29 @@ export type ReplicationObservationJson = {
   dataRole?: string;
 
   /**
-   * Beside stopped_at: whose writes that position counts. Empty where the timeline says it, and from older agents.
+   * History of the position stopped_at. Empty when the timeline identifies it, and from older agents.
    *
    * @generated from field: string stopped_history = 6;
    */
   stoppedHistory?: string;
 
   /**
-   * What its data had that its primary's have not, before they followed that; unset where they had nothing.
+   * Log that the primary lacks and that was discarded before following it; unset without any.
    *
    * @generated from field: holdfast.agent.v1.DiscardedLog discarded = 7;
    */
   discarded?: DiscardedLogJson;
 
   /**
-   * Of a primary that was looked at; unset for a replica, for engines that have none, and from older agents.
+   * Logical replication slots of a primary; unset for replicas, engines without slots, and older agents.
    *
    * @generated from field: holdfast.agent.v1.LogicalSlots logical_slots = 8;
    */
   logicalSlots?: LogicalSlotsJson;
 
   /**
-   * An engine that takes writes here ends with its right, and so it was with the settings of this generation and all since;
-   * 0 while that is not so.
+   * Generation of the spec since which an engine that accepts writes here stops when its primary lease expires; 0 when
+   * it does not.
    *
    * @generated from field: int64 fenced_generation = 20;
    */
@@ -1209,7 +1209,7 @@ export const ReplicationObservationSchema: GenMessage<ReplicationObservation, {j
   messageDesc(file_holdfast_agent_v1_session, 11);
 
 /**
- * Places in the log that consumers of changes come back to.
+ * Logical replication slots.
  *
  * @generated from message holdfast.agent.v1.LogicalSlots
  */
@@ -1221,7 +1221,7 @@ export type LogicalSlots = Message<"holdfast.agent.v1.LogicalSlots"> & {
 };
 
 /**
- * Places in the log that consumers of changes come back to.
+ * Logical replication slots.
  *
  * @generated from message holdfast.agent.v1.LogicalSlots
  */
@@ -1287,13 +1287,13 @@ export const LogicalSlotSchema: GenMessage<LogicalSlot, {jsonType: LogicalSlotJs
   messageDesc(file_holdfast_agent_v1_session, 13);
 
 /**
- * Log of a primary of before that nobody else had.
+ * Log of a former primary that no other member had.
  *
  * @generated from message holdfast.agent.v1.DiscardedLog
  */
 export type DiscardedLog = Message<"holdfast.agent.v1.DiscardedLog"> & {
   /**
-   * First position, and the one behind the last.
+   * First position, and the position after the last.
    *
    * @generated from field: string from = 1;
    */
@@ -1310,7 +1310,7 @@ export type DiscardedLog = Message<"holdfast.agent.v1.DiscardedLog"> & {
   bytes: bigint;
 
   /**
-   * So much of it, from the first position on, is kept on the machine's data disk.
+   * Bytes from the first position on that are saved on the machine's data disk.
    *
    * @generated from field: int64 kept_bytes = 4;
    */
@@ -1318,13 +1318,13 @@ export type DiscardedLog = Message<"holdfast.agent.v1.DiscardedLog"> & {
 };
 
 /**
- * Log of a primary of before that nobody else had.
+ * Log of a former primary that no other member had.
  *
  * @generated from message holdfast.agent.v1.DiscardedLog
  */
 export type DiscardedLogJson = {
   /**
-   * First position, and the one behind the last.
+   * First position, and the position after the last.
    *
    * @generated from field: string from = 1;
    */
@@ -1341,7 +1341,7 @@ export type DiscardedLogJson = {
   bytes?: string;
 
   /**
-   * So much of it, from the first position on, is kept on the machine's data disk.
+   * Bytes from the first position on that are saved on the machine's data disk.
    *
    * @generated from field: int64 kept_bytes = 4;
    */
@@ -1468,14 +1468,13 @@ export const TaskProgressSchema: GenMessage<TaskProgress, {jsonType: TaskProgres
   messageDesc(file_holdfast_agent_v1_session, 16);
 
 /**
- * Figures of the machine at some times, oldest first. The agent keeps them until they are acknowledged, and sends no others
- * before that.
+ * Samples of the machine, oldest first. The agent stores them until they are acknowledged, and sends no others before.
  *
  * @generated from message holdfast.agent.v1.Samples
  */
 export type Samples = Message<"holdfast.agent.v1.Samples"> & {
   /**
-   * Counts up by one in a session.
+   * Number of the frame or batch in the session, rising by one.
    *
    * @generated from field: uint64 batch = 1;
    */
@@ -1488,14 +1487,13 @@ export type Samples = Message<"holdfast.agent.v1.Samples"> & {
 };
 
 /**
- * Figures of the machine at some times, oldest first. The agent keeps them until they are acknowledged, and sends no others
- * before that.
+ * Samples of the machine, oldest first. The agent stores them until they are acknowledged, and sends no others before.
  *
  * @generated from message holdfast.agent.v1.Samples
  */
 export type SamplesJson = {
   /**
-   * Counts up by one in a session.
+   * Number of the frame or batch in the session, rising by one.
    *
    * @generated from field: uint64 batch = 1;
    */
@@ -1515,27 +1513,27 @@ export const SamplesSchema: GenMessage<Samples, {jsonType: SamplesJson}> = /*@__
   messageDesc(file_holdfast_agent_v1_session, 17);
 
 /**
- * All figures of one moment. History has them once for each machine and time.
+ * All metrics at one time. The history has one sample per machine and time.
  *
  * @generated from message holdfast.agent.v1.Sample
  */
 export type Sample = Message<"holdfast.agent.v1.Sample"> & {
   /**
-   * Milliseconds since 1970 by the machine's clock: a multiple of the interval of samples.
+   * Time in milliseconds since 1970 by the machine's clock, a multiple of the sample interval.
    *
    * @generated from field: int64 time_ms = 1;
    */
   timeMs: bigint;
 
   /**
-   * Places in the catalog of metrics; a metric without a value at this time is left out.
+   * Indexes in the metric catalog; metrics without a value are left out.
    *
    * @generated from field: repeated uint32 slots = 2;
    */
   slots: number[];
 
   /**
-   * One for each slot.
+   * Values, one per slot.
    *
    * @generated from field: repeated double values = 3;
    */
@@ -1543,27 +1541,27 @@ export type Sample = Message<"holdfast.agent.v1.Sample"> & {
 };
 
 /**
- * All figures of one moment. History has them once for each machine and time.
+ * All metrics at one time. The history has one sample per machine and time.
  *
  * @generated from message holdfast.agent.v1.Sample
  */
 export type SampleJson = {
   /**
-   * Milliseconds since 1970 by the machine's clock: a multiple of the interval of samples.
+   * Time in milliseconds since 1970 by the machine's clock, a multiple of the sample interval.
    *
    * @generated from field: int64 time_ms = 1;
    */
   timeMs?: string;
 
   /**
-   * Places in the catalog of metrics; a metric without a value at this time is left out.
+   * Indexes in the metric catalog; metrics without a value are left out.
    *
    * @generated from field: repeated uint32 slots = 2;
    */
   slots?: number[];
 
   /**
-   * One for each slot.
+   * Values, one per slot.
    *
    * @generated from field: repeated double values = 3;
    */
@@ -1578,7 +1576,7 @@ export const SampleSchema: GenMessage<Sample, {jsonType: SampleJson}> = /*@__PUR
   messageDesc(file_holdfast_agent_v1_session, 18);
 
 /**
- * What became of a batch.
+ * The acknowledgment of a batch.
  *
  * @generated from message holdfast.agent.v1.SamplesAck
  */
@@ -1589,7 +1587,7 @@ export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
   batch: bigint;
 
   /**
-   * History has them for good, but for those refused; false: send them again after retry_ms.
+   * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
    * @generated from field: bool kept = 2;
    */
@@ -1601,14 +1599,14 @@ export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
   retryMs: number;
 
   /**
-   * So many were not taken, and never will be: their times cannot be right, or are too long ago.
+   * Number of samples that are refused permanently, because their times are impossible or too old.
    *
    * @generated from field: uint32 refused = 4;
    */
   refused: number;
 
   /**
-   * Why, when any were.
+   * Reason of refused samples.
    *
    * @generated from field: string reason = 5;
    */
@@ -1616,7 +1614,7 @@ export type SamplesAck = Message<"holdfast.agent.v1.SamplesAck"> & {
 };
 
 /**
- * What became of a batch.
+ * The acknowledgment of a batch.
  *
  * @generated from message holdfast.agent.v1.SamplesAck
  */
@@ -1627,7 +1625,7 @@ export type SamplesAckJson = {
   batch?: string;
 
   /**
-   * History has them for good, but for those refused; false: send them again after retry_ms.
+   * True when the samples are stored, except for refused ones; false to send them again after retry_ms.
    *
    * @generated from field: bool kept = 2;
    */
@@ -1639,14 +1637,14 @@ export type SamplesAckJson = {
   retryMs?: number;
 
   /**
-   * So many were not taken, and never will be: their times cannot be right, or are too long ago.
+   * Number of samples that are refused permanently, because their times are impossible or too old.
    *
    * @generated from field: uint32 refused = 4;
    */
   refused?: number;
 
   /**
-   * Why, when any were.
+   * Reason of refused samples.
    *
    * @generated from field: string reason = 5;
    */
@@ -1687,7 +1685,7 @@ export type ControllerFrame = Message<"holdfast.agent.v1.ControllerFrame"> & {
     case: "cancelTask";
   } | {
     /**
-     * The controller has the result on record; the journal may forget the task.
+     * The controller has stored the result; the journal may delete the task.
      *
      * @generated from field: holdfast.agent.v1.ResultAck result_ack = 4;
      */
@@ -1746,7 +1744,7 @@ export type ControllerFrameJson = {
   cancelTask?: CancelTaskJson;
 
   /**
-   * The controller has the result on record; the journal may forget the task.
+   * The controller has stored the result; the journal may delete the task.
    *
    * @generated from field: holdfast.agent.v1.ResultAck result_ack = 4;
    */
@@ -1800,30 +1798,30 @@ export type Welcome = Message<"holdfast.agent.v1.Welcome"> & {
   heartbeatIntervalMs: number;
 
   /**
-   * Addresses of all controllers, host:port.
+   * Addresses of all controllers (host:port).
    *
    * @generated from field: repeated string controllers = 3;
    */
   controllers: string[];
 
   /**
-   * Counts changes of the authorities. Who has certificates of an older generation gets new ones, and with them the
-   * authorities to trust now.
+   * Generation of the authorities, raised by each change. Agents with certificates of an older generation get new ones
+   * and the trusted authorities.
    *
    * @generated from field: int64 authority_generation = 4;
    */
   authorityGeneration: bigint;
 
   /**
-   * How far apart samples are to be taken; 0 leaves it as it is.
+   * Interval of samples in milliseconds; 0 for no change.
    *
    * @generated from field: int32 sample_interval_ms = 5;
    */
   sampleIntervalMs: number;
 
   /**
-   * The controller lost its lease: it asks for nothing, and to the other controllers the machine is away, until it has another
-   * lease and welcomes again without this.
+   * True when the controller lost its lease: it sends no tasks, and other controllers consider the machine
+   * disconnected, until it has a lease again and sends a welcome without this.
    *
    * @generated from field: bool without_lease = 6;
    */
@@ -1845,30 +1843,30 @@ export type WelcomeJson = {
   heartbeatIntervalMs?: number;
 
   /**
-   * Addresses of all controllers, host:port.
+   * Addresses of all controllers (host:port).
    *
    * @generated from field: repeated string controllers = 3;
    */
   controllers?: string[];
 
   /**
-   * Counts changes of the authorities. Who has certificates of an older generation gets new ones, and with them the
-   * authorities to trust now.
+   * Generation of the authorities, raised by each change. Agents with certificates of an older generation get new ones
+   * and the trusted authorities.
    *
    * @generated from field: int64 authority_generation = 4;
    */
   authorityGeneration?: string;
 
   /**
-   * How far apart samples are to be taken; 0 leaves it as it is.
+   * Interval of samples in milliseconds; 0 for no change.
    *
    * @generated from field: int32 sample_interval_ms = 5;
    */
   sampleIntervalMs?: number;
 
   /**
-   * The controller lost its lease: it asks for nothing, and to the other controllers the machine is away, until it has another
-   * lease and welcomes again without this.
+   * True when the controller lost its lease: it sends no tasks, and other controllers consider the machine
+   * disconnected, until it has a lease again and sends a welcome without this.
    *
    * @generated from field: bool without_lease = 6;
    */
@@ -1892,8 +1890,8 @@ export type HeartbeatAck = Message<"holdfast.agent.v1.HeartbeatAck"> & {
   sequence: bigint;
 
   /**
-   * Should this controller die, all its agents dial at once, and the last of them is welcomed after about so long. Waiting in
-   * that line is cheaper for everybody than hanging up and dialling again.
+   * Time in milliseconds within which all agents of this controller are welcomed elsewhere after its failure. Waiting
+   * is cheaper than reconnecting.
    *
    * @generated from field: uint32 fleet_return_ms = 2;
    */
@@ -1910,8 +1908,8 @@ export type HeartbeatAckJson = {
   sequence?: string;
 
   /**
-   * Should this controller die, all its agents dial at once, and the last of them is welcomed after about so long. Waiting in
-   * that line is cheaper for everybody than hanging up and dialling again.
+   * Time in milliseconds within which all agents of this controller are welcomed elsewhere after its failure. Waiting
+   * is cheaper than reconnecting.
    *
    * @generated from field: uint32 fleet_return_ms = 2;
    */
@@ -1980,7 +1978,7 @@ export const ResultAckSchema: GenMessage<ResultAck, {jsonType: ResultAckJson}> =
   messageDesc(file_holdfast_agent_v1_session, 24);
 
 /**
- * The controller stops, or has had no lease for some seconds: dial another one.
+ * The controller stops or has had no lease for some seconds; the agent connects to another one.
  *
  * @generated from message holdfast.agent.v1.Goodbye
  */
@@ -1997,7 +1995,7 @@ export type Goodbye = Message<"holdfast.agent.v1.Goodbye"> & {
 };
 
 /**
- * The controller stops, or has had no lease for some seconds: dial another one.
+ * The controller stops or has had no lease for some seconds; the agent connects to another one.
  *
  * @generated from message holdfast.agent.v1.Goodbye
  */
@@ -2021,13 +2019,13 @@ export const GoodbyeSchema: GenMessage<Goodbye, {jsonType: GoodbyeJson}> = /*@__
   messageDesc(file_holdfast_agent_v1_session, 25);
 
 /**
- * Another controller has fewer agents: open a session there, and end this one once that is welcomed.
+ * Another controller has fewer agents: the agent opens a session there, and ends this one after the welcome.
  *
  * @generated from message holdfast.agent.v1.Redirect
  */
 export type Redirect = Message<"holdfast.agent.v1.Redirect"> & {
   /**
-   * host:port.
+   * Address of the controller (host:port).
    *
    * @generated from field: string controller = 1;
    */
@@ -2035,13 +2033,13 @@ export type Redirect = Message<"holdfast.agent.v1.Redirect"> & {
 };
 
 /**
- * Another controller has fewer agents: open a session there, and end this one once that is welcomed.
+ * Another controller has fewer agents: the agent opens a session there, and ends this one after the welcome.
  *
  * @generated from message holdfast.agent.v1.Redirect
  */
 export type RedirectJson = {
   /**
-   * host:port.
+   * Address of the controller (host:port).
    *
    * @generated from field: string controller = 1;
    */
@@ -2114,7 +2112,7 @@ export const PayloadChunkSchema: GenMessage<PayloadChunk, {jsonType: PayloadChun
  */
 export const EnrollmentService: GenService<{
   /**
-   * Spends a one-time token for a client certificate of exactly that machine. Names in the request are ignored.
+   * Exchanges a one-time token for a client certificate of its machine. Names in the request are ignored.
    *
    * @generated from rpc holdfast.agent.v1.EnrollmentService.Enroll
    */
@@ -2131,7 +2129,7 @@ export const EnrollmentService: GenService<{
  */
 export const AgentService: GenService<{
   /**
-   * A new client certificate before the old one ends.
+   * Issues a new client certificate before the old one expires.
    *
    * @generated from rpc holdfast.agent.v1.AgentService.RenewCertificate
    */
@@ -2141,7 +2139,7 @@ export const AgentService: GenService<{
     output: typeof CertificateResponseSchema;
   },
   /**
-   * A server certificate for the names of the machine's service; the controller knows them.
+   * Issues a server certificate for the host names of the machine's service, which the controller determines.
    *
    * @generated from rpc holdfast.agent.v1.AgentService.IssueServerCertificate
    */
@@ -2175,7 +2173,7 @@ export const AgentService: GenService<{
     output: typeof PayloadRefSchema;
   },
   /**
-   * Signed URLs of objects that are this machine's to write or to read now; none of any other.
+   * Signs URLs of objects that this machine may currently write or read.
    *
    * @generated from rpc holdfast.agent.v1.AgentService.MintObjectUrls
    */

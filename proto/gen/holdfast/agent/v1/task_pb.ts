@@ -2,7 +2,7 @@
 // @generated from file holdfast/agent/v1/task.proto (package holdfast.agent.v1, syntax proto3)
 /* eslint-disable */
 
-// Work for a machine. Arguments are typed: no shell text, no path from a user.
+// Tasks for a machine. Arguments are typed; they contain no shell commands and no paths of users.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -29,7 +29,7 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
   id: string;
 
   /**
-   * Object that the task serves, such as a service id.
+   * Owner of the task, such as the id of a service.
    *
    * @generated from field: string owner_id = 2;
    */
@@ -48,7 +48,7 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
   term: bigint;
 
   /**
-   * By the controller's clock. An agent goes by within_ms where that is set.
+   * Deadline by the controller's clock. An agent uses within_ms when it is set.
    *
    * @generated from field: google.protobuf.Timestamp deadline = 5;
    */
@@ -65,7 +65,7 @@ export type Task = Message<"holdfast.agent.v1.Task"> & {
   class: TaskClass;
 
   /**
-   * Milliseconds until the deadline when the task was sent, so that clocks need not agree. 0 from an older controller.
+   * Time until the deadline when the task was sent, independent of clocks. 0 from older controllers.
    *
    * @generated from field: int64 within_ms = 8;
    */
@@ -267,7 +267,7 @@ export type TaskJson = {
   id?: string;
 
   /**
-   * Object that the task serves, such as a service id.
+   * Owner of the task, such as the id of a service.
    *
    * @generated from field: string owner_id = 2;
    */
@@ -286,7 +286,7 @@ export type TaskJson = {
   term?: string;
 
   /**
-   * By the controller's clock. An agent goes by within_ms where that is set.
+   * Deadline by the controller's clock. An agent uses within_ms when it is set.
    *
    * @generated from field: google.protobuf.Timestamp deadline = 5;
    */
@@ -303,7 +303,7 @@ export type TaskJson = {
   class?: TaskClassJson;
 
   /**
-   * Milliseconds until the deadline when the task was sent, so that clocks need not agree. 0 from an older controller.
+   * Time until the deadline when the task was sent, independent of clocks. 0 from older controllers.
    *
    * @generated from field: int64 within_ms = 8;
    */
@@ -468,7 +468,8 @@ export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_agent_v1_task, 0);
 
 /**
- * All that the agent needs to run an engine on its own: it keeps the newest one on disk and holds the machine to it.
+ * Delivers the instance spec. The agent stores the newest one and converges the machine to it, also without a
+ * controller.
  *
  * @generated from message holdfast.agent.v1.ConvergeInstance
  */
@@ -480,7 +481,8 @@ export type ConvergeInstance = Message<"holdfast.agent.v1.ConvergeInstance"> & {
 };
 
 /**
- * All that the agent needs to run an engine on its own: it keeps the newest one on disk and holds the machine to it.
+ * Delivers the instance spec. The agent stores the newest one and converges the machine to it, also without a
+ * controller.
  *
  * @generated from message holdfast.agent.v1.ConvergeInstance
  */
@@ -535,7 +537,7 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   term: bigint;
 
   /**
-   * False: the engine is shut down and its data kept.
+   * False to stop the engine; its data stay.
    *
    * @generated from field: bool running = 7;
    */
@@ -557,7 +559,7 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   storageBytes: bigint;
 
   /**
-   * Values that the user set; the driver adds the plan's.
+   * Parameters that the user set; the driver adds those of the plan.
    *
    * @generated from field: map<string, string> parameters = 11;
    */
@@ -581,35 +583,35 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   port: number;
 
   /**
-   * Users that the instance is made with, and valkey's whole list.
+   * Users that the instance is created with; for valkey, the complete list.
    *
    * @generated from field: repeated holdfast.agent.v1.EngineUser users = 15;
    */
   users: EngineUser[];
 
   /**
-   * Raised by one for each restart asked for.
+   * Number of requested restarts.
    *
    * @generated from field: int64 restart_count = 16;
    */
   restartCount: bigint;
 
   /**
-   * Databases that the instance is made with.
+   * Databases that the instance is created with.
    *
    * @generated from field: repeated string databases = 17;
    */
   databases: string[];
 
   /**
-   * Who reaches the engine where. Two of one address and port are one socket; none: address and port above.
+   * Listeners. Two with the same address and port share a socket; without any, address and port above are used.
    *
    * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
    */
   listeners: Listener[];
 
   /**
-   * Where the data comes from; unset for a machine that begins empty.
+   * Source of the data; unset for an empty machine.
    *
    * @generated from field: holdfast.agent.v1.RestoreSource source = 50;
    */
@@ -623,14 +625,14 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   archive?: LogArchive | undefined;
 
   /**
-   * Until then writes are not blocked however full the disk is; milliseconds since 1970, 0 for never.
+   * Time in milliseconds since 1970 until which a full disk does not block writes; 0 for none.
    *
    * @generated from field: int64 writes_allowed_until_ms = 60;
    */
   writesAllowedUntilMs: bigint;
 
   /**
-   * Unset: the service has had no other member than this one.
+   * Replication; unset while the service has had only this member.
    *
    * @generated from field: holdfast.agent.v1.Replication replication = 100;
    */
@@ -644,22 +646,22 @@ export type InstanceSpec = Message<"holdfast.agent.v1.InstanceSpec"> & {
   pooler?: Pooler | undefined;
 
   /**
-   * Roles of the platform that sign in from outside of the machine, each to one database.
+   * Roles of the platform that connect from outside of the machine, each to one database.
    *
    * @generated from field: repeated holdfast.agent.v1.PlatformAccess platform_access = 130;
    */
   platformAccess: PlatformAccess[];
 
   /**
-   * Another image is tried, and allowed_cidrs is empty for it. Data of an older version are upgraded then and at no
-   * other time, and those from before are kept until it is false again.
+   * True during a canary run of a new image, when allowed_cidrs is empty. Only then are data of an older version
+   * upgraded; the former data are retained until it is false again.
    *
    * @generated from field: bool on_trial = 120;
    */
   onTrial: boolean;
 
   /**
-   * The service is being deleted, and its final backup is about to be taken: no task changes what is in the engine.
+   * True while the final backup of a deletion is taken: no task changes the engine's content.
    *
    * @generated from field: bool closed = 131;
    */
@@ -703,7 +705,7 @@ export type InstanceSpecJson = {
   term?: string;
 
   /**
-   * False: the engine is shut down and its data kept.
+   * False to stop the engine; its data stay.
    *
    * @generated from field: bool running = 7;
    */
@@ -725,7 +727,7 @@ export type InstanceSpecJson = {
   storageBytes?: string;
 
   /**
-   * Values that the user set; the driver adds the plan's.
+   * Parameters that the user set; the driver adds those of the plan.
    *
    * @generated from field: map<string, string> parameters = 11;
    */
@@ -749,35 +751,35 @@ export type InstanceSpecJson = {
   port?: number;
 
   /**
-   * Users that the instance is made with, and valkey's whole list.
+   * Users that the instance is created with; for valkey, the complete list.
    *
    * @generated from field: repeated holdfast.agent.v1.EngineUser users = 15;
    */
   users?: EngineUserJson[];
 
   /**
-   * Raised by one for each restart asked for.
+   * Number of requested restarts.
    *
    * @generated from field: int64 restart_count = 16;
    */
   restartCount?: string;
 
   /**
-   * Databases that the instance is made with.
+   * Databases that the instance is created with.
    *
    * @generated from field: repeated string databases = 17;
    */
   databases?: string[];
 
   /**
-   * Who reaches the engine where. Two of one address and port are one socket; none: address and port above.
+   * Listeners. Two with the same address and port share a socket; without any, address and port above are used.
    *
    * @generated from field: repeated holdfast.agent.v1.Listener listeners = 30;
    */
   listeners?: ListenerJson[];
 
   /**
-   * Where the data comes from; unset for a machine that begins empty.
+   * Source of the data; unset for an empty machine.
    *
    * @generated from field: holdfast.agent.v1.RestoreSource source = 50;
    */
@@ -791,14 +793,14 @@ export type InstanceSpecJson = {
   archive?: LogArchiveJson;
 
   /**
-   * Until then writes are not blocked however full the disk is; milliseconds since 1970, 0 for never.
+   * Time in milliseconds since 1970 until which a full disk does not block writes; 0 for none.
    *
    * @generated from field: int64 writes_allowed_until_ms = 60;
    */
   writesAllowedUntilMs?: string;
 
   /**
-   * Unset: the service has had no other member than this one.
+   * Replication; unset while the service has had only this member.
    *
    * @generated from field: holdfast.agent.v1.Replication replication = 100;
    */
@@ -812,22 +814,22 @@ export type InstanceSpecJson = {
   pooler?: PoolerJson;
 
   /**
-   * Roles of the platform that sign in from outside of the machine, each to one database.
+   * Roles of the platform that connect from outside of the machine, each to one database.
    *
    * @generated from field: repeated holdfast.agent.v1.PlatformAccess platform_access = 130;
    */
   platformAccess?: PlatformAccessJson[];
 
   /**
-   * Another image is tried, and allowed_cidrs is empty for it. Data of an older version are upgraded then and at no
-   * other time, and those from before are kept until it is false again.
+   * True during a canary run of a new image, when allowed_cidrs is empty. Only then are data of an older version
+   * upgraded; the former data are retained until it is false again.
    *
    * @generated from field: bool on_trial = 120;
    */
   onTrial?: boolean;
 
   /**
-   * The service is being deleted, and its final backup is about to be taken: no task changes what is in the engine.
+   * True while the final backup of a deletion is taken: no task changes the engine's content.
    *
    * @generated from field: bool closed = 131;
    */
@@ -842,13 +844,13 @@ export const InstanceSpecSchema: GenMessage<InstanceSpec, {jsonType: InstanceSpe
   messageDesc(file_holdfast_agent_v1_task, 2);
 
 /**
- * A process of the platform that is a client of the engine; the user's allow-list neither admits nor bars it.
+ * A platform process that is a client of the engine, independent of the user's allow-list.
  *
  * @generated from message holdfast.agent.v1.PlatformAccess
  */
 export type PlatformAccess = Message<"holdfast.agent.v1.PlatformAccess"> & {
   /**
-   * One that no user can have.
+   * Role with a name that users cannot have.
    *
    * @generated from field: string role = 1;
    */
@@ -860,7 +862,7 @@ export type PlatformAccess = Message<"holdfast.agent.v1.PlatformAccess"> & {
   database: string;
 
   /**
-   * Networks that it comes from.
+   * Networks of the process.
    *
    * @generated from field: repeated string from = 3;
    */
@@ -868,13 +870,13 @@ export type PlatformAccess = Message<"holdfast.agent.v1.PlatformAccess"> & {
 };
 
 /**
- * A process of the platform that is a client of the engine; the user's allow-list neither admits nor bars it.
+ * A platform process that is a client of the engine, independent of the user's allow-list.
  *
  * @generated from message holdfast.agent.v1.PlatformAccess
  */
 export type PlatformAccessJson = {
   /**
-   * One that no user can have.
+   * Role with a name that users cannot have.
    *
    * @generated from field: string role = 1;
    */
@@ -886,7 +888,7 @@ export type PlatformAccessJson = {
   database?: string;
 
   /**
-   * Networks that it comes from.
+   * Networks of the process.
    *
    * @generated from field: repeated string from = 3;
    */
@@ -901,13 +903,13 @@ export const PlatformAccessSchema: GenMessage<PlatformAccess, {jsonType: Platfor
   messageDesc(file_holdfast_agent_v1_task, 3);
 
 /**
- * Clients share the engine's sessions through it, at the addresses of the engine.
+ * The connection pooler, at the addresses of the engine.
  *
  * @generated from message holdfast.agent.v1.Pooler
  */
 export type Pooler = Message<"holdfast.agent.v1.Pooler"> & {
   /**
-   * "transaction" or "session": for how long a client has one for itself.
+   * "transaction" or "session": the duration for which a client has a session of the engine.
    *
    * @generated from field: string mode = 1;
    */
@@ -920,13 +922,13 @@ export type Pooler = Message<"holdfast.agent.v1.Pooler"> & {
 };
 
 /**
- * Clients share the engine's sessions through it, at the addresses of the engine.
+ * The connection pooler, at the addresses of the engine.
  *
  * @generated from message holdfast.agent.v1.Pooler
  */
 export type PoolerJson = {
   /**
-   * "transaction" or "session": for how long a client has one for itself.
+   * "transaction" or "session": the duration for which a client has a session of the engine.
    *
    * @generated from field: string mode = 1;
    */
@@ -946,13 +948,13 @@ export const PoolerSchema: GenMessage<Pooler, {jsonType: PoolerJson}> = /*@__PUR
   messageDesc(file_holdfast_agent_v1_task, 4);
 
 /**
- * Who takes writes under the term, and who follows. The member with the instance's own node id is this one.
+ * The members of a service and its primary under the term. The member with the instance's node id is this machine.
  *
  * @generated from message holdfast.agent.v1.Replication
  */
 export type Replication = Message<"holdfast.agent.v1.Replication"> & {
   /**
-   * Empty while another one is being chosen: nobody takes writes.
+   * Primary; empty during a primary change, when no member accepts writes.
    *
    * @generated from field: string primary_node_id = 1;
    */
@@ -964,35 +966,37 @@ export type Replication = Message<"holdfast.agent.v1.Replication"> & {
   members: Member[];
 
   /**
-   * Takes writes only while it has the right to: controllers grant it, or all vouchers do where no controller is to be had.
+   * True when the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
+   * controller is reachable.
    *
    * @generated from field: bool under_right = 20;
    */
   underRight: boolean;
 
   /**
-   * Node ids of the members that may be named the primary after this one without its consent.
+   * Node ids of the voters: members that may become the primary without the consent of this one.
    *
    * @generated from field: repeated string vouchers = 21;
    */
   vouchers: string[];
 
   /**
-   * On the machine's disk only, where it stands for primary_node_id: an agent that knows no rights finds no primary then.
+   * On the machine's disk only, instead of primary_node_id, so that an agent without primary leases finds no primary.
    *
    * @generated from field: string primary_under_right = 22;
    */
   primaryUnderRight: string;
 
   /**
-   * What replicas sign in with, beside their certificates; empty where those are enough.
+   * Password of replicas in addition to their certificates; empty when these suffice.
    *
    * @generated from field: string secret = 3;
    */
   secret: string;
 
   /**
-   * Numbers of the members of which one must have a commit before the primary acknowledges it; none: it waits for nobody.
+   * Numbers of members, one of which must have a commit before the primary acknowledges it; empty for asynchronous
+   * replication.
    *
    * @generated from field: repeated int32 sync_numbers = 4;
    */
@@ -1000,13 +1004,13 @@ export type Replication = Message<"holdfast.agent.v1.Replication"> & {
 };
 
 /**
- * Who takes writes under the term, and who follows. The member with the instance's own node id is this one.
+ * The members of a service and its primary under the term. The member with the instance's node id is this machine.
  *
  * @generated from message holdfast.agent.v1.Replication
  */
 export type ReplicationJson = {
   /**
-   * Empty while another one is being chosen: nobody takes writes.
+   * Primary; empty during a primary change, when no member accepts writes.
    *
    * @generated from field: string primary_node_id = 1;
    */
@@ -1018,35 +1022,37 @@ export type ReplicationJson = {
   members?: MemberJson[];
 
   /**
-   * Takes writes only while it has the right to: controllers grant it, or all vouchers do where no controller is to be had.
+   * True when the primary accepts writes only with a primary lease, granted by a controller, or by all voters when no
+   * controller is reachable.
    *
    * @generated from field: bool under_right = 20;
    */
   underRight?: boolean;
 
   /**
-   * Node ids of the members that may be named the primary after this one without its consent.
+   * Node ids of the voters: members that may become the primary without the consent of this one.
    *
    * @generated from field: repeated string vouchers = 21;
    */
   vouchers?: string[];
 
   /**
-   * On the machine's disk only, where it stands for primary_node_id: an agent that knows no rights finds no primary then.
+   * On the machine's disk only, instead of primary_node_id, so that an agent without primary leases finds no primary.
    *
    * @generated from field: string primary_under_right = 22;
    */
   primaryUnderRight?: string;
 
   /**
-   * What replicas sign in with, beside their certificates; empty where those are enough.
+   * Password of replicas in addition to their certificates; empty when these suffice.
    *
    * @generated from field: string secret = 3;
    */
   secret?: string;
 
   /**
-   * Numbers of the members of which one must have a commit before the primary acknowledges it; none: it waits for nobody.
+   * Numbers of members, one of which must have a commit before the primary acknowledges it; empty for asynchronous
+   * replication.
    *
    * @generated from field: repeated int32 sync_numbers = 4;
    */
@@ -1072,21 +1078,21 @@ export type Member = Message<"holdfast.agent.v1.Member"> & {
   nodeId: string;
 
   /**
-   * Never that of another member of the service, before or after.
+   * Number of the member, unique in the service forever.
    *
    * @generated from field: int32 number = 2;
    */
   number: number;
 
   /**
-   * In its certificate.
+   * Host name in its certificate.
    *
    * @generated from field: string hostname = 3;
    */
   hostname: string;
 
   /**
-   * Private; empty until its machine has one.
+   * Private address; empty until its machine has one.
    *
    * @generated from field: string address = 4;
    */
@@ -1105,21 +1111,21 @@ export type MemberJson = {
   nodeId?: string;
 
   /**
-   * Never that of another member of the service, before or after.
+   * Number of the member, unique in the service forever.
    *
    * @generated from field: int32 number = 2;
    */
   number?: number;
 
   /**
-   * In its certificate.
+   * Host name in its certificate.
    *
    * @generated from field: string hostname = 3;
    */
   hostname?: string;
 
   /**
-   * Private; empty until its machine has one.
+   * Private address; empty until its machine has one.
    *
    * @generated from field: string address = 4;
    */
@@ -1134,7 +1140,7 @@ export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PUR
   messageDesc(file_holdfast_agent_v1_task, 6);
 
 /**
- * Where a component is reached, and by whom.
+ * An address of a component for an audience.
  *
  * @generated from message holdfast.agent.v1.Listener
  */
@@ -1165,7 +1171,7 @@ export type Listener = Message<"holdfast.agent.v1.Listener"> & {
 };
 
 /**
- * Where a component is reached, and by whom.
+ * An address of a component for an audience.
  *
  * @generated from message holdfast.agent.v1.Listener
  */
@@ -1258,13 +1264,13 @@ export const EngineUserSchema: GenMessage<EngineUser, {jsonType: EngineUserJson}
   messageDesc(file_holdfast_agent_v1_task, 8);
 
 /**
- * What the engine says of its replication now.
+ * Reads the replication status of the engine.
  *
  * @generated from message holdfast.agent.v1.ReadReplication
  */
 export type ReadReplication = Message<"holdfast.agent.v1.ReadReplication"> & {
   /**
-   * The primary is being replaced: a replica ends the scripts of readers that keep it from an answer.
+   * True during a primary change: a replica aborts read-only scripts that block its response.
    *
    * @generated from field: bool replaces_primary = 1;
    */
@@ -1272,13 +1278,13 @@ export type ReadReplication = Message<"holdfast.agent.v1.ReadReplication"> & {
 };
 
 /**
- * What the engine says of its replication now.
+ * Reads the replication status of the engine.
  *
  * @generated from message holdfast.agent.v1.ReadReplication
  */
 export type ReadReplicationJson = {
   /**
-   * The primary is being replaced: a replica ends the scripts of readers that keep it from an answer.
+   * True during a primary change: a replica aborts read-only scripts that block its response.
    *
    * @generated from field: bool replaces_primary = 1;
    */
@@ -1293,13 +1299,13 @@ export const ReadReplicationSchema: GenMessage<ReadReplication, {jsonType: ReadR
   messageDesc(file_holdfast_agent_v1_task, 9);
 
 /**
- * Looks at the data and changes nothing.
+ * Checks whether the data can be upgraded; changes nothing.
  *
  * @generated from message holdfast.agent.v1.CheckEngineUpgrade
  */
 export type CheckEngineUpgrade = Message<"holdfast.agent.v1.CheckEngineUpgrade"> & {
   /**
-   * The one to upgrade to.
+   * Target version.
    *
    * @generated from field: string version = 1;
    */
@@ -1307,13 +1313,13 @@ export type CheckEngineUpgrade = Message<"holdfast.agent.v1.CheckEngineUpgrade">
 };
 
 /**
- * Looks at the data and changes nothing.
+ * Checks whether the data can be upgraded; changes nothing.
  *
  * @generated from message holdfast.agent.v1.CheckEngineUpgrade
  */
 export type CheckEngineUpgradeJson = {
   /**
-   * The one to upgrade to.
+   * Target version.
    *
    * @generated from field: string version = 1;
    */
@@ -1347,7 +1353,7 @@ export const ListEngineUsersSchema: GenMessage<ListEngineUsers, {jsonType: ListE
   messageDesc(file_holdfast_agent_v1_task, 11);
 
 /**
- * The same again finds its own verifier and changes nothing.
+ * Creates or changes a user. A repeated task finds its verifier and changes nothing.
  *
  * @generated from message holdfast.agent.v1.PutEngineUser
  */
@@ -1364,7 +1370,7 @@ export type PutEngineUser = Message<"holdfast.agent.v1.PutEngineUser"> & {
 };
 
 /**
- * The same again finds its own verifier and changes nothing.
+ * Creates or changes a user. A repeated task finds its verifier and changes nothing.
  *
  * @generated from message holdfast.agent.v1.PutEngineUser
  */
@@ -1485,7 +1491,7 @@ export type CreateEngineDatabase = Message<"holdfast.agent.v1.CreateEngineDataba
   owner: string;
 
   /**
-   * The database is known by it again, so that the same again finds its own. Empty: it is not.
+   * Mark that is stored with the database, by which a repeated task recognizes it. Empty for none.
    *
    * @generated from field: string mark = 3;
    */
@@ -1507,7 +1513,7 @@ export type CreateEngineDatabaseJson = {
   owner?: string;
 
   /**
-   * The database is known by it again, so that the same again finds its own. Empty: it is not.
+   * Mark that is stored with the database, by which a repeated task recognizes it. Empty for none.
    *
    * @generated from field: string mark = 3;
    */
@@ -1549,8 +1555,8 @@ export const DropEngineDatabaseSchema: GenMessage<DropEngineDatabase, {jsonType:
   messageDesc(file_holdfast_agent_v1_task, 17);
 
 /**
- * What came of a change whose tasks have no known end: withdraws these, waits until nothing of them is left in the engine, and
- * looks. It changes nothing.
+ * Determines the outcome of a change whose tasks have no known result: cancels these tasks, waits until the engine runs
+ * nothing of them, and reads the state. Changes nothing.
  *
  * @generated from message holdfast.agent.v1.SettleEngineChange
  */
@@ -1591,8 +1597,8 @@ export type SettleEngineChange = Message<"holdfast.agent.v1.SettleEngineChange">
 };
 
 /**
- * What came of a change whose tasks have no known end: withdraws these, waits until nothing of them is left in the engine, and
- * looks. It changes nothing.
+ * Determines the outcome of a change whose tasks have no known result: cancels these tasks, waits until the engine runs
+ * nothing of them, and reads the state. Changes nothing.
  *
  * @generated from message holdfast.agent.v1.SettleEngineChange
  */
@@ -1635,7 +1641,7 @@ export const SettleEngineChangeSchema: GenMessage<SettleEngineChange, {jsonType:
  */
 export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
   /**
-   * Lines at or after it; unset means from the oldest kept.
+   * Time of the first line, inclusive; unset for the oldest stored line.
    *
    * @generated from field: google.protobuf.Timestamp since = 1;
    */
@@ -1649,7 +1655,7 @@ export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
   level: string;
 
   /**
-   * Position from an earlier answer; empty means by since.
+   * Cursor of an earlier response; empty to use `since`.
    *
    * @generated from field: string cursor = 3;
    */
@@ -1661,8 +1667,8 @@ export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
   limit: number;
 
   /**
-   * Lines that continue an entry are joined to it, up to 64 KiB, and positions are between entries. The newest entry waits until it
-   * is a second old, or another one begins.
+   * True to join continuation lines to their entry, up to 64 KiB; cursors are then between entries. The newest entry is
+   * returned when it is a second old or another one begins.
    *
    * @generated from field: bool whole_entries = 5;
    */
@@ -1674,7 +1680,7 @@ export type ReadLogs = Message<"holdfast.agent.v1.ReadLogs"> & {
  */
 export type ReadLogsJson = {
   /**
-   * Lines at or after it; unset means from the oldest kept.
+   * Time of the first line, inclusive; unset for the oldest stored line.
    *
    * @generated from field: google.protobuf.Timestamp since = 1;
    */
@@ -1688,7 +1694,7 @@ export type ReadLogsJson = {
   level?: string;
 
   /**
-   * Position from an earlier answer; empty means by since.
+   * Cursor of an earlier response; empty to use `since`.
    *
    * @generated from field: string cursor = 3;
    */
@@ -1700,8 +1706,8 @@ export type ReadLogsJson = {
   limit?: number;
 
   /**
-   * Lines that continue an entry are joined to it, up to 64 KiB, and positions are between entries. The newest entry waits until it
-   * is a second old, or another one begins.
+   * True to join continuation lines to their entry, up to 64 KiB; cursors are then between entries. The newest entry is
+   * returned when it is a second old or another one begins.
    *
    * @generated from field: bool whole_entries = 5;
    */
@@ -1716,7 +1722,7 @@ export const ReadLogsSchema: GenMessage<ReadLogs, {jsonType: ReadLogsJson}> = /*
   messageDesc(file_holdfast_agent_v1_task, 19);
 
 /**
- * Reads a payload by reference and stores it again: proves the bulk lane.
+ * Reads a payload by reference and stores it again, as a test of the bulk lane.
  *
  * @generated from message holdfast.agent.v1.CopyPayload
  */
@@ -1728,7 +1734,7 @@ export type CopyPayload = Message<"holdfast.agent.v1.CopyPayload"> & {
 };
 
 /**
- * Reads a payload by reference and stores it again: proves the bulk lane.
+ * Reads a payload by reference and stores it again, as a test of the bulk lane.
  *
  * @generated from message holdfast.agent.v1.CopyPayload
  */
@@ -1747,8 +1753,7 @@ export const CopyPayloadSchema: GenMessage<CopyPayload, {jsonType: CopyPayloadJs
   messageDesc(file_holdfast_agent_v1_task, 20);
 
 /**
- * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
- * the old one, which goes on.
+ * Replaces the agent by one with this code. The new agent sends the result; the old one sends a failure and continues.
  *
  * @generated from message holdfast.agent.v1.UpgradeAgent
  */
@@ -1759,21 +1764,21 @@ export type UpgradeAgent = Message<"holdfast.agent.v1.UpgradeAgent"> & {
   release: string;
 
   /**
-   * Of the code, as its hello tells it.
+   * Digest of the code, as in Hello.
    *
    * @generated from field: string digest = 2;
    */
   digest: string;
 
   /**
-   * Nothing is run of a package with another checksum.
+   * Package with the code; it is used only when its checksum matches.
    *
    * @generated from field: holdfast.agent.v1.PayloadRef package = 3;
    */
   package?: PayloadRef | undefined;
 
   /**
-   * How long the new one may take until it could take over.
+   * Time within which the new agent must be ready.
    *
    * @generated from field: int32 ready_within_ms = 4;
    */
@@ -1781,8 +1786,7 @@ export type UpgradeAgent = Message<"holdfast.agent.v1.UpgradeAgent"> & {
 };
 
 /**
- * Has an agent of this code take the place of the one that does the task. The result comes from the new one; a failure from
- * the old one, which goes on.
+ * Replaces the agent by one with this code. The new agent sends the result; the old one sends a failure and continues.
  *
  * @generated from message holdfast.agent.v1.UpgradeAgent
  */
@@ -1793,21 +1797,21 @@ export type UpgradeAgentJson = {
   release?: string;
 
   /**
-   * Of the code, as its hello tells it.
+   * Digest of the code, as in Hello.
    *
    * @generated from field: string digest = 2;
    */
   digest?: string;
 
   /**
-   * Nothing is run of a package with another checksum.
+   * Package with the code; it is used only when its checksum matches.
    *
    * @generated from field: holdfast.agent.v1.PayloadRef package = 3;
    */
   package?: PayloadRefJson;
 
   /**
-   * How long the new one may take until it could take over.
+   * Time within which the new agent must be ready.
    *
    * @generated from field: int32 ready_within_ms = 4;
    */
@@ -1822,7 +1826,7 @@ export const UpgradeAgentSchema: GenMessage<UpgradeAgent, {jsonType: UpgradeAgen
   messageDesc(file_holdfast_agent_v1_task, 21);
 
 /**
- * Makes the queue of this id, with the schema of queues where the database has none, or brings it to these settings. Fails with
+ * Creates the queue with this id, and the queue schema if the database lacks it, or changes its settings. Fails with
  * name_taken while another queue has the name.
  *
  * @generated from message holdfast.agent.v1.PutEngineQueue
@@ -1834,7 +1838,7 @@ export type PutEngineQueue = Message<"holdfast.agent.v1.PutEngineQueue"> & {
   queue?: EngineQueue | undefined;
 
   /**
-   * The database has a live queue of the name under the id of another service's queue, of which it is a copy: it gets this id.
+   * True when the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -1842,7 +1846,7 @@ export type PutEngineQueue = Message<"holdfast.agent.v1.PutEngineQueue"> & {
 };
 
 /**
- * Makes the queue of this id, with the schema of queues where the database has none, or brings it to these settings. Fails with
+ * Creates the queue with this id, and the queue schema if the database lacks it, or changes its settings. Fails with
  * name_taken while another queue has the name.
  *
  * @generated from message holdfast.agent.v1.PutEngineQueue
@@ -1854,7 +1858,7 @@ export type PutEngineQueueJson = {
   queue?: EngineQueueJson;
 
   /**
-   * The database has a live queue of the name under the id of another service's queue, of which it is a copy: it gets this id.
+   * True when the database is a copy of another service's: its queue of this name gets this id.
    *
    * @generated from field: bool adopt = 2;
    */
@@ -1903,14 +1907,14 @@ export type EngineQueue = Message<"holdfast.agent.v1.EngineQueue"> & {
   dlqEnabled: boolean;
 
   /**
-   * It takes no message any more.
+   * True when it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted: boolean;
 
   /**
-   * Nothing of it is left.
+   * True when it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -1952,14 +1956,14 @@ export type EngineQueueJson = {
   dlqEnabled?: boolean;
 
   /**
-   * It takes no message any more.
+   * True when it accepts no messages any more.
    *
    * @generated from field: bool deleted = 7;
    */
   deleted?: boolean;
 
   /**
-   * Nothing of it is left.
+   * True when it is deleted completely.
    *
    * @generated from field: bool purged = 8;
    */
@@ -1974,7 +1978,7 @@ export const EngineQueueSchema: GenMessage<EngineQueue, {jsonType: EngineQueueJs
   messageDesc(file_holdfast_agent_v1_task, 23);
 
 /**
- * Deletes a queue with its messages, as far as it comes in time.
+ * Deletes a queue with its messages, as far as the time allows.
  *
  * @generated from message holdfast.agent.v1.RemoveEngineQueue
  */
@@ -1991,7 +1995,7 @@ export type RemoveEngineQueue = Message<"holdfast.agent.v1.RemoveEngineQueue"> &
 };
 
 /**
- * Deletes a queue with its messages, as far as it comes in time.
+ * Deletes a queue with its messages, as far as the time allows.
  *
  * @generated from message holdfast.agent.v1.RemoveEngineQueue
  */
@@ -2015,7 +2019,7 @@ export const RemoveEngineQueueSchema: GenMessage<RemoveEngineQueue, {jsonType: R
   messageDesc(file_holdfast_agent_v1_task, 24);
 
 /**
- * All that the databases have, those that are deleted too.
+ * Lists all queues of all databases, including deleted ones.
  *
  * @generated from message holdfast.agent.v1.ListEngineQueues
  */
@@ -2023,7 +2027,7 @@ export type ListEngineQueues = Message<"holdfast.agent.v1.ListEngineQueues"> & {
 };
 
 /**
- * All that the databases have, those that are deleted too.
+ * Lists all queues of all databases, including deleted ones.
  *
  * @generated from message holdfast.agent.v1.ListEngineQueues
  */
@@ -2038,7 +2042,7 @@ export const ListEngineQueuesSchema: GenMessage<ListEngineQueues, {jsonType: Lis
   messageDesc(file_holdfast_agent_v1_task, 25);
 
 /**
- * Something about messages: a QueueRequest.
+ * Carries out a QueueRequest.
  *
  * @generated from message holdfast.agent.v1.CallQueue
  */
@@ -2055,7 +2059,7 @@ export type CallQueue = Message<"holdfast.agent.v1.CallQueue"> & {
 };
 
 /**
- * Something about messages: a QueueRequest.
+ * Carries out a QueueRequest.
  *
  * @generated from message holdfast.agent.v1.CallQueue
  */
@@ -2079,7 +2083,7 @@ export const CallQueueSchema: GenMessage<CallQueue, {jsonType: CallQueueJson}> =
   messageDesc(file_holdfast_agent_v1_task, 26);
 
 /**
- * Bytes that a quick task carries: a message of queue_call.proto in its binary form, or the rows of an answer.
+ * Content of a quick task: a message of queue_call.proto in binary encoding, or the rows of a response.
  *
  * @generated from message holdfast.agent.v1.PackedContent
  */
@@ -2098,7 +2102,7 @@ export type PackedContent = Message<"holdfast.agent.v1.PackedContent"> & {
 };
 
 /**
- * Bytes that a quick task carries: a message of queue_call.proto in its binary form, or the rows of an answer.
+ * Content of a quick task: a message of queue_call.proto in binary encoding, or the rows of a response.
  *
  * @generated from message holdfast.agent.v1.PackedContent
  */
@@ -2124,7 +2128,7 @@ export const PackedContentSchema: GenMessage<PackedContent, {jsonType: PackedCon
   messageDesc(file_holdfast_agent_v1_task, 27);
 
 /**
- * A payload sealed with AES-256-GCM under a key of its own, the nonce being zero.
+ * A payload that is encrypted by AES-256-GCM with a single-use key and a zero nonce.
  *
  * @generated from message holdfast.agent.v1.SealedPayload
  */
@@ -2141,7 +2145,7 @@ export type SealedPayload = Message<"holdfast.agent.v1.SealedPayload"> & {
 };
 
 /**
- * A payload sealed with AES-256-GCM under a key of its own, the nonce being zero.
+ * A payload that is encrypted by AES-256-GCM with a single-use key and a zero nonce.
  *
  * @generated from message holdfast.agent.v1.SealedPayload
  */
@@ -2165,7 +2169,7 @@ export const SealedPayloadSchema: GenMessage<SealedPayload, {jsonType: SealedPay
   messageDesc(file_holdfast_agent_v1_task, 28);
 
 /**
- * Bytes over 64 KiB live in the object store; tasks carry this.
+ * A reference to a payload over 64 KiB in the object store.
  *
  * @generated from message holdfast.agent.v1.PayloadRef
  */
@@ -2187,7 +2191,7 @@ export type PayloadRef = Message<"holdfast.agent.v1.PayloadRef"> & {
 };
 
 /**
- * Bytes over 64 KiB live in the object store; tasks carry this.
+ * A reference to a payload over 64 KiB in the object store.
  *
  * @generated from message holdfast.agent.v1.PayloadRef
  */
@@ -2216,7 +2220,7 @@ export const PayloadRefSchema: GenMessage<PayloadRef, {jsonType: PayloadRefJson}
   messageDesc(file_holdfast_agent_v1_task, 29);
 
 /**
- * Makes the schema of an app's end users in the database, or brings it to the newest version, and lets this role at its rows.
+ * Creates or migrates the schema of an app's end users, and grants this role access to its rows.
  *
  * @generated from message holdfast.agent.v1.PrepareAuthSchema
  */
@@ -2240,7 +2244,7 @@ export type PrepareAuthSchema = Message<"holdfast.agent.v1.PrepareAuthSchema"> &
 };
 
 /**
- * Makes the schema of an app's end users in the database, or brings it to the newest version, and lets this role at its rows.
+ * Creates or migrates the schema of an app's end users, and grants this role access to its rows.
  *
  * @generated from message holdfast.agent.v1.PrepareAuthSchema
  */
@@ -2271,7 +2275,7 @@ export const PrepareAuthSchemaSchema: GenMessage<PrepareAuthSchema, {jsonType: P
   messageDesc(file_holdfast_agent_v1_task, 30);
 
 /**
- * Ends a session of an end user with its refresh tokens; one that is not there is ended already.
+ * Revokes a session of an end user with its refresh tokens. An unknown session counts as revoked.
  *
  * @generated from message holdfast.agent.v1.RevokeAuthSession
  */
@@ -2288,7 +2292,7 @@ export type RevokeAuthSession = Message<"holdfast.agent.v1.RevokeAuthSession"> &
 };
 
 /**
- * Ends a session of an end user with its refresh tokens; one that is not there is ended already.
+ * Revokes a session of an end user with its refresh tokens. An unknown session counts as revoked.
  *
  * @generated from message holdfast.agent.v1.RevokeAuthSession
  */
@@ -2312,7 +2316,7 @@ export const RevokeAuthSessionSchema: GenMessage<RevokeAuthSession, {jsonType: R
   messageDesc(file_holdfast_agent_v1_task, 31);
 
 /**
- * Leaves nothing of an end user in any table of the schema.
+ * Erases an end user from all tables of the schema.
  *
  * @generated from message holdfast.agent.v1.EraseAuthUser
  */
@@ -2333,7 +2337,7 @@ export type EraseAuthUser = Message<"holdfast.agent.v1.EraseAuthUser"> & {
     case: "userId";
   } | {
     /**
-     * Normalised.
+     * Normalized address.
      *
      * @generated from field: string email = 3;
      */
@@ -2343,7 +2347,7 @@ export type EraseAuthUser = Message<"holdfast.agent.v1.EraseAuthUser"> & {
 };
 
 /**
- * Leaves nothing of an end user in any table of the schema.
+ * Erases an end user from all tables of the schema.
  *
  * @generated from message holdfast.agent.v1.EraseAuthUser
  */
@@ -2359,7 +2363,7 @@ export type EraseAuthUserJson = {
   userId?: string;
 
   /**
-   * Normalised.
+   * Normalized address.
    *
    * @generated from field: string email = 3;
    */
@@ -2374,7 +2378,7 @@ export const EraseAuthUserSchema: GenMessage<EraseAuthUser, {jsonType: EraseAuth
   messageDesc(file_holdfast_agent_v1_task, 32);
 
 /**
- * Rows of the schema for their owner, by key.
+ * Reads rows of the schema in the order of their keys.
  *
  * @generated from message holdfast.agent.v1.ReadAuthRows
  */
@@ -2392,21 +2396,21 @@ export type ReadAuthRows = Message<"holdfast.agent.v1.ReadAuthRows"> & {
   table: string;
 
   /**
-   * Rows of this user only; empty for all.
+   * Only rows of this user; empty for all.
    *
    * @generated from field: string user_id = 3;
    */
   userId: string;
 
   /**
-   * Of users: the one with this address; empty for all.
+   * Only the user with this address; empty for all.
    *
    * @generated from field: string email = 4;
    */
   email: string;
 
   /**
-   * Key of the last row of the page before; empty for the first page.
+   * Key of the last row of the previous page; empty for the first page.
    *
    * @generated from field: string after = 5;
    */
@@ -2419,7 +2423,7 @@ export type ReadAuthRows = Message<"holdfast.agent.v1.ReadAuthRows"> & {
 };
 
 /**
- * Rows of the schema for their owner, by key.
+ * Reads rows of the schema in the order of their keys.
  *
  * @generated from message holdfast.agent.v1.ReadAuthRows
  */
@@ -2437,21 +2441,21 @@ export type ReadAuthRowsJson = {
   table?: string;
 
   /**
-   * Rows of this user only; empty for all.
+   * Only rows of this user; empty for all.
    *
    * @generated from field: string user_id = 3;
    */
   userId?: string;
 
   /**
-   * Of users: the one with this address; empty for all.
+   * Only the user with this address; empty for all.
    *
    * @generated from field: string email = 4;
    */
   email?: string;
 
   /**
-   * Key of the last row of the page before; empty for the first page.
+   * Key of the last row of the previous page; empty for the first page.
    *
    * @generated from field: string after = 5;
    */
@@ -2471,7 +2475,7 @@ export const ReadAuthRowsSchema: GenMessage<ReadAuthRows, {jsonType: ReadAuthRow
   messageDesc(file_holdfast_agent_v1_task, 33);
 
 /**
- * Makes a user before the first sign-in, for apps whose sign-up is closed.
+ * Creates a user before the first sign-in, for apps with closed sign-up.
  *
  * @generated from message holdfast.agent.v1.AddAuthUser
  */
@@ -2493,7 +2497,7 @@ export type AddAuthUser = Message<"holdfast.agent.v1.AddAuthUser"> & {
 };
 
 /**
- * Makes a user before the first sign-in, for apps whose sign-up is closed.
+ * Creates a user before the first sign-in, for apps with closed sign-up.
  *
  * @generated from message holdfast.agent.v1.AddAuthUser
  */
@@ -2522,7 +2526,7 @@ export const AddAuthUserSchema: GenMessage<AddAuthUser, {jsonType: AddAuthUserJs
   messageDesc(file_holdfast_agent_v1_task, 34);
 
 /**
- * Erases users and ends sessions once more: the database was restored, or came from another one, or lost what came last.
+ * Repeats erasures of users and revocations of sessions after a restore, a copy, or a loss of recent writes.
  *
  * @generated from message holdfast.agent.v1.ReplayAuthErasures
  */
@@ -2544,7 +2548,7 @@ export type ReplayAuthErasures = Message<"holdfast.agent.v1.ReplayAuthErasures">
 };
 
 /**
- * Erases users and ends sessions once more: the database was restored, or came from another one, or lost what came last.
+ * Repeats erasures of users and revocations of sessions after a restore, a copy, or a loss of recent writes.
  *
  * @generated from message holdfast.agent.v1.ReplayAuthErasures
  */
@@ -3087,14 +3091,14 @@ export const EngineUserStateSchema: GenMessage<EngineUserState, {jsonType: Engin
  */
 export type PutEngineUserResult = Message<"holdfast.agent.v1.PutEngineUserResult"> & {
   /**
-   * False when the user was there with these settings already.
+   * False when the user had these settings already.
    *
    * @generated from field: bool changed = 1;
    */
   changed: boolean;
 
   /**
-   * That the user has now.
+   * Current role of the user.
    *
    * @generated from field: string role = 2;
    */
@@ -3106,14 +3110,14 @@ export type PutEngineUserResult = Message<"holdfast.agent.v1.PutEngineUserResult
  */
 export type PutEngineUserResultJson = {
   /**
-   * False when the user was there with these settings already.
+   * False when the user had these settings already.
    *
    * @generated from field: bool changed = 1;
    */
   changed?: boolean;
 
   /**
-   * That the user has now.
+   * Current role of the user.
    *
    * @generated from field: string role = 2;
    */
@@ -3238,8 +3242,7 @@ export type EngineDatabase = Message<"holdfast.agent.v1.EngineDatabase"> & {
   sizeBytes: bigint;
 
   /**
-   * "ready", "closed" (allows no connections), "dropping" or "invalid" (its drop began and did not end); empty from an agent that does
-   * not tell.
+   * "ready", "closed" (allows no connections), "dropping" or "invalid" (an interrupted drop); empty from older agents.
    *
    * @generated from field: string state = 4;
    */
@@ -3266,8 +3269,7 @@ export type EngineDatabaseJson = {
   sizeBytes?: string;
 
   /**
-   * "ready", "closed" (allows no connections), "dropping" or "invalid" (its drop began and did not end); empty from an agent that does
-   * not tell.
+   * "ready", "closed" (allows no connections), "dropping" or "invalid" (an interrupted drop); empty from older agents.
    *
    * @generated from field: string state = 4;
    */
@@ -3340,14 +3342,14 @@ export const DropEngineDatabaseResultSchema: GenMessage<DropEngineDatabaseResult
  */
 export type SettleEngineChangeResult = Message<"holdfast.agent.v1.SettleEngineChangeResult"> & {
   /**
-   * The engine is as the change wanted it.
+   * True when the engine has the state after the change.
    *
    * @generated from field: bool taken = 1;
    */
   taken: boolean;
 
   /**
-   * That a user has now; empty for what is no user, or is not there.
+   * Current role of a user; empty for other objects, and when absent.
    *
    * @generated from field: string role = 2;
    */
@@ -3359,14 +3361,14 @@ export type SettleEngineChangeResult = Message<"holdfast.agent.v1.SettleEngineCh
  */
 export type SettleEngineChangeResultJson = {
   /**
-   * The engine is as the change wanted it.
+   * True when the engine has the state after the change.
    *
    * @generated from field: bool taken = 1;
    */
   taken?: boolean;
 
   /**
-   * That a user has now; empty for what is no user, or is not there.
+   * Current role of a user; empty for other objects, and when absent.
    *
    * @generated from field: string role = 2;
    */
@@ -3400,7 +3402,7 @@ export type ReadLogsResult = Message<"holdfast.agent.v1.ReadLogsResult"> & {
   hasMore: boolean;
 
   /**
-   * Segments that were rotated away behind the cursor before they were read.
+   * Number of segments after the cursor that were rotated before they were read.
    *
    * @generated from field: int32 lost_segments = 4;
    */
@@ -3427,7 +3429,7 @@ export type ReadLogsResultJson = {
   hasMore?: boolean;
 
   /**
-   * Segments that were rotated away behind the cursor before they were read.
+   * Number of segments after the cursor that were rotated before they were read.
    *
    * @generated from field: int32 lost_segments = 4;
    */
@@ -3549,14 +3551,14 @@ export const PutEngineQueueResultSchema: GenMessage<PutEngineQueueResult, {jsonT
  */
 export type RemoveEngineQueueResult = Message<"holdfast.agent.v1.RemoveEngineQueueResult"> & {
   /**
-   * Its name is free. Otherwise there are messages left, or transactions that may bring some.
+   * True when the name is free; otherwise messages remain, or transactions that may add some.
    *
    * @generated from field: bool gone = 1;
    */
   gone: boolean;
 
   /**
-   * Messages that were deleted by this task.
+   * Number of messages that this task deleted.
    *
    * @generated from field: int64 purged = 2;
    */
@@ -3568,14 +3570,14 @@ export type RemoveEngineQueueResult = Message<"holdfast.agent.v1.RemoveEngineQue
  */
 export type RemoveEngineQueueResultJson = {
   /**
-   * Its name is free. Otherwise there are messages left, or transactions that may bring some.
+   * True when the name is free; otherwise messages remain, or transactions that may add some.
    *
    * @generated from field: bool gone = 1;
    */
   gone?: boolean;
 
   /**
-   * Messages that were deleted by this task.
+   * Number of messages that this task deleted.
    *
    * @generated from field: int64 purged = 2;
    */
@@ -3621,7 +3623,7 @@ export const ListEngineQueuesResultSchema: GenMessage<ListEngineQueuesResult, {j
  */
 export type CallQueueResult = Message<"holdfast.agent.v1.CallQueueResult"> & {
   /**
-   * A QueueAnswer.
+   * The QueueAnswer.
    *
    * @generated from field: holdfast.agent.v1.PackedContent answer = 1;
    */
@@ -3633,7 +3635,7 @@ export type CallQueueResult = Message<"holdfast.agent.v1.CallQueueResult"> & {
  */
 export type CallQueueResultJson = {
   /**
-   * A QueueAnswer.
+   * The QueueAnswer.
    *
    * @generated from field: holdfast.agent.v1.PackedContent answer = 1;
    */
@@ -3657,7 +3659,7 @@ export type UpgradeAgentResult = Message<"holdfast.agent.v1.UpgradeAgentResult">
   digest: string;
 
   /**
-   * For which no agent was in charge of the machine; 0 when it had been upgraded before.
+   * Time without an agent in charge of the machine; 0 when it was upgraded before.
    *
    * @generated from field: int32 gap_ms = 2;
    */
@@ -3674,7 +3676,7 @@ export type UpgradeAgentResultJson = {
   digest?: string;
 
   /**
-   * For which no agent was in charge of the machine; 0 when it had been upgraded before.
+   * Time without an agent in charge of the machine; 0 when it was upgraded before.
    *
    * @generated from field: int32 gap_ms = 2;
    */
@@ -3791,7 +3793,7 @@ export const ReadQueryStatisticsResultSchema: GenMessage<ReadQueryStatisticsResu
  */
 export type EngineQueryStatistic = Message<"holdfast.agent.v1.EngineQueryStatistic"> & {
   /**
-   * Literals and remarks are taken out.
+   * Text without literals and comments.
    *
    * @generated from field: string query = 1;
    */
@@ -3818,7 +3820,7 @@ export type EngineQueryStatistic = Message<"holdfast.agent.v1.EngineQueryStatist
   rows: bigint;
 
   /**
-   * Absent when no blocks were needed.
+   * Absent when no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
@@ -3840,7 +3842,7 @@ export type EngineQueryStatistic = Message<"holdfast.agent.v1.EngineQueryStatist
  */
 export type EngineQueryStatisticJson = {
   /**
-   * Literals and remarks are taken out.
+   * Text without literals and comments.
    *
    * @generated from field: string query = 1;
    */
@@ -3867,7 +3869,7 @@ export type EngineQueryStatisticJson = {
   rows?: string;
 
   /**
-   * Absent when no blocks were needed.
+   * Absent when no blocks were read.
    *
    * @generated from field: optional double cache_hit_ratio = 6;
    */
@@ -3980,7 +3982,7 @@ export type EngineRunningQuery = Message<"holdfast.agent.v1.EngineRunningQuery">
   state: string;
 
   /**
-   * Empty while it waits for nothing.
+   * Wait event; empty while it does not wait.
    *
    * @generated from field: string wait = 5;
    */
@@ -4037,7 +4039,7 @@ export type EngineRunningQueryJson = {
   state?: string;
 
   /**
-   * Empty while it waits for nothing.
+   * Wait event; empty while it does not wait.
    *
    * @generated from field: string wait = 5;
    */
@@ -4077,7 +4079,7 @@ export const EngineRunningQuerySchema: GenMessage<EngineRunningQuery, {jsonType:
   messageDesc(file_holdfast_agent_v1_task, 62);
 
 /**
- * A session by its pid and start, so that a pid that is used again is another one.
+ * A session, identified by pid and start, because pids are reused.
  *
  * @generated from message holdfast.agent.v1.EngineSession
  */
@@ -4088,7 +4090,7 @@ export type EngineSession = Message<"holdfast.agent.v1.EngineSession"> & {
   pid: number;
 
   /**
-   * Microseconds since 1970.
+   * Start in microseconds since 1970.
    *
    * @generated from field: int64 started_us = 2;
    */
@@ -4096,7 +4098,7 @@ export type EngineSession = Message<"holdfast.agent.v1.EngineSession"> & {
 };
 
 /**
- * A session by its pid and start, so that a pid that is used again is another one.
+ * A session, identified by pid and start, because pids are reused.
  *
  * @generated from message holdfast.agent.v1.EngineSession
  */
@@ -4107,7 +4109,7 @@ export type EngineSessionJson = {
   pid?: number;
 
   /**
-   * Microseconds since 1970.
+   * Start in microseconds since 1970.
    *
    * @generated from field: int64 started_us = 2;
    */
@@ -4131,7 +4133,7 @@ export type SignalQuery = Message<"holdfast.agent.v1.SignalQuery"> & {
   session?: EngineSession | undefined;
 
   /**
-   * False: only the query that runs is ended.
+   * False to cancel only the running query.
    *
    * @generated from field: bool terminate = 2;
    */
@@ -4148,7 +4150,7 @@ export type SignalQueryJson = {
   session?: EngineSessionJson;
 
   /**
-   * False: only the query that runs is ended.
+   * False to cancel only the running query.
    *
    * @generated from field: bool terminate = 2;
    */
@@ -4167,7 +4169,7 @@ export const SignalQuerySchema: GenMessage<SignalQuery, {jsonType: SignalQueryJs
  */
 export type SignalQueryResult = Message<"holdfast.agent.v1.SignalQueryResult"> & {
   /**
-   * False when there is no such session of a user.
+   * False when no session of a user matches.
    *
    * @generated from field: bool found = 1;
    */
@@ -4179,7 +4181,7 @@ export type SignalQueryResult = Message<"holdfast.agent.v1.SignalQueryResult"> &
  */
 export type SignalQueryResultJson = {
   /**
-   * False when there is no such session of a user.
+   * False when no session of a user matches.
    *
    * @generated from field: bool found = 1;
    */
@@ -4194,7 +4196,7 @@ export const SignalQueryResultSchema: GenMessage<SignalQueryResult, {jsonType: S
   messageDesc(file_holdfast_agent_v1_task, 65);
 
 /**
- * One statement that the controller's guard let pass.
+ * Runs a statement that the controller has validated.
  *
  * @generated from message holdfast.agent.v1.RunConsoleQuery
  */
@@ -4205,21 +4207,21 @@ export type RunConsoleQuery = Message<"holdfast.agent.v1.RunConsoleQuery"> & {
   database: string;
 
   /**
-   * Printed from the tree that was judged.
+   * Statement, printed from the validated syntax tree.
    *
    * @generated from field: string sql = 2;
    */
   sql: string;
 
   /**
-   * Functions that it calls, without their schema, which is pg_catalog.
+   * Called functions without their schema, pg_catalog.
    *
    * @generated from field: repeated string functions = 3;
    */
   functions: string[];
 
   /**
-   * Relations that it reads, "schema.name" with both quoted.
+   * Read relations, "schema.name" with both parts quoted.
    *
    * @generated from field: repeated string relations = 4;
    */
@@ -4231,7 +4233,7 @@ export type RunConsoleQuery = Message<"holdfast.agent.v1.RunConsoleQuery"> & {
   rowsMax: number;
 
   /**
-   * What an answer may carry in `rows`.
+   * Maximum size of `rows` in the result.
    *
    * @generated from field: int32 bytes_max = 6;
    */
@@ -4243,28 +4245,28 @@ export type RunConsoleQuery = Message<"holdfast.agent.v1.RunConsoleQuery"> & {
   timeoutMs: number;
 
   /**
-   * Larger than the former where the controller takes `content`; 0 where it does not.
+   * Maximum size of `content` in the result; 0 from controllers that do not accept it.
    *
    * @generated from field: int32 content_bytes_max = 8;
    */
   contentBytesMax: number;
 
   /**
-   * Types that it names without a schema.
+   * Used types without a schema.
    *
    * @generated from field: repeated string types = 9;
    */
   types: string[];
 
   /**
-   * What it names with a schema other than pg_catalog: all of it must be of an extension that the console knows.
+   * Names with a schema other than pg_catalog, which must belong to an extension that the console supports.
    *
    * @generated from field: repeated holdfast.agent.v1.ConsoleName qualified_names = 10;
    */
   qualifiedNames: ConsoleName[];
 
   /**
-   * The statement, in the place of `sql`, when there are any of these: an agent that cannot judge them has nothing to run.
+   * Statement with qualified names, instead of `sql`, so that older agents, which cannot validate them, run nothing.
    *
    * @generated from field: string qualified_sql = 11;
    */
@@ -4272,7 +4274,7 @@ export type RunConsoleQuery = Message<"holdfast.agent.v1.RunConsoleQuery"> & {
 };
 
 /**
- * One statement that the controller's guard let pass.
+ * Runs a statement that the controller has validated.
  *
  * @generated from message holdfast.agent.v1.RunConsoleQuery
  */
@@ -4283,21 +4285,21 @@ export type RunConsoleQueryJson = {
   database?: string;
 
   /**
-   * Printed from the tree that was judged.
+   * Statement, printed from the validated syntax tree.
    *
    * @generated from field: string sql = 2;
    */
   sql?: string;
 
   /**
-   * Functions that it calls, without their schema, which is pg_catalog.
+   * Called functions without their schema, pg_catalog.
    *
    * @generated from field: repeated string functions = 3;
    */
   functions?: string[];
 
   /**
-   * Relations that it reads, "schema.name" with both quoted.
+   * Read relations, "schema.name" with both parts quoted.
    *
    * @generated from field: repeated string relations = 4;
    */
@@ -4309,7 +4311,7 @@ export type RunConsoleQueryJson = {
   rowsMax?: number;
 
   /**
-   * What an answer may carry in `rows`.
+   * Maximum size of `rows` in the result.
    *
    * @generated from field: int32 bytes_max = 6;
    */
@@ -4321,28 +4323,28 @@ export type RunConsoleQueryJson = {
   timeoutMs?: number;
 
   /**
-   * Larger than the former where the controller takes `content`; 0 where it does not.
+   * Maximum size of `content` in the result; 0 from controllers that do not accept it.
    *
    * @generated from field: int32 content_bytes_max = 8;
    */
   contentBytesMax?: number;
 
   /**
-   * Types that it names without a schema.
+   * Used types without a schema.
    *
    * @generated from field: repeated string types = 9;
    */
   types?: string[];
 
   /**
-   * What it names with a schema other than pg_catalog: all of it must be of an extension that the console knows.
+   * Names with a schema other than pg_catalog, which must belong to an extension that the console supports.
    *
    * @generated from field: repeated holdfast.agent.v1.ConsoleName qualified_names = 10;
    */
   qualifiedNames?: ConsoleNameJson[];
 
   /**
-   * The statement, in the place of `sql`, when there are any of these: an agent that cannot judge them has nothing to run.
+   * Statement with qualified names, instead of `sql`, so that older agents, which cannot validate them, run nothing.
    *
    * @generated from field: string qualified_sql = 11;
    */
@@ -4417,7 +4419,7 @@ export type RunConsoleQueryResult = Message<"holdfast.agent.v1.RunConsoleQueryRe
   columns: string[];
 
   /**
-   * A JSON list of lists; empty when `content` has it.
+   * JSON list of lists; empty when `content` is set.
    *
    * @generated from field: bytes rows = 2;
    */
@@ -4439,14 +4441,14 @@ export type RunConsoleQueryResult = Message<"holdfast.agent.v1.RunConsoleQueryRe
   truncated: boolean;
 
   /**
-   * Set, without all of the others, when it was not run or failed.
+   * Set, as the only field, when the statement was refused or failed.
    *
    * @generated from field: holdfast.agent.v1.ConsoleRefusal refusal = 6;
    */
   refusal?: ConsoleRefusal | undefined;
 
   /**
-   * The rows, for a controller that said how large it may be.
+   * Rows, for controllers that set content_bytes_max.
    *
    * @generated from field: holdfast.agent.v1.PackedContent content = 7;
    */
@@ -4463,7 +4465,7 @@ export type RunConsoleQueryResultJson = {
   columns?: string[];
 
   /**
-   * A JSON list of lists; empty when `content` has it.
+   * JSON list of lists; empty when `content` is set.
    *
    * @generated from field: bytes rows = 2;
    */
@@ -4485,14 +4487,14 @@ export type RunConsoleQueryResultJson = {
   truncated?: boolean;
 
   /**
-   * Set, without all of the others, when it was not run or failed.
+   * Set, as the only field, when the statement was refused or failed.
    *
    * @generated from field: holdfast.agent.v1.ConsoleRefusal refusal = 6;
    */
   refusal?: ConsoleRefusalJson;
 
   /**
-   * The rows, for a controller that said how large it may be.
+   * Rows, for controllers that set content_bytes_max.
    *
    * @generated from field: holdfast.agent.v1.PackedContent content = 7;
    */
@@ -4516,14 +4518,14 @@ export type ConsoleRefusal = Message<"holdfast.agent.v1.ConsoleRefusal"> & {
   message: string;
 
   /**
-   * Of the character of `sql` that is meant, from 1 on; 0 for none.
+   * Position of a character in `sql`, from 1; 0 for none.
    *
    * @generated from field: int32 position = 2;
    */
   position: number;
 
   /**
-   * The function or relation that is meant, as the task names it; empty for none.
+   * Refused function or relation, as in the task; empty for none.
    *
    * @generated from field: string name = 3;
    */
@@ -4540,14 +4542,14 @@ export type ConsoleRefusalJson = {
   message?: string;
 
   /**
-   * Of the character of `sql` that is meant, from 1 on; 0 for none.
+   * Position of a character in `sql`, from 1; 0 for none.
    *
    * @generated from field: int32 position = 2;
    */
   position?: number;
 
   /**
-   * The function or relation that is meant, as the task names it; empty for none.
+   * Refused function or relation, as in the task; empty for none.
    *
    * @generated from field: string name = 3;
    */
@@ -4566,21 +4568,21 @@ export const ConsoleRefusalSchema: GenMessage<ConsoleRefusal, {jsonType: Console
  */
 export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationResult"> & {
   /**
-   * "primary" or "replica": what the engine is, whatever its settings say.
+   * "primary" or "replica": the actual role of the engine.
    *
    * @generated from field: string role = 1;
    */
   role: string;
 
   /**
-   * End of its log that is written, or received and safe on its disk.
+   * End of the log: written by a primary, received and flushed by a replica.
    *
    * @generated from field: string position = 2;
    */
   position: string;
 
   /**
-   * End of what was replayed; a primary's is its position.
+   * End of the replayed log; for a primary its position.
    *
    * @generated from field: string replayed_position = 3;
    */
@@ -4592,28 +4594,28 @@ export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationRe
   timeline: number;
 
   /**
-   * Of a replica: is its receiver connected?
+   * True when the receiver of a replica is connected.
    *
    * @generated from field: bool streaming = 5;
    */
   streaming: boolean;
 
   /**
-   * Of a replica: seconds since the commit that was replayed last.
+   * Seconds since the last replayed commit of a replica.
    *
    * @generated from field: double replay_age_seconds = 6;
    */
   replayAgeSeconds: number;
 
   /**
-   * Of a primary: who is connected.
+   * Connected replicas of a primary.
    *
    * @generated from field: repeated holdfast.agent.v1.ReplicationPeer peers = 7;
    */
   peers: ReplicationPeer[];
 
   /**
-   * Of a replica: for so long nothing came from its primary that it did not have, and nothing at all.
+   * Time for which a replica has received no new log from its primary (quiet_ms), and no data at all (silent_ms).
    *
    * @generated from field: int64 quiet_ms = 20;
    */
@@ -4625,7 +4627,8 @@ export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationRe
   silentMs: bigint;
 
   /**
-   * Of whose writes the position counts; those of another history cannot be compared. Empty where the timeline says it.
+   * History of the position; positions of different histories cannot be compared. Empty when the timeline identifies
+   * it.
    *
    * @generated from field: string history = 22;
    */
@@ -4637,21 +4640,21 @@ export type ReadReplicationResult = Message<"holdfast.agent.v1.ReadReplicationRe
  */
 export type ReadReplicationResultJson = {
   /**
-   * "primary" or "replica": what the engine is, whatever its settings say.
+   * "primary" or "replica": the actual role of the engine.
    *
    * @generated from field: string role = 1;
    */
   role?: string;
 
   /**
-   * End of its log that is written, or received and safe on its disk.
+   * End of the log: written by a primary, received and flushed by a replica.
    *
    * @generated from field: string position = 2;
    */
   position?: string;
 
   /**
-   * End of what was replayed; a primary's is its position.
+   * End of the replayed log; for a primary its position.
    *
    * @generated from field: string replayed_position = 3;
    */
@@ -4663,28 +4666,28 @@ export type ReadReplicationResultJson = {
   timeline?: number;
 
   /**
-   * Of a replica: is its receiver connected?
+   * True when the receiver of a replica is connected.
    *
    * @generated from field: bool streaming = 5;
    */
   streaming?: boolean;
 
   /**
-   * Of a replica: seconds since the commit that was replayed last.
+   * Seconds since the last replayed commit of a replica.
    *
    * @generated from field: double replay_age_seconds = 6;
    */
   replayAgeSeconds?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Of a primary: who is connected.
+   * Connected replicas of a primary.
    *
    * @generated from field: repeated holdfast.agent.v1.ReplicationPeer peers = 7;
    */
   peers?: ReplicationPeerJson[];
 
   /**
-   * Of a replica: for so long nothing came from its primary that it did not have, and nothing at all.
+   * Time for which a replica has received no new log from its primary (quiet_ms), and no data at all (silent_ms).
    *
    * @generated from field: int64 quiet_ms = 20;
    */
@@ -4696,7 +4699,8 @@ export type ReadReplicationResultJson = {
   silentMs?: string;
 
   /**
-   * Of whose writes the position counts; those of another history cannot be compared. Empty where the timeline says it.
+   * History of the position; positions of different histories cannot be compared. Empty when the timeline identifies
+   * it.
    *
    * @generated from field: string history = 22;
    */
@@ -4729,7 +4733,7 @@ export type ReplicationPeer = Message<"holdfast.agent.v1.ReplicationPeer"> & {
   state: string;
 
   /**
-   * What it told that is safe on its disk, and what it replayed; empty before it told.
+   * Positions that it reported as flushed and as replayed; empty before its first report.
    *
    * @generated from field: string position = 3;
    */
@@ -4765,7 +4769,7 @@ export type ReplicationPeerJson = {
   state?: string;
 
   /**
-   * What it told that is safe on its disk, and what it replayed; empty before it told.
+   * Positions that it reported as flushed and as replayed; empty before its first report.
    *
    * @generated from field: string position = 3;
    */
@@ -4794,7 +4798,7 @@ export const ReplicationPeerSchema: GenMessage<ReplicationPeer, {jsonType: Repli
  */
 export type CheckEngineUpgradeResult = Message<"holdfast.agent.v1.CheckEngineUpgradeResult"> & {
   /**
-   * Each stands against the upgrade; none: nothing was found.
+   * Obstacles to the upgrade; empty for none.
    *
    * @generated from field: repeated holdfast.agent.v1.UpgradeObstacle obstacles = 1;
    */
@@ -4806,7 +4810,7 @@ export type CheckEngineUpgradeResult = Message<"holdfast.agent.v1.CheckEngineUpg
  */
 export type CheckEngineUpgradeResultJson = {
   /**
-   * Each stands against the upgrade; none: nothing was found.
+   * Obstacles to the upgrade; empty for none.
    *
    * @generated from field: repeated holdfast.agent.v1.UpgradeObstacle obstacles = 1;
    */
@@ -4825,14 +4829,14 @@ export const CheckEngineUpgradeResultSchema: GenMessage<CheckEngineUpgradeResult
  */
 export type UpgradeObstacle = Message<"holdfast.agent.v1.UpgradeObstacle"> & {
   /**
-   * Such as "no_room" or "prepared_transactions".
+   * Code, such as "no_room" or "prepared_transactions".
    *
    * @generated from field: string code = 1;
    */
   code: string;
 
   /**
-   * For users: what is there, and what to do.
+   * Description and remedy for users.
    *
    * @generated from field: string message = 2;
    */
@@ -4844,14 +4848,14 @@ export type UpgradeObstacle = Message<"holdfast.agent.v1.UpgradeObstacle"> & {
  */
 export type UpgradeObstacleJson = {
   /**
-   * Such as "no_room" or "prepared_transactions".
+   * Code, such as "no_room" or "prepared_transactions".
    *
    * @generated from field: string code = 1;
    */
   code?: string;
 
   /**
-   * For users: what is there, and what to do.
+   * Description and remedy for users.
    *
    * @generated from field: string message = 2;
    */
@@ -4870,7 +4874,7 @@ export const UpgradeObstacleSchema: GenMessage<UpgradeObstacle, {jsonType: Upgra
  */
 export type PrepareAuthSchemaResult = Message<"holdfast.agent.v1.PrepareAuthSchemaResult"> & {
   /**
-   * Of the schema now.
+   * Current version of the schema.
    *
    * @generated from field: int32 version = 1;
    */
@@ -4882,7 +4886,7 @@ export type PrepareAuthSchemaResult = Message<"holdfast.agent.v1.PrepareAuthSche
  */
 export type PrepareAuthSchemaResultJson = {
   /**
-   * Of the schema now.
+   * Current version of the schema.
    *
    * @generated from field: int32 version = 1;
    */
@@ -4933,7 +4937,7 @@ export type EraseAuthUserResult = Message<"holdfast.agent.v1.EraseAuthUserResult
   erased: boolean;
 
   /**
-   * Who that was; empty when it was nobody.
+   * Id of the erased user; empty for none.
    *
    * @generated from field: string user_id = 2;
    */
@@ -4950,7 +4954,7 @@ export type EraseAuthUserResultJson = {
   erased?: boolean;
 
   /**
-   * Who that was; empty when it was nobody.
+   * Id of the erased user; empty for none.
    *
    * @generated from field: string user_id = 2;
    */
@@ -4969,7 +4973,7 @@ export const EraseAuthUserResultSchema: GenMessage<EraseAuthUserResult, {jsonTyp
  */
 export type ReplayAuthErasuresResult = Message<"holdfast.agent.v1.ReplayAuthErasuresResult"> & {
   /**
-   * How many of them were there.
+   * Numbers of erased users and revoked sessions.
    *
    * @generated from field: int32 erased = 1;
    */
@@ -4986,7 +4990,7 @@ export type ReplayAuthErasuresResult = Message<"holdfast.agent.v1.ReplayAuthEras
  */
 export type ReplayAuthErasuresResultJson = {
   /**
-   * How many of them were there.
+   * Numbers of erased users and revoked sessions.
    *
    * @generated from field: int32 erased = 1;
    */
@@ -5010,14 +5014,14 @@ export const ReplayAuthErasuresResultSchema: GenMessage<ReplayAuthErasuresResult
  */
 export type ReadAuthRowsResult = Message<"holdfast.agent.v1.ReadAuthRowsResult"> & {
   /**
-   * JSON objects.
+   * Rows as JSON objects.
    *
    * @generated from field: repeated string rows = 1;
    */
   rows: string[];
 
   /**
-   * Key of the last of them; empty when no row follows.
+   * Key of the last row; empty when no row follows.
    *
    * @generated from field: string next_after = 2;
    */
@@ -5029,14 +5033,14 @@ export type ReadAuthRowsResult = Message<"holdfast.agent.v1.ReadAuthRowsResult">
  */
 export type ReadAuthRowsResultJson = {
   /**
-   * JSON objects.
+   * Rows as JSON objects.
    *
    * @generated from field: repeated string rows = 1;
    */
   rows?: string[];
 
   /**
-   * Key of the last of them; empty when no row follows.
+   * Key of the last row; empty when no row follows.
    *
    * @generated from field: string next_after = 2;
    */
@@ -5055,7 +5059,7 @@ export const ReadAuthRowsResultSchema: GenMessage<ReadAuthRowsResult, {jsonType:
  */
 export type AddAuthUserResult = Message<"holdfast.agent.v1.AddAuthUserResult"> & {
   /**
-   * False when another user has the address; the same again finds its own.
+   * False when another user has the address; true again for a repeated task.
    *
    * @generated from field: bool added = 1;
    */
@@ -5067,7 +5071,7 @@ export type AddAuthUserResult = Message<"holdfast.agent.v1.AddAuthUserResult"> &
  */
 export type AddAuthUserResultJson = {
   /**
-   * False when another user has the address; the same again finds its own.
+   * False when another user has the address; true again for a repeated task.
    *
    * @generated from field: bool added = 1;
    */
@@ -5082,7 +5086,7 @@ export const AddAuthUserResultSchema: GenMessage<AddAuthUserResult, {jsonType: A
   messageDesc(file_holdfast_agent_v1_task, 79);
 
 /**
- * A lane never waits for another.
+ * A queue of tasks on the agent. Lanes run independently of each other.
  *
  * @generated from enum holdfast.agent.v1.Lane
  */
@@ -5108,7 +5112,7 @@ export const Lane = {
   BULK: 3,
 
   /**
-   * Messages of queues: bounded by the sessions that they share.
+   * Calls of message queues, limited by their shared database sessions.
    *
    * @generated from enum value: LANE_QUEUE = 4;
    */
@@ -5116,14 +5120,14 @@ export const Lane = {
 } as const;
 
 /**
- * A lane never waits for another.
+ * A queue of tasks on the agent. Lanes run independently of each other.
  *
  * @generated from enum holdfast.agent.v1.Lane
  */
 export type Lane = (typeof Lane)[keyof typeof Lane] | UnknownEnum;
 
 /**
- * A lane never waits for another.
+ * A queue of tasks on the agent. Lanes run independently of each other.
  *
  * @generated from enum holdfast.agent.v1.Lane
  */
@@ -5145,14 +5149,14 @@ export const TaskClass = {
   UNSPECIFIED: 0,
 
   /**
-   * Survives controllers and agents; runs at least once.
+   * Stored; survives restarts of controllers and agents, and runs at least once.
    *
    * @generated from enum value: TASK_CLASS_DURABLE = 1;
    */
   DURABLE: 1,
 
   /**
-   * Answered on the stream or failed; nothing of it is stored.
+   * Not stored; its result is sent in the session, or it fails.
    *
    * @generated from enum value: TASK_CLASS_QUICK = 2;
    */
@@ -5176,7 +5180,7 @@ export const TaskClassSchema: GenEnum<TaskClass, TaskClassJson> = /*@__PURE__*/
   enumDesc(file_holdfast_agent_v1_task, 1);
 
 /**
- * What must be so before.
+ * The required state before the change.
  *
  * @generated from enum holdfast.agent.v1.ExpectedUser
  */
@@ -5187,14 +5191,14 @@ export const ExpectedUser = {
   UNSPECIFIED: 0,
 
   /**
-   * Fails with name_taken when there is another user of this name.
+   * Fails with name_taken when another user has this name.
    *
    * @generated from enum value: EXPECTED_USER_ABSENT = 1;
    */
   ABSENT: 1,
 
   /**
-   * Fails with database_user_not_found; the user keeps the role that it has.
+   * Fails with database_user_not_found when the user is absent; its role stays.
    *
    * @generated from enum value: EXPECTED_USER_PRESENT = 2;
    */
@@ -5202,14 +5206,14 @@ export const ExpectedUser = {
 } as const;
 
 /**
- * What must be so before.
+ * The required state before the change.
  *
  * @generated from enum holdfast.agent.v1.ExpectedUser
  */
 export type ExpectedUser = (typeof ExpectedUser)[keyof typeof ExpectedUser] | UnknownEnum;
 
 /**
- * What must be so before.
+ * The required state before the change.
  *
  * @generated from enum holdfast.agent.v1.ExpectedUser
  */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/dns/v1/zone.proto (package holdfast.dns.v1, syntax proto3)
 /* eslint-disable */
 
-// The zone as DNS servers follow it from any controller. mTLS, identities of kind dns only.
+// The DNS zone, which DNS servers follow from any controller. mTLS, only for identities of kind dns.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -19,14 +19,14 @@ export const file_holdfast_dns_v1_zone: GenFile = /*@__PURE__*/
  */
 export type FollowRequest = Message<"holdfast.dns.v1.FollowRequest"> & {
   /**
-   * Revision that the server answers from; 0 at the start.
+   * Revision that the server serves; 0 at the start.
    *
    * @generated from field: int64 served_revision = 1;
    */
   servedRevision: bigint;
 
   /**
-   * host:port that the server listens on; in the first message only.
+   * Addresses (host:port) that the server listens on, in the first message only.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -38,14 +38,14 @@ export type FollowRequest = Message<"holdfast.dns.v1.FollowRequest"> & {
  */
 export type FollowRequestJson = {
   /**
-   * Revision that the server answers from; 0 at the start.
+   * Revision that the server serves; 0 at the start.
    *
    * @generated from field: int64 served_revision = 1;
    */
   servedRevision?: string;
 
   /**
-   * host:port that the server listens on; in the first message only.
+   * Addresses (host:port) that the server listens on, in the first message only.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -64,14 +64,14 @@ export const FollowRequestSchema: GenMessage<FollowRequest, {jsonType: FollowReq
  */
 export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
   /**
-   * Revision of the store that this batch brings the zone to.
+   * Revision of the zone after this batch.
    *
    * @generated from field: int64 revision = 1;
    */
   revision: bigint;
 
   /**
-   * Forget everything not named from here to synced.
+   * Delete all records that are not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 2;
    */
@@ -95,7 +95,7 @@ export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
   origin: string;
 
   /**
-   * host:port of every controller that can be followed; in the first batch, and again when one came. Empty: as before.
+   * Addresses (host:port) of all controllers, in the first batch and when one is added; empty for no change.
    *
    * @generated from field: repeated string controllers = 6;
    */
@@ -107,14 +107,14 @@ export type ZoneBatch = Message<"holdfast.dns.v1.ZoneBatch"> & {
  */
 export type ZoneBatchJson = {
   /**
-   * Revision of the store that this batch brings the zone to.
+   * Revision of the zone after this batch.
    *
    * @generated from field: int64 revision = 1;
    */
   revision?: string;
 
   /**
-   * Forget everything not named from here to synced.
+   * Delete all records that are not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 2;
    */
@@ -138,7 +138,7 @@ export type ZoneBatchJson = {
   origin?: string;
 
   /**
-   * host:port of every controller that can be followed; in the first batch, and again when one came. Empty: as before.
+   * Addresses (host:port) of all controllers, in the first batch and when one is added; empty for no change.
    *
    * @generated from field: repeated string controllers = 6;
    */
@@ -157,14 +157,14 @@ export const ZoneBatchSchema: GenMessage<ZoneBatch, {jsonType: ZoneBatchJson}> =
  */
 export type RecordSet = Message<"holdfast.dns.v1.RecordSet"> & {
   /**
-   * Absolute, lower case, without the last dot.
+   * Absolute name in lower case, without the trailing dot.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * IPv4 and IPv6 addresses; empty means that the name is gone.
+   * IPv4 and IPv6 addresses; empty for a deleted name.
    *
    * @generated from field: repeated string addresses = 2;
    */
@@ -181,14 +181,14 @@ export type RecordSet = Message<"holdfast.dns.v1.RecordSet"> & {
  */
 export type RecordSetJson = {
   /**
-   * Absolute, lower case, without the last dot.
+   * Absolute name in lower case, without the trailing dot.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * IPv4 and IPv6 addresses; empty means that the name is gone.
+   * IPv4 and IPv6 addresses; empty for a deleted name.
    *
    * @generated from field: repeated string addresses = 2;
    */
@@ -212,7 +212,8 @@ export const RecordSetSchema: GenMessage<RecordSet, {jsonType: RecordSetJson}> =
  */
 export const ZoneService: GenService<{
   /**
-   * First one whole zone (a batch with reset and, at its end, synced), then each change. The server acknowledges what it serves.
+   * Sends the complete zone (a batch with reset first, and synced at the end), then each change. The server
+   * acknowledges the revision that it serves.
    *
    * @generated from rpc holdfast.dns.v1.ZoneService.Follow
    */

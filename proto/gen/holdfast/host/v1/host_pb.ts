@@ -2,11 +2,12 @@
 // @generated from file holdfast/host/v1/host.proto (package holdfast.host.v1, syntax proto3)
 /* eslint-disable */
 
-// What controllers ask of a host of the installation: its machines. mTLS; the caller's certificate is a controller's, the
-// host's own says which host it is. Every call is idempotent by machine id; one whose answer was lost may have worked.
+// Calls of controllers to a host: its machines. mTLS: the caller's certificate is a controller's, and the host's
+// certificate identifies the host. Every call is idempotent by machine id; a call without a response may have
+// succeeded.
 //
-// Status: FAILED_PRECONDITION when the host cannot do it, with the reason for users; ABORTED when it will be possible
-// later without anybody's doing; INTERNAL for what went wrong there. Any other status proves nothing about the host.
+// Status: FAILED_PRECONDITION when the host cannot carry it out, with the reason for users; ABORTED when it will be
+// possible later without intervention; INTERNAL for errors of the host. Any other status says nothing about the host.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -56,14 +57,14 @@ export type GetFactsResponse = Message<"holdfast.host.v1.GetFactsResponse"> & {
   memoryTotalBytes: bigint;
 
   /**
-   * What programs could take now.
+   * Memory that programs can allocate now.
    *
    * @generated from field: int64 memory_free_bytes = 3;
    */
   memoryFreeBytes: bigint;
 
   /**
-   * Of the file system that has the machines' data.
+   * Capacity of the file system with the machines' data.
    *
    * @generated from field: int64 disk_total_bytes = 4;
    */
@@ -75,42 +76,42 @@ export type GetFactsResponse = Message<"holdfast.host.v1.GetFactsResponse"> & {
   diskFreeBytes: bigint;
 
   /**
-   * Kinds of disk to choose from.
+   * Storage tiers to choose from.
    *
    * @generated from field: repeated holdfast.host.v1.StorageTier tiers = 6;
    */
   tiers: StorageTier[];
 
   /**
-   * Of the host program.
+   * Version of the host program.
    *
    * @generated from field: string version = 7;
    */
   version: string;
 
   /**
-   * Of the kernel: another one after a reboot.
+   * Boot id of the kernel; it changes with each reboot.
    *
    * @generated from field: string boot_id = 8;
    */
   bootId: string;
 
   /**
-   * First two numbers of the machines' private addresses.
+   * First two octets of the machines' private addresses, such as "10.78".
    *
    * @generated from field: string address_block = 9;
    */
   addressBlock: string;
 
   /**
-   * Node images that it has or can make again.
+   * Node images that it has or can build again.
    *
    * @generated from field: repeated string image_ids = 10;
    */
   imageIds: string[];
 
   /**
-   * Network of their public ones, how many it has for machines and how many of these are free; empty where there is none.
+   * Network of public addresses, with the numbers of all and of free ones; empty without public addresses.
    *
    * @generated from field: string public_block = 20;
    */
@@ -127,14 +128,14 @@ export type GetFactsResponse = Message<"holdfast.host.v1.GetFactsResponse"> & {
   publicFree: number;
 
   /**
-   * Why it cannot run virtual machines, for users; empty where it can, absent from a host that does not know of them.
+   * Reason why it cannot run virtual machines, for users; empty when it can, absent from older hosts.
    *
    * @generated from field: optional string no_virtual_machines = 30;
    */
   noVirtualMachines?: string | undefined;
 
   /**
-   * Protocol of the keeper that a machine gets at its next start here; 0 from a host that does not tell.
+   * Protocol version of the keeper that a machine gets at its next start; 0 from older hosts.
    *
    * @generated from field: int32 keeper_protocol = 31;
    */
@@ -158,14 +159,14 @@ export type GetFactsResponseJson = {
   memoryTotalBytes?: string;
 
   /**
-   * What programs could take now.
+   * Memory that programs can allocate now.
    *
    * @generated from field: int64 memory_free_bytes = 3;
    */
   memoryFreeBytes?: string;
 
   /**
-   * Of the file system that has the machines' data.
+   * Capacity of the file system with the machines' data.
    *
    * @generated from field: int64 disk_total_bytes = 4;
    */
@@ -177,42 +178,42 @@ export type GetFactsResponseJson = {
   diskFreeBytes?: string;
 
   /**
-   * Kinds of disk to choose from.
+   * Storage tiers to choose from.
    *
    * @generated from field: repeated holdfast.host.v1.StorageTier tiers = 6;
    */
   tiers?: StorageTierJson[];
 
   /**
-   * Of the host program.
+   * Version of the host program.
    *
    * @generated from field: string version = 7;
    */
   version?: string;
 
   /**
-   * Of the kernel: another one after a reboot.
+   * Boot id of the kernel; it changes with each reboot.
    *
    * @generated from field: string boot_id = 8;
    */
   bootId?: string;
 
   /**
-   * First two numbers of the machines' private addresses.
+   * First two octets of the machines' private addresses, such as "10.78".
    *
    * @generated from field: string address_block = 9;
    */
   addressBlock?: string;
 
   /**
-   * Node images that it has or can make again.
+   * Node images that it has or can build again.
    *
    * @generated from field: repeated string image_ids = 10;
    */
   imageIds?: string[];
 
   /**
-   * Network of their public ones, how many it has for machines and how many of these are free; empty where there is none.
+   * Network of public addresses, with the numbers of all and of free ones; empty without public addresses.
    *
    * @generated from field: string public_block = 20;
    */
@@ -229,14 +230,14 @@ export type GetFactsResponseJson = {
   publicFree?: number;
 
   /**
-   * Why it cannot run virtual machines, for users; empty where it can, absent from a host that does not know of them.
+   * Reason why it cannot run virtual machines, for users; empty when it can, absent from older hosts.
    *
    * @generated from field: optional string no_virtual_machines = 30;
    */
   noVirtualMachines?: string;
 
   /**
-   * Protocol of the keeper that a machine gets at its next start here; 0 from a host that does not tell.
+   * Protocol version of the keeper that a machine gets at its next start; 0 from older hosts.
    *
    * @generated from field: int32 keeper_protocol = 31;
    */
@@ -270,21 +271,21 @@ export type StorageTier = Message<"holdfast.host.v1.StorageTier"> & {
   freeBytes: bigint;
 
   /**
-   * Why data disks of this tier can have no snapshots; empty when they can.
+   * Reason why data disks of this tier cannot have snapshots; empty when they can.
    *
    * @generated from field: string no_snapshots = 4;
    */
   noSnapshots: string;
 
   /**
-   * Tells whether two tiers of the host share their space; empty where nobody knows.
+   * Id of the file system: tiers with the same id share their space; empty when unknown.
    *
    * @generated from field: string file_system = 20;
    */
   fileSystem: string;
 
   /**
-   * Where its machines have their roots; absent where they have none of their own, and from a host that does not tell.
+   * Storage pool of root file systems; absent for machines without one, and from older hosts.
    *
    * @generated from field: holdfast.host.v1.RootStorage roots = 21;
    */
@@ -311,21 +312,21 @@ export type StorageTierJson = {
   freeBytes?: string;
 
   /**
-   * Why data disks of this tier can have no snapshots; empty when they can.
+   * Reason why data disks of this tier cannot have snapshots; empty when they can.
    *
    * @generated from field: string no_snapshots = 4;
    */
   noSnapshots?: string;
 
   /**
-   * Tells whether two tiers of the host share their space; empty where nobody knows.
+   * Id of the file system: tiers with the same id share their space; empty when unknown.
    *
    * @generated from field: string file_system = 20;
    */
   fileSystem?: string;
 
   /**
-   * Where its machines have their roots; absent where they have none of their own, and from a host that does not tell.
+   * Storage pool of root file systems; absent for machines without one, and from older hosts.
    *
    * @generated from field: holdfast.host.v1.RootStorage roots = 21;
    */
@@ -340,7 +341,7 @@ export const StorageTierSchema: GenMessage<StorageTier, {jsonType: StorageTierJs
   messageDesc(file_holdfast_host_v1_host, 2);
 
 /**
- * A storage pool for roots.
+ * A storage pool of root file systems.
  *
  * @generated from message holdfast.host.v1.RootStorage
  */
@@ -356,21 +357,21 @@ export type RootStorage = Message<"holdfast.host.v1.RootStorage"> & {
   freeBytes: bigint;
 
   /**
-   * What a new root takes at once.
+   * Initial size of a new root file system.
    *
    * @generated from field: int64 first_bytes = 3;
    */
   firstBytes: bigint;
 
   /**
-   * As of tiers: what has the same shares its space.
+   * Id of the file system: pools and tiers with the same id share their space.
    *
    * @generated from field: string file_system = 4;
    */
   fileSystem: string;
 
   /**
-   * Why no root can be made there now, for users; empty where one can.
+   * Reason why no root file system can be created now, for users; empty when one can.
    *
    * @generated from field: string problem = 5;
    */
@@ -378,7 +379,7 @@ export type RootStorage = Message<"holdfast.host.v1.RootStorage"> & {
 };
 
 /**
- * A storage pool for roots.
+ * A storage pool of root file systems.
  *
  * @generated from message holdfast.host.v1.RootStorage
  */
@@ -394,21 +395,21 @@ export type RootStorageJson = {
   freeBytes?: string;
 
   /**
-   * What a new root takes at once.
+   * Initial size of a new root file system.
    *
    * @generated from field: int64 first_bytes = 3;
    */
   firstBytes?: string;
 
   /**
-   * As of tiers: what has the same shares its space.
+   * Id of the file system: pools and tiers with the same id share their space.
    *
    * @generated from field: string file_system = 4;
    */
   fileSystem?: string;
 
   /**
-   * Why no root can be made there now, for users; empty where one can.
+   * Reason why no root file system can be created now, for users; empty when one can.
    *
    * @generated from field: string problem = 5;
    */
@@ -437,7 +438,8 @@ export type MachinePlan = Message<"holdfast.host.v1.MachinePlan"> & {
   memoryBytes: bigint;
 
   /**
-   * Of the root. Absent from a controller that knows no sizes of roots (then 4 GiB), and of machines that have no root of their own.
+   * Size of the root file system. Absent from older controllers (then 4 GiB), and for machines without a root file
+   * system.
    *
    * @generated from field: optional int64 root_bytes = 3;
    */
@@ -459,7 +461,8 @@ export type MachinePlanJson = {
   memoryBytes?: string;
 
   /**
-   * Of the root. Absent from a controller that knows no sizes of roots (then 4 GiB), and of machines that have no root of their own.
+   * Size of the root file system. Absent from older controllers (then 4 GiB), and for machines without a root file
+   * system.
    *
    * @generated from field: optional int64 root_bytes = 3;
    */
@@ -503,7 +506,7 @@ export type MachineSpec = Message<"holdfast.host.v1.MachineSpec"> & {
   zone: string;
 
   /**
-   * Engine and version decide the image: `postgresql` `17`.
+   * Engine and version, which determine the image, such as `postgresql` and `17`.
    *
    * @generated from field: string engine = 6;
    */
@@ -515,35 +518,35 @@ export type MachineSpec = Message<"holdfast.host.v1.MachineSpec"> & {
   version: string;
 
   /**
-   * Made before anybody wants it: it may be refused or delayed where one that is wanted would not be.
+   * True for a machine of the warm pool, which may be refused or delayed.
    *
    * @generated from field: bool ahead = 8;
    */
   ahead: boolean;
 
   /**
-   * Id of the image; empty: the newest that is made with engine and version.
+   * Id of the image; empty for the newest one of engine and version.
    *
    * @generated from field: string image = 9;
    */
   image: string;
 
   /**
-   * Name of a tier of the host (StorageTier).
+   * Name of a StorageTier of the host.
    *
    * @generated from field: string storage_tier = 10;
    */
   storageTier: string;
 
   /**
-   * `container` or `virtual_machine`; empty: a container.
+   * `container` or `virtual_machine`; empty for a container.
    *
    * @generated from field: string kind = 11;
    */
   kind: string;
 
   /**
-   * Id of the kernel that a virtual machine is to boot from; empty: the newest.
+   * Id of the kernel of a virtual machine; empty for the newest.
    *
    * @generated from field: string guest_kernel = 12;
    */
@@ -580,7 +583,7 @@ export type MachineSpecJson = {
   zone?: string;
 
   /**
-   * Engine and version decide the image: `postgresql` `17`.
+   * Engine and version, which determine the image, such as `postgresql` and `17`.
    *
    * @generated from field: string engine = 6;
    */
@@ -592,35 +595,35 @@ export type MachineSpecJson = {
   version?: string;
 
   /**
-   * Made before anybody wants it: it may be refused or delayed where one that is wanted would not be.
+   * True for a machine of the warm pool, which may be refused or delayed.
    *
    * @generated from field: bool ahead = 8;
    */
   ahead?: boolean;
 
   /**
-   * Id of the image; empty: the newest that is made with engine and version.
+   * Id of the image; empty for the newest one of engine and version.
    *
    * @generated from field: string image = 9;
    */
   image?: string;
 
   /**
-   * Name of a tier of the host (StorageTier).
+   * Name of a StorageTier of the host.
    *
    * @generated from field: string storage_tier = 10;
    */
   storageTier?: string;
 
   /**
-   * `container` or `virtual_machine`; empty: a container.
+   * `container` or `virtual_machine`; empty for a container.
    *
    * @generated from field: string kind = 11;
    */
   kind?: string;
 
   /**
-   * Id of the kernel that a virtual machine is to boot from; empty: the newest.
+   * Id of the kernel of a virtual machine; empty for the newest.
    *
    * @generated from field: string guest_kernel = 12;
    */
@@ -649,7 +652,7 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
   running: boolean;
 
   /**
-   * Private; empty for one that is half made or half lost.
+   * Private address; empty for an incomplete machine.
    *
    * @generated from field: string address = 3;
    */
@@ -661,28 +664,28 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
   diskBytes: bigint;
 
   /**
-   * What it has, or has from its next start on.
+   * Current plan, or the plan from its next start on.
    *
    * @generated from field: holdfast.host.v1.MachinePlan plan = 5;
    */
   plan?: MachinePlan | undefined;
 
   /**
-   * False only when no engine can ever have written there.
+   * False only when no engine can have written data.
    *
    * @generated from field: bool has_data = 6;
    */
   hasData: boolean;
 
   /**
-   * Raised by one for each start.
+   * Number of starts.
    *
    * @generated from field: int64 starts = 7;
    */
   starts: bigint;
 
   /**
-   * Id of the image that it runs from, or runs from at its next start; empty where engines of the host run.
+   * Id of the image, current or from the next start on; empty when the host's engines are used.
    *
    * @generated from field: string image = 8;
    */
@@ -696,14 +699,14 @@ export type MachineFacts = Message<"holdfast.host.v1.MachineFacts"> & {
   snapshots: string[];
 
   /**
-   * That clients elsewhere reach it by; the private one, or empty, where it has no other.
+   * Public address; the private one, or empty, without a public address.
    *
    * @generated from field: string public_address = 20;
    */
   publicAddress: string;
 
   /**
-   * Id of the kernel that it boots from, or boots from at its next start; empty for one that has none of its own.
+   * Id of the kernel, current or from the next start on; empty for a machine without one of its own.
    *
    * @generated from field: string guest_kernel = 21;
    */
@@ -725,7 +728,7 @@ export type MachineFactsJson = {
   running?: boolean;
 
   /**
-   * Private; empty for one that is half made or half lost.
+   * Private address; empty for an incomplete machine.
    *
    * @generated from field: string address = 3;
    */
@@ -737,28 +740,28 @@ export type MachineFactsJson = {
   diskBytes?: string;
 
   /**
-   * What it has, or has from its next start on.
+   * Current plan, or the plan from its next start on.
    *
    * @generated from field: holdfast.host.v1.MachinePlan plan = 5;
    */
   plan?: MachinePlanJson;
 
   /**
-   * False only when no engine can ever have written there.
+   * False only when no engine can have written data.
    *
    * @generated from field: bool has_data = 6;
    */
   hasData?: boolean;
 
   /**
-   * Raised by one for each start.
+   * Number of starts.
    *
    * @generated from field: int64 starts = 7;
    */
   starts?: string;
 
   /**
-   * Id of the image that it runs from, or runs from at its next start; empty where engines of the host run.
+   * Id of the image, current or from the next start on; empty when the host's engines are used.
    *
    * @generated from field: string image = 8;
    */
@@ -772,14 +775,14 @@ export type MachineFactsJson = {
   snapshots?: string[];
 
   /**
-   * That clients elsewhere reach it by; the private one, or empty, where it has no other.
+   * Public address; the private one, or empty, without a public address.
    *
    * @generated from field: string public_address = 20;
    */
   publicAddress?: string;
 
   /**
-   * Id of the kernel that it boots from, or boots from at its next start; empty for one that has none of its own.
+   * Id of the kernel, current or from the next start on; empty for a machine without one of its own.
    *
    * @generated from field: string guest_kernel = 21;
    */
@@ -885,7 +888,7 @@ export const StartMachineRequestSchema: GenMessage<StartMachineRequest, {jsonTyp
   messageDesc(file_holdfast_host_v1_host, 9);
 
 /**
- * What a machine needs to get its first certificate.
+ * Data with which a machine gets its first certificate.
  *
  * @generated from message holdfast.host.v1.Enrollment
  */
@@ -896,7 +899,7 @@ export type Enrollment = Message<"holdfast.host.v1.Enrollment"> & {
   installationId: string;
 
   /**
-   * host:port of every controller, as machines of this host reach them.
+   * Addresses (host:port) of all controllers, as machines of this host reach them.
    *
    * @generated from field: repeated string controllers = 2;
    */
@@ -910,7 +913,7 @@ export type Enrollment = Message<"holdfast.host.v1.Enrollment"> & {
   caFingerprint: string;
 
   /**
-   * Good once. Never logged.
+   * One-time token. Must not be logged.
    *
    * @generated from field: string token = 4;
    */
@@ -918,7 +921,7 @@ export type Enrollment = Message<"holdfast.host.v1.Enrollment"> & {
 };
 
 /**
- * What a machine needs to get its first certificate.
+ * Data with which a machine gets its first certificate.
  *
  * @generated from message holdfast.host.v1.Enrollment
  */
@@ -929,7 +932,7 @@ export type EnrollmentJson = {
   installationId?: string;
 
   /**
-   * host:port of every controller, as machines of this host reach them.
+   * Addresses (host:port) of all controllers, as machines of this host reach them.
    *
    * @generated from field: repeated string controllers = 2;
    */
@@ -943,7 +946,7 @@ export type EnrollmentJson = {
   caFingerprint?: string;
 
   /**
-   * Good once. Never logged.
+   * One-time token. Must not be logged.
    *
    * @generated from field: string token = 4;
    */
@@ -1317,7 +1320,7 @@ export type TakeSnapshotRequest = Message<"holdfast.host.v1.TakeSnapshotRequest"
   name: string;
 
   /**
-   * As often as the machine was started by what the caller knows; refused once it was started again.
+   * Number of starts that the caller observed; refused when the machine was started since then.
    *
    * @generated from field: int64 starts = 3;
    */
@@ -1339,7 +1342,7 @@ export type TakeSnapshotRequestJson = {
   name?: string;
 
   /**
-   * As often as the machine was started by what the caller knows; refused once it was started again.
+   * Number of starts that the caller observed; refused when the machine was started since then.
    *
    * @generated from field: int64 starts = 3;
    */
@@ -1387,7 +1390,7 @@ export type RestoreSnapshotRequest = Message<"holdfast.host.v1.RestoreSnapshotRe
   name: string;
 
   /**
-   * As of TakeSnapshotRequest.
+   * Number of starts, as in TakeSnapshotRequest.
    *
    * @generated from field: int64 starts = 3;
    */
@@ -1409,7 +1412,7 @@ export type RestoreSnapshotRequestJson = {
   name?: string;
 
   /**
-   * As of TakeSnapshotRequest.
+   * Number of starts, as in TakeSnapshotRequest.
    *
    * @generated from field: int64 starts = 3;
    */
@@ -1522,7 +1525,7 @@ export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest, {jsonTyp
  */
 export type ListMachinesResponse = Message<"holdfast.host.v1.ListMachinesResponse"> & {
   /**
-   * Some of them.
+   * A part of the list.
    *
    * @generated from field: repeated holdfast.host.v1.MachineFacts machines = 1;
    */
@@ -1534,7 +1537,7 @@ export type ListMachinesResponse = Message<"holdfast.host.v1.ListMachinesRespons
  */
 export type ListMachinesResponseJson = {
   /**
-   * Some of them.
+   * A part of the list.
    *
    * @generated from field: repeated holdfast.host.v1.MachineFacts machines = 1;
    */
@@ -1653,14 +1656,14 @@ export const FenceMachineResponseSchema: GenMessage<FenceMachineResponse, {jsonT
  */
 export type WatchMachinesRequest = Message<"holdfast.host.v1.WatchMachinesRequest"> & {
   /**
-   * host:port of every controller's listener, for the renewal of the host's certificate.
+   * Addresses (host:port) of all controllers, for the renewal of the host's certificate.
    *
    * @generated from field: repeated string controllers = 1;
    */
   controllers: string[];
 
   /**
-   * Of the authorities now: a host whose certificate is of an older one renews it.
+   * Current generation of the authorities; a host with a certificate of an older one renews it.
    *
    * @generated from field: int64 authority_generation = 2;
    */
@@ -1672,14 +1675,14 @@ export type WatchMachinesRequest = Message<"holdfast.host.v1.WatchMachinesReques
  */
 export type WatchMachinesRequestJson = {
   /**
-   * host:port of every controller's listener, for the renewal of the host's certificate.
+   * Addresses (host:port) of all controllers, for the renewal of the host's certificate.
    *
    * @generated from field: repeated string controllers = 1;
    */
   controllers?: string[];
 
   /**
-   * Of the authorities now: a host whose certificate is of an older one renews it.
+   * Current generation of the authorities; a host with a certificate of an older one renews it.
    *
    * @generated from field: int64 authority_generation = 2;
    */
@@ -1752,7 +1755,7 @@ export const AdmitMachineRequestSchema: GenMessage<AdmitMachineRequest, {jsonTyp
  */
 export type AdmitMachineResponse = Message<"holdfast.host.v1.AdmitMachineResponse"> & {
   /**
-   * Empty when it is admitted; else why not, with the figure.
+   * Reason of a refusal, with figures; empty when admitted.
    *
    * @generated from field: string refusal = 1;
    */
@@ -1764,7 +1767,7 @@ export type AdmitMachineResponse = Message<"holdfast.host.v1.AdmitMachineRespons
  */
 export type AdmitMachineResponseJson = {
   /**
-   * Empty when it is admitted; else why not, with the figure.
+   * Reason of a refusal, with figures; empty when admitted.
    *
    * @generated from field: string refusal = 1;
    */
@@ -1829,7 +1832,7 @@ export const ListImagesResponseSchema: GenMessage<ListImagesResponse, {jsonType:
  */
 export type Image = Message<"holdfast.host.v1.Image"> & {
   /**
-   * Of the kernel of virtual machines `linux`, its version `guest`.
+   * Engine; for the kernel of virtual machines `linux`, with the version `guest`.
    *
    * @generated from field: string engine = 1;
    */
@@ -1846,35 +1849,35 @@ export type Image = Message<"holdfast.host.v1.Image"> & {
   available: boolean;
 
   /**
-   * Why it is not.
+   * Reason why it is not available.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * Id of the newest image with it; empty while there is none, and where engines of the host run.
+   * Id of its newest image; empty without one, and when the host's engines are used.
    *
    * @generated from field: string image = 5;
    */
   image: string;
 
   /**
-   * The engine's full version in that image.
+   * Full version of the engine in the image.
    *
    * @generated from field: string engine_version = 6;
    */
   engineVersion: string;
 
   /**
-   * Versions of the libraries in that image that order texts: "libc", "ICU".
+   * Versions of the collation libraries in the image: "libc", "ICU".
    *
    * @generated from field: map<string, string> text_libraries = 7;
    */
   textLibraries: { [key: string]: string };
 
   /**
-   * When that image was made first, on whichever host.
+   * Time of the first build of the image on any host.
    *
    * @generated from field: google.protobuf.Timestamp made_at = 8;
    */
@@ -1886,7 +1889,7 @@ export type Image = Message<"holdfast.host.v1.Image"> & {
  */
 export type ImageJson = {
   /**
-   * Of the kernel of virtual machines `linux`, its version `guest`.
+   * Engine; for the kernel of virtual machines `linux`, with the version `guest`.
    *
    * @generated from field: string engine = 1;
    */
@@ -1903,35 +1906,35 @@ export type ImageJson = {
   available?: boolean;
 
   /**
-   * Why it is not.
+   * Reason why it is not available.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * Id of the newest image with it; empty while there is none, and where engines of the host run.
+   * Id of its newest image; empty without one, and when the host's engines are used.
    *
    * @generated from field: string image = 5;
    */
   image?: string;
 
   /**
-   * The engine's full version in that image.
+   * Full version of the engine in the image.
    *
    * @generated from field: string engine_version = 6;
    */
   engineVersion?: string;
 
   /**
-   * Versions of the libraries in that image that order texts: "libc", "ICU".
+   * Versions of the collation libraries in the image: "libc", "ICU".
    *
    * @generated from field: map<string, string> text_libraries = 7;
    */
   textLibraries?: { [key: string]: string };
 
   /**
-   * When that image was made first, on whichever host.
+   * Time of the first build of the image on any host.
    *
    * @generated from field: google.protobuf.Timestamp made_at = 8;
    */
@@ -1973,13 +1976,13 @@ export const ApplyEdgeRequestSchema: GenMessage<ApplyEdgeRequest, {jsonType: App
   messageDesc(file_holdfast_host_v1_host, 43);
 
 /**
- * Lets networks open connections to a machine.
+ * A rule of a network policy: allows connections from networks to a machine.
  *
  * @generated from message holdfast.host.v1.ReachRule
  */
 export type ReachRule = Message<"holdfast.host.v1.ReachRule"> & {
   /**
-   * The object that the rule belongs to, and goes with.
+   * The owner of the rule, with which it is deleted.
    *
    * @generated from field: string owner_kind = 1;
    */
@@ -1998,7 +2001,7 @@ export type ReachRule = Message<"holdfast.host.v1.ReachRule"> & {
   to: string;
 
   /**
-   * TCP port; unset for all that the machine serves.
+   * TCP port; unset for all ports of the machine.
    *
    * @generated from field: optional int32 port = 4;
    */
@@ -2013,13 +2016,13 @@ export type ReachRule = Message<"holdfast.host.v1.ReachRule"> & {
 };
 
 /**
- * Lets networks open connections to a machine.
+ * A rule of a network policy: allows connections from networks to a machine.
  *
  * @generated from message holdfast.host.v1.ReachRule
  */
 export type ReachRuleJson = {
   /**
-   * The object that the rule belongs to, and goes with.
+   * The owner of the rule, with which it is deleted.
    *
    * @generated from field: string owner_kind = 1;
    */
@@ -2038,7 +2041,7 @@ export type ReachRuleJson = {
   to?: string;
 
   /**
-   * TCP port; unset for all that the machine serves.
+   * TCP port; unset for all ports of the machine.
    *
    * @generated from field: optional int32 port = 4;
    */
@@ -2110,7 +2113,7 @@ export const KeepPathsRequestSchema: GenMessage<KeepPathsRequest, {jsonType: Kee
  */
 export type KeepPathsResponse = Message<"holdfast.host.v1.KeepPathsResponse"> & {
   /**
-   * One for each that was asked for; none where there is nothing to keep.
+   * One path per requested host; none for providers without machine networks.
    *
    * @generated from field: repeated holdfast.host.v1.HostPath paths = 1;
    */
@@ -2122,7 +2125,7 @@ export type KeepPathsResponse = Message<"holdfast.host.v1.KeepPathsResponse"> & 
  */
 export type KeepPathsResponseJson = {
   /**
-   * One for each that was asked for; none where there is nothing to keep.
+   * One path per requested host; none for providers without machine networks.
    *
    * @generated from field: repeated holdfast.host.v1.HostPath paths = 1;
    */
@@ -2146,7 +2149,7 @@ export type Neighbour = Message<"holdfast.host.v1.Neighbour"> & {
   hostId: string;
 
   /**
-   * Of all its machines, such as "10.78.0.0/16"; its own address there ends in ".0.1".
+   * Network of its machines, such as "10.78.0.0/16", in which the host's own address ends in ".0.1".
    *
    * @generated from field: string network = 2;
    */
@@ -2170,7 +2173,7 @@ export type NeighbourJson = {
   hostId?: string;
 
   /**
-   * Of all its machines, such as "10.78.0.0/16"; its own address there ends in ".0.1".
+   * Network of its machines, such as "10.78.0.0/16", in which the host's own address ends in ".0.1".
    *
    * @generated from field: string network = 2;
    */
@@ -2201,7 +2204,7 @@ export type HostPath = Message<"holdfast.host.v1.HostPath"> & {
   hostId: string;
 
   /**
-   * Why its machines are not reached; empty when they are.
+   * Reason why its machines cannot be reached; empty when they can.
    *
    * @generated from field: string problem = 2;
    */
@@ -2218,7 +2221,7 @@ export type HostPathJson = {
   hostId?: string;
 
   /**
-   * Why its machines are not reached; empty when they are.
+   * Reason why its machines cannot be reached; empty when they can.
    *
    * @generated from field: string problem = 2;
    */
@@ -2237,7 +2240,7 @@ export const HostPathSchema: GenMessage<HostPath, {jsonType: HostPathJson}> = /*
  */
 export const HostService: GenService<{
   /**
-   * What the host is and has now.
+   * Returns the host's properties and its current capacity.
    *
    * @generated from rpc holdfast.host.v1.HostService.GetFacts
    */
@@ -2247,7 +2250,7 @@ export const HostService: GenService<{
     output: typeof GetFactsResponseSchema;
   },
   /**
-   * Makes the machine if it is not there. It is not started.
+   * Creates a machine unless it exists, without starting it.
    *
    * @generated from rpc holdfast.host.v1.HostService.CreateMachine
    */
@@ -2257,7 +2260,7 @@ export const HostService: GenService<{
     output: typeof CreateMachineResponseSchema;
   },
   /**
-   * Starts it with a fresh enrollment. One that runs already goes on, and finds the enrollment when it wants one.
+   * Starts a machine with a new enrollment. A running machine keeps running and uses the enrollment when it needs one.
    *
    * @generated from rpc holdfast.host.v1.HostService.StartMachine
    */
@@ -2267,7 +2270,7 @@ export const HostService: GenService<{
     output: typeof StartMachineResponseSchema;
   },
   /**
-   * Stops it within the grace, then by force. It answers when nothing of it runs.
+   * Stops a machine within the grace period, then by force. Returns when all its processes have ended.
    *
    * @generated from rpc holdfast.host.v1.HostService.StopMachine
    */
@@ -2277,7 +2280,7 @@ export const HostService: GenService<{
     output: typeof StopMachineResponseSchema;
   },
   /**
-   * Changes CPU and memory; acts at the next start where the host cannot do it live.
+   * Changes CPU and memory, at the next start where the host cannot change them online.
    *
    * @generated from rpc holdfast.host.v1.HostService.ResizeMachine
    */
@@ -2287,7 +2290,7 @@ export const HostService: GenService<{
     output: typeof ResizeMachineResponseSchema;
   },
   /**
-   * Puts another image under the data disk; acts at the next start, whoever asks for it.
+   * Replaces the image; takes effect at the next start for any reason. The data disk stays.
    *
    * @generated from rpc holdfast.host.v1.HostService.ReplaceImage
    */
@@ -2297,7 +2300,7 @@ export const HostService: GenService<{
     output: typeof ReplaceImageResponseSchema;
   },
   /**
-   * Has a virtual machine boot from another kernel; acts at the next start, whoever asks for it.
+   * Replaces the kernel of a virtual machine; takes effect at the next start for any reason.
    *
    * @generated from rpc holdfast.host.v1.HostService.ReplaceGuestKernel
    */
@@ -2307,7 +2310,7 @@ export const HostService: GenService<{
     output: typeof ReplaceGuestKernelResponseSchema;
   },
   /**
-   * Grows the data disk online. A smaller one than now is refused.
+   * Grows the data disk online. A smaller size is refused.
    *
    * @generated from rpc holdfast.host.v1.HostService.GrowDisk
    */
@@ -2317,7 +2320,7 @@ export const HostService: GenService<{
     output: typeof GrowDiskResponseSchema;
   },
   /**
-   * Stops it and removes all of it, data included. Nothing happens when it is gone.
+   * Stops a machine and deletes it with its data. Does nothing when it is absent.
    *
    * @generated from rpc holdfast.host.v1.HostService.DestroyMachine
    */
@@ -2327,8 +2330,8 @@ export const HostService: GenService<{
     output: typeof DestroyMachineResponseSchema;
   },
   /**
-   * Copies the data disk of a machine that does not run, beside the disk and of the same space until either changes. Nothing
-   * happens when there is one of the name.
+   * Takes a copy-on-write snapshot of the data disk of a stopped machine. Does nothing when a snapshot of this name
+   * exists.
    *
    * @generated from rpc holdfast.host.v1.HostService.TakeSnapshot
    */
@@ -2338,7 +2341,7 @@ export const HostService: GenService<{
     output: typeof TakeSnapshotResponseSchema;
   },
   /**
-   * Puts the data of a machine that does not run back as the snapshot has them, all or nothing. The snapshot stays.
+   * Restores the data disk of a stopped machine from a snapshot, atomically. The snapshot stays.
    *
    * @generated from rpc holdfast.host.v1.HostService.RestoreSnapshot
    */
@@ -2348,7 +2351,7 @@ export const HostService: GenService<{
     output: typeof RestoreSnapshotResponseSchema;
   },
   /**
-   * Nothing happens when it is gone.
+   * Deletes a snapshot. Does nothing when it is absent.
    *
    * @generated from rpc holdfast.host.v1.HostService.RemoveSnapshot
    */
@@ -2358,7 +2361,8 @@ export const HostService: GenService<{
     output: typeof RemoveSnapshotResponseSchema;
   },
   /**
-   * Every machine of this installation that the host knows, owned or not. All of them only when the stream ended well.
+   * Lists all machines of this installation on the host, with or without an owner. The list is complete only when the
+   * stream ends without an error.
    *
    * @generated from rpc holdfast.host.v1.HostService.ListMachines
    */
@@ -2368,7 +2372,7 @@ export const HostService: GenService<{
     output: typeof ListMachinesResponseSchema;
   },
   /**
-   * One machine; an answer without one says that the host does not know it.
+   * Returns a machine; the response has none when it is absent.
    *
    * @generated from rpc holdfast.host.v1.HostService.GetMachine
    */
@@ -2378,7 +2382,7 @@ export const HostService: GenService<{
     output: typeof GetMachineResponseSchema;
   },
   /**
-   * Stops it at once. A good answer is the host's own word that it was stopped after the order came.
+   * Fences a machine: stops it at once. A successful response proves that it was stopped after the call arrived.
    *
    * @generated from rpc holdfast.host.v1.HostService.FenceMachine
    */
@@ -2388,8 +2392,8 @@ export const HostService: GenService<{
     output: typeof FenceMachineResponseSchema;
   },
   /**
-   * Ids of machines that started, stopped or died: hints, never the truth. Begins with every machine that the host knows,
-   * for what nobody was there to see.
+   * Streams ids of machines that started, stopped or crashed, as hints to observe them. Begins with all machines of the
+   * host, for changes that were missed.
    *
    * @generated from rpc holdfast.host.v1.HostService.WatchMachines
    */
@@ -2399,7 +2403,7 @@ export const HostService: GenService<{
     output: typeof WatchMachinesResponseSchema;
   },
   /**
-   * Can the host take a machine of this size now?
+   * Returns whether the host has capacity for a machine of this size.
    *
    * @generated from rpc holdfast.host.v1.HostService.AdmitMachine
    */
@@ -2409,7 +2413,7 @@ export const HostService: GenService<{
     output: typeof AdmitMachineResponseSchema;
   },
   /**
-   * Engine versions that can run here; a missing one says why. Beside them the kernel that new virtual machines boot from.
+   * Lists engine versions with their availability on this host, and the kernel of new virtual machines.
    *
    * @generated from rpc holdfast.host.v1.HostService.ListImages
    */
@@ -2419,8 +2423,8 @@ export const HostService: GenService<{
     output: typeof ListImagesResponseSchema;
   },
   /**
-   * Who may reach the machines of this host, in the place of all that was said before. Where machines have no edge of their
-   * own nothing happens.
+   * Applies the network policy of the host's machines, which replaces the former one. Does nothing for providers
+   * without network isolation.
    *
    * @generated from rpc holdfast.host.v1.HostService.ApplyEdge
    */
@@ -2430,8 +2434,8 @@ export const HostService: GenService<{
     output: typeof ApplyEdgeResponseSchema;
   },
   /**
-   * Keeps a way from this host to the machines of these, and to no others. Where machines have no network of their own nothing
-   * happens.
+   * Maintains routes from this host to the machines of these hosts, and to no others. Does nothing for providers
+   * without machine networks.
    *
    * @generated from rpc holdfast.host.v1.HostService.KeepPaths
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/inference/v1/feed.proto (package holdfast.inference.v1, syntax proto3)
 /* eslint-disable */
 
-// What processes of the inference proxy are configured with, and how they account. mTLS, identities of kind inference only.
+// Configuration and accounting of inference proxy processes. mTLS, only for identities of kind inference.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -96,14 +96,14 @@ export const ProcessFrameSchema: GenMessage<ProcessFrame, {jsonType: ProcessFram
  */
 export type Hello = Message<"holdfast.inference.v1.Hello"> & {
   /**
-   * Of the process's own directory; kept over restarts.
+   * Id of the process, stored in its directory.
    *
    * @generated from field: string process_id = 1;
    */
   processId: string;
 
   /**
-   * host:port that it listens on: egress of the whole installation refuses them.
+   * Addresses (host:port) that it listens on, which egress of the installation refuses.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -115,14 +115,14 @@ export type Hello = Message<"holdfast.inference.v1.Hello"> & {
  */
 export type HelloJson = {
   /**
-   * Of the process's own directory; kept over restarts.
+   * Id of the process, stored in its directory.
    *
    * @generated from field: string process_id = 1;
    */
   processId?: string;
 
   /**
-   * host:port that it listens on: egress of the whole installation refuses them.
+   * Addresses (host:port) that it listens on, which egress of the installation refuses.
    *
    * @generated from field: repeated string listeners = 2;
    */
@@ -137,7 +137,7 @@ export const HelloSchema: GenMessage<Hello, {jsonType: HelloJson}> = /*@__PURE__
   messageDesc(file_holdfast_inference_v1_feed, 1);
 
 /**
- * Number of the change that calls are judged by now.
+ * Revision of the configuration that is applied to calls now.
  *
  * @generated from message holdfast.inference.v1.Served
  */
@@ -149,7 +149,7 @@ export type Served = Message<"holdfast.inference.v1.Served"> & {
 };
 
 /**
- * Number of the change that calls are judged by now.
+ * Revision of the configuration that is applied to calls now.
  *
  * @generated from message holdfast.inference.v1.Served
  */
@@ -168,7 +168,7 @@ export const ServedSchema: GenMessage<Served, {jsonType: ServedJson}> = /*@__PUR
   messageDesc(file_holdfast_inference_v1_feed, 2);
 
 /**
- * Asks for more of an account, one request of it at a time.
+ * Requests a larger quota lease of an account; one request per account at a time.
  *
  * @generated from message holdfast.inference.v1.HoldRequest
  */
@@ -189,21 +189,21 @@ export type HoldRequest = Message<"holdfast.inference.v1.HoldRequest"> & {
   organizationId: string;
 
   /**
-   * What the calls that wait need together.
+   * Amount that all waiting calls need together.
    *
    * @generated from field: int64 need = 4;
    */
   need: bigint;
 
   /**
-   * What the least of them needs.
+   * Amount that the smallest of them needs.
    *
    * @generated from field: int64 least = 5;
    */
   least: bigint;
 
   /**
-   * Of calls under way, of which some may come back.
+   * Amount reserved by running calls, a part of which may become free.
    *
    * @generated from field: int64 reserved = 6;
    */
@@ -211,7 +211,7 @@ export type HoldRequest = Message<"holdfast.inference.v1.HoldRequest"> & {
 };
 
 /**
- * Asks for more of an account, one request of it at a time.
+ * Requests a larger quota lease of an account; one request per account at a time.
  *
  * @generated from message holdfast.inference.v1.HoldRequest
  */
@@ -232,21 +232,21 @@ export type HoldRequestJson = {
   organizationId?: string;
 
   /**
-   * What the calls that wait need together.
+   * Amount that all waiting calls need together.
    *
    * @generated from field: int64 need = 4;
    */
   need?: string;
 
   /**
-   * What the least of them needs.
+   * Amount that the smallest of them needs.
    *
    * @generated from field: int64 least = 5;
    */
   least?: string;
 
   /**
-   * Of calls under way, of which some may come back.
+   * Amount reserved by running calls, a part of which may become free.
    *
    * @generated from field: int64 reserved = 6;
    */
@@ -261,7 +261,7 @@ export const HoldRequestSchema: GenMessage<HoldRequest, {jsonType: HoldRequestJs
   messageDesc(file_holdfast_inference_v1_feed, 3);
 
 /**
- * Answers a recall; written on disk before it is sent.
+ * The response to a recall; it is written to disk before it is sent.
  *
  * @generated from message holdfast.inference.v1.Release
  */
@@ -282,7 +282,7 @@ export type Release = Message<"holdfast.inference.v1.Release"> & {
   amount: bigint;
 
   /**
-   * Of calls under way.
+   * Amount reserved by running calls.
    *
    * @generated from field: int64 reserved = 4;
    */
@@ -290,7 +290,7 @@ export type Release = Message<"holdfast.inference.v1.Release"> & {
 };
 
 /**
- * Answers a recall; written on disk before it is sent.
+ * The response to a recall; it is written to disk before it is sent.
  *
  * @generated from message holdfast.inference.v1.Release
  */
@@ -311,7 +311,7 @@ export type ReleaseJson = {
   amount?: string;
 
   /**
-   * Of calls under way.
+   * Amount reserved by running calls.
    *
    * @generated from field: int64 reserved = 4;
    */
@@ -326,7 +326,7 @@ export const ReleaseSchema: GenMessage<Release, {jsonType: ReleaseJson}> = /*@__
   messageDesc(file_holdfast_inference_v1_feed, 4);
 
 /**
- * Calls that ended, numbered by the process; the same number always has the same content.
+ * Usage of finished calls. The process numbers batches; a number always has the same content.
  *
  * @generated from message holdfast.inference.v1.Settlements
  */
@@ -348,7 +348,7 @@ export type Settlements = Message<"holdfast.inference.v1.Settlements"> & {
 };
 
 /**
- * Calls that ended, numbered by the process; the same number always has the same content.
+ * Usage of finished calls. The process numbers batches; a number always has the same content.
  *
  * @generated from message holdfast.inference.v1.Settlements
  */
@@ -428,7 +428,7 @@ export const AccountChargeSchema: GenMessage<AccountCharge, {jsonType: AccountCh
  */
 export type UsageRow = Message<"holdfast.inference.v1.UsageRow"> & {
   /**
-   * Milliseconds since 1970, a whole hour.
+   * Start of the hour in milliseconds since 1970.
    *
    * @generated from field: int64 hour_ms = 1;
    */
@@ -445,7 +445,7 @@ export type UsageRow = Message<"holdfast.inference.v1.UsageRow"> & {
   keyId: string;
 
   /**
-   * Without the prefix.
+   * Model without the provider's prefix.
    *
    * @generated from field: string model = 4;
    */
@@ -487,7 +487,7 @@ export type UsageRow = Message<"holdfast.inference.v1.UsageRow"> & {
  */
 export type UsageRowJson = {
   /**
-   * Milliseconds since 1970, a whole hour.
+   * Start of the hour in milliseconds since 1970.
    *
    * @generated from field: int64 hour_ms = 1;
    */
@@ -504,7 +504,7 @@ export type UsageRowJson = {
   keyId?: string;
 
   /**
-   * Without the prefix.
+   * Model without the provider's prefix.
    *
    * @generated from field: string model = 4;
    */
@@ -630,14 +630,14 @@ export const FeedFrameSchema: GenMessage<FeedFrame, {jsonType: FeedFrameJson}> =
  */
 export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
   /**
-   * Number of this change in the stream; a process acknowledges it when it serves all of it.
+   * Revision of the change; a process acknowledges it when it has applied it.
    *
    * @generated from field: int64 revision = 1;
    */
   revision: bigint;
 
   /**
-   * Forget everything not named from here to synced.
+   * Delete everything that is not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 2;
    */
@@ -649,21 +649,21 @@ export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
   synced: boolean;
 
   /**
-   * host:port of every controller that can be followed. Empty: as before.
+   * Addresses (host:port) of all controllers; empty for no change.
    *
    * @generated from field: repeated string controllers = 4;
    */
   controllers: string[];
 
   /**
-   * What egress refuses whatever else is allowed; in the first batch.
+   * Targets that egress always refuses, in the first batch.
    *
    * @generated from field: holdfast.inference.v1.Refusals refusals = 5;
    */
   refusals?: Refusals | undefined;
 
   /**
-   * JSON of the providers with their models and prices; in the first batch.
+   * JSON of providers, models and prices, in the first batch.
    *
    * @generated from field: string catalog = 6;
    */
@@ -685,14 +685,14 @@ export type Configuration = Message<"holdfast.inference.v1.Configuration"> & {
  */
 export type ConfigurationJson = {
   /**
-   * Number of this change in the stream; a process acknowledges it when it serves all of it.
+   * Revision of the change; a process acknowledges it when it has applied it.
    *
    * @generated from field: int64 revision = 1;
    */
   revision?: string;
 
   /**
-   * Forget everything not named from here to synced.
+   * Delete everything that is not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 2;
    */
@@ -704,21 +704,21 @@ export type ConfigurationJson = {
   synced?: boolean;
 
   /**
-   * host:port of every controller that can be followed. Empty: as before.
+   * Addresses (host:port) of all controllers; empty for no change.
    *
    * @generated from field: repeated string controllers = 4;
    */
   controllers?: string[];
 
   /**
-   * What egress refuses whatever else is allowed; in the first batch.
+   * Targets that egress always refuses, in the first batch.
    *
    * @generated from field: holdfast.inference.v1.Refusals refusals = 5;
    */
   refusals?: RefusalsJson;
 
   /**
-   * JSON of the providers with their models and prices; in the first batch.
+   * JSON of providers, models and prices, in the first batch.
    *
    * @generated from field: string catalog = 6;
    */
@@ -747,14 +747,14 @@ export const ConfigurationSchema: GenMessage<Configuration, {jsonType: Configura
  */
 export type Refusals = Message<"holdfast.inference.v1.Refusals"> & {
   /**
-   * host:port of the platform's own listeners.
+   * Addresses (host:port) of the platform's listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
   listeners: string[];
 
   /**
-   * CIDRs of machines.
+   * Networks of machines in CIDR notation.
    *
    * @generated from field: repeated string networks = 2;
    */
@@ -766,14 +766,14 @@ export type Refusals = Message<"holdfast.inference.v1.Refusals"> & {
  */
 export type RefusalsJson = {
   /**
-   * host:port of the platform's own listeners.
+   * Addresses (host:port) of the platform's listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
   listeners?: string[];
 
   /**
-   * CIDRs of machines.
+   * Networks of machines in CIDR notation.
    *
    * @generated from field: repeated string networks = 2;
    */
@@ -812,7 +812,7 @@ export type OrganizationSettings = Message<"holdfast.inference.v1.OrganizationSe
   euOnly: boolean;
 
   /**
-   * "2026-11" while the circuit of that month is open, else empty.
+   * Month of an open circuit, such as "2026-11"; empty when it is closed.
    *
    * @generated from field: string circuit_open_period = 5;
    */
@@ -849,7 +849,7 @@ export type OrganizationSettingsJson = {
   euOnly?: boolean;
 
   /**
-   * "2026-11" while the circuit of that month is open, else empty.
+   * Month of an open circuit, such as "2026-11"; empty when it is closed.
    *
    * @generated from field: string circuit_open_period = 5;
    */
@@ -888,7 +888,7 @@ export type Provider = Message<"holdfast.inference.v1.Provider"> & {
   apiKey: string;
 
   /**
-   * Empty: the catalog's.
+   * Base URL; empty for that of the catalog.
    *
    * @generated from field: string base_url = 4;
    */
@@ -900,7 +900,7 @@ export type Provider = Message<"holdfast.inference.v1.Provider"> & {
   euEndpoint: boolean;
 
   /**
-   * PEM; empty: the public authorities.
+   * PEM of the certificate authorities; empty for the public ones.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -927,7 +927,7 @@ export type ProviderJson = {
   apiKey?: string;
 
   /**
-   * Empty: the catalog's.
+   * Base URL; empty for that of the catalog.
    *
    * @generated from field: string base_url = 4;
    */
@@ -939,7 +939,7 @@ export type ProviderJson = {
   euEndpoint?: boolean;
 
   /**
-   * PEM; empty: the public authorities.
+   * PEM of the certificate authorities; empty for the public ones.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -973,7 +973,7 @@ export type Key = Message<"holdfast.inference.v1.Key"> & {
   organizationId: string;
 
   /**
-   * SHA-256 of the whole secret.
+   * SHA-256 of the secret.
    *
    * @generated from field: bytes secret_hash = 4;
    */
@@ -990,7 +990,7 @@ export type Key = Message<"holdfast.inference.v1.Key"> & {
   rateLimitRpm?: number | undefined;
 
   /**
-   * Milliseconds since 1970; 0 for none.
+   * Expiry in milliseconds since 1970; 0 for none.
    *
    * @generated from field: int64 expires_at_ms = 7;
    */
@@ -1022,7 +1022,7 @@ export type KeyJson = {
   organizationId?: string;
 
   /**
-   * SHA-256 of the whole secret.
+   * SHA-256 of the secret.
    *
    * @generated from field: bytes secret_hash = 4;
    */
@@ -1039,7 +1039,7 @@ export type KeyJson = {
   rateLimitRpm?: number;
 
   /**
-   * Milliseconds since 1970; 0 for none.
+   * Expiry in milliseconds since 1970; 0 for none.
    *
    * @generated from field: int64 expires_at_ms = 7;
    */
@@ -1059,13 +1059,13 @@ export const KeySchema: GenMessage<Key, {jsonType: KeyJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_inference_v1_feed, 13);
 
 /**
- * What the controllers know of the process. Its own view of holds gives way to this one.
+ * The controllers' record of the process, which replaces the process's own record of quota leases.
  *
  * @generated from message holdfast.inference.v1.Welcome
  */
 export type Welcome = Message<"holdfast.inference.v1.Welcome"> & {
   /**
-   * The last batch of settlements that landed.
+   * Last stored batch of settlements.
    *
    * @generated from field: int64 landed_batch = 1;
    */
@@ -1078,13 +1078,13 @@ export type Welcome = Message<"holdfast.inference.v1.Welcome"> & {
 };
 
 /**
- * What the controllers know of the process. Its own view of holds gives way to this one.
+ * The controllers' record of the process, which replaces the process's own record of quota leases.
  *
  * @generated from message holdfast.inference.v1.Welcome
  */
 export type WelcomeJson = {
   /**
-   * The last batch of settlements that landed.
+   * Last stored batch of settlements.
    *
    * @generated from field: int64 landed_batch = 1;
    */
@@ -1141,7 +1141,7 @@ export const HoldSchema: GenMessage<Hold, {jsonType: HoldJson}> = /*@__PURE__*/
   messageDesc(file_holdfast_inference_v1_feed, 15);
 
 /**
- * Answers a HoldRequest: this much more, which may be less than was asked for, or nothing.
+ * The response to a HoldRequest: the granted amount, which may be smaller than requested, or 0.
  *
  * @generated from message holdfast.inference.v1.Grant
  */
@@ -1162,7 +1162,7 @@ export type Grant = Message<"holdfast.inference.v1.Grant"> & {
   amount: bigint;
 
   /**
-   * What is left of the limit beside all that is held.
+   * Remainder of the limit that is not leased.
    *
    * @generated from field: int64 left = 4;
    */
@@ -1170,7 +1170,7 @@ export type Grant = Message<"holdfast.inference.v1.Grant"> & {
 };
 
 /**
- * Answers a HoldRequest: this much more, which may be less than was asked for, or nothing.
+ * The response to a HoldRequest: the granted amount, which may be smaller than requested, or 0.
  *
  * @generated from message holdfast.inference.v1.Grant
  */
@@ -1191,7 +1191,7 @@ export type GrantJson = {
   amount?: string;
 
   /**
-   * What is left of the limit beside all that is held.
+   * Remainder of the limit that is not leased.
    *
    * @generated from field: int64 left = 4;
    */
@@ -1206,7 +1206,7 @@ export const GrantSchema: GenMessage<Grant, {jsonType: GrantJson}> = /*@__PURE__
   messageDesc(file_holdfast_inference_v1_feed, 16);
 
 /**
- * Asks for what is not used of an account.
+ * Requests the release of the unused part of a quota lease.
  *
  * @generated from message holdfast.inference.v1.Recall
  */
@@ -1227,7 +1227,7 @@ export type Recall = Message<"holdfast.inference.v1.Recall"> & {
   need: bigint;
 
   /**
-   * Only so much, because a limit was lowered; else up to half of what is unused.
+   * True to release exactly this amount, because a limit was lowered; otherwise up to half of the unused part.
    *
    * @generated from field: bool exactly = 4;
    */
@@ -1235,7 +1235,7 @@ export type Recall = Message<"holdfast.inference.v1.Recall"> & {
 };
 
 /**
- * Asks for what is not used of an account.
+ * Requests the release of the unused part of a quota lease.
  *
  * @generated from message holdfast.inference.v1.Recall
  */
@@ -1256,7 +1256,7 @@ export type RecallJson = {
   need?: string;
 
   /**
-   * Only so much, because a limit was lowered; else up to half of what is unused.
+   * True to release exactly this amount, because a limit was lowered; otherwise up to half of the unused part.
    *
    * @generated from field: bool exactly = 4;
    */
@@ -1302,8 +1302,8 @@ export const LandedSchema: GenMessage<Landed, {jsonType: LandedJson}> = /*@__PUR
  */
 export const InferenceFeedService: GenService<{
   /**
-   * The process says hello. It gets one whole configuration (a batch with reset and, at its end, synced), what it holds, and then
-   * each change. It may ask for holds once it was welcomed.
+   * Follows a controller. After its hello the process gets the complete configuration (batches with reset first, and
+   * synced at the end), its quota leases, and then each change. It may request quota leases after the welcome.
    *
    * @generated from rpc holdfast.inference.v1.InferenceFeedService.Follow
    */

@@ -2,7 +2,7 @@
 // @generated from file holdfast/issuer/v1/issuer.proto (package holdfast.issuer.v1, syntax proto3)
 /* eslint-disable */
 
-// The sign-in of apps as issuers follow it from any controller. mTLS, identities of kind issuer only.
+// Configuration of apps' sign-in, which issuers follow from any controller. mTLS, only for identities of kind issuer.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,28 +20,28 @@ export const file_holdfast_issuer_v1_issuer: GenFile = /*@__PURE__*/
  */
 export type FollowRequest = Message<"holdfast.issuer.v1.FollowRequest"> & {
   /**
-   * DER of a certificate request whose key the issuer serves all hosts with; in the first message only.
+   * Certificate request in DER with the key for all hosts of the issuer, in the first message.
    *
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest: Uint8Array;
 
   /**
-   * Apps that it serves, each as of this version.
+   * Apps that it serves, with their versions.
    *
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served: ServedApp[];
 
   /**
-   * What became of mails since the message before.
+   * Changes of mail delivery since the last message.
    *
    * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
    */
   mail?: MailReport | undefined;
 
   /**
-   * host:port that the issuer listens on; in the first message only.
+   * Addresses (host:port) that the issuer listens on, in the first message.
    *
    * @generated from field: repeated string listeners = 4;
    */
@@ -53,28 +53,28 @@ export type FollowRequest = Message<"holdfast.issuer.v1.FollowRequest"> & {
  */
 export type FollowRequestJson = {
   /**
-   * DER of a certificate request whose key the issuer serves all hosts with; in the first message only.
+   * Certificate request in DER with the key for all hosts of the issuer, in the first message.
    *
    * @generated from field: bytes certificate_request = 1;
    */
   certificateRequest?: string;
 
   /**
-   * Apps that it serves, each as of this version.
+   * Apps that it serves, with their versions.
    *
    * @generated from field: repeated holdfast.issuer.v1.ServedApp served = 2;
    */
   served?: ServedAppJson[];
 
   /**
-   * What became of mails since the message before.
+   * Changes of mail delivery since the last message.
    *
    * @generated from field: holdfast.issuer.v1.MailReport mail = 3;
    */
   mail?: MailReportJson;
 
   /**
-   * host:port that the issuer listens on; in the first message only.
+   * Addresses (host:port) that the issuer listens on, in the first message.
    *
    * @generated from field: repeated string listeners = 4;
    */
@@ -98,21 +98,21 @@ export type MailReport = Message<"holdfast.issuer.v1.MailReport"> & {
   troubles: MailTrouble[];
 
   /**
-   * Apps that were in trouble, and whose mail server took a mail.
+   * Apps with a former failure, whose mail server accepted a mail.
    *
    * @generated from field: repeated string working = 2;
    */
   working: string[];
 
   /**
-   * Apps that have sent what they may, to all or to addresses without a user.
+   * Apps at their limit of mails.
    *
    * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
    */
   limits: MailLimit[];
 
   /**
-   * Apps that were at their limit, and are not any more.
+   * Apps that are below their limit again.
    *
    * @generated from field: repeated string below_limit = 4;
    */
@@ -129,21 +129,21 @@ export type MailReportJson = {
   troubles?: MailTroubleJson[];
 
   /**
-   * Apps that were in trouble, and whose mail server took a mail.
+   * Apps with a former failure, whose mail server accepted a mail.
    *
    * @generated from field: repeated string working = 2;
    */
   working?: string[];
 
   /**
-   * Apps that have sent what they may, to all or to addresses without a user.
+   * Apps at their limit of mails.
    *
    * @generated from field: repeated holdfast.issuer.v1.MailLimit limits = 3;
    */
   limits?: MailLimitJson[];
 
   /**
-   * Apps that were at their limit, and are not any more.
+   * Apps that are below their limit again.
    *
    * @generated from field: repeated string below_limit = 4;
    */
@@ -158,7 +158,7 @@ export const MailReportSchema: GenMessage<MailReport, {jsonType: MailReportJson}
   messageDesc(file_holdfast_issuer_v1_issuer, 1);
 
 /**
- * An app sends no more mails for a while.
+ * An app at its limit of mails.
  *
  * @generated from message holdfast.issuer.v1.MailLimit
  */
@@ -169,7 +169,7 @@ export type MailLimit = Message<"holdfast.issuer.v1.MailLimit"> & {
   appId: string;
 
   /**
-   * Addresses of users get none either.
+   * True when the limit applies to addresses of users too; otherwise only to others.
    *
    * @generated from field: bool for_users = 2;
    */
@@ -177,7 +177,7 @@ export type MailLimit = Message<"holdfast.issuer.v1.MailLimit"> & {
 };
 
 /**
- * An app sends no more mails for a while.
+ * An app at its limit of mails.
  *
  * @generated from message holdfast.issuer.v1.MailLimit
  */
@@ -188,7 +188,7 @@ export type MailLimitJson = {
   appId?: string;
 
   /**
-   * Addresses of users get none either.
+   * True when the limit applies to addresses of users too; otherwise only to others.
    *
    * @generated from field: bool for_users = 2;
    */
@@ -203,7 +203,7 @@ export const MailLimitSchema: GenMessage<MailLimit, {jsonType: MailLimitJson}> =
   messageDesc(file_holdfast_issuer_v1_issuer, 2);
 
 /**
- * The mail server of an app takes no mails.
+ * A failure of an app's mail server.
  *
  * @generated from message holdfast.issuer.v1.MailTrouble
  */
@@ -214,7 +214,7 @@ export type MailTrouble = Message<"holdfast.issuer.v1.MailTrouble"> & {
   appId: string;
 
   /**
-   * In words for the app's owner, without addresses.
+   * Reason for the app's owner, without mail addresses.
    *
    * @generated from field: string reason = 2;
    */
@@ -222,7 +222,7 @@ export type MailTrouble = Message<"holdfast.issuer.v1.MailTrouble"> & {
 };
 
 /**
- * The mail server of an app takes no mails.
+ * A failure of an app's mail server.
  *
  * @generated from message holdfast.issuer.v1.MailTrouble
  */
@@ -233,7 +233,7 @@ export type MailTroubleJson = {
   appId?: string;
 
   /**
-   * In words for the app's owner, without addresses.
+   * Reason for the app's owner, without mail addresses.
    *
    * @generated from field: string reason = 2;
    */
@@ -289,7 +289,7 @@ export const ServedAppSchema: GenMessage<ServedApp, {jsonType: ServedAppJson}> =
  */
 export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
   /**
-   * Forget every app that is not named from here to synced.
+   * Delete all apps that are not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 1;
    */
@@ -306,21 +306,21 @@ export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
   apps: AppSignIn[];
 
   /**
-   * Ids of apps that are not served any more.
+   * Ids of deleted apps.
    *
    * @generated from field: repeated string gone = 4;
    */
   gone: string[];
 
   /**
-   * host:port of every controller that can be followed; empty: as before.
+   * Addresses (host:port) of all controllers; empty for no change.
    *
    * @generated from field: repeated string controllers = 5;
    */
   controllers: string[];
 
   /**
-   * Networks and addresses that are the platform's own, which no server of a user may be in.
+   * Networks and addresses of the platform, which users' servers must not have.
    *
    * @generated from field: holdfast.issuer.v1.OwnNetworks own = 6;
    */
@@ -332,7 +332,7 @@ export type AppBatch = Message<"holdfast.issuer.v1.AppBatch"> & {
  */
 export type AppBatchJson = {
   /**
-   * Forget every app that is not named from here to synced.
+   * Delete all apps that are not in batches from this one to `synced`.
    *
    * @generated from field: bool reset = 1;
    */
@@ -349,21 +349,21 @@ export type AppBatchJson = {
   apps?: AppSignInJson[];
 
   /**
-   * Ids of apps that are not served any more.
+   * Ids of deleted apps.
    *
    * @generated from field: repeated string gone = 4;
    */
   gone?: string[];
 
   /**
-   * host:port of every controller that can be followed; empty: as before.
+   * Addresses (host:port) of all controllers; empty for no change.
    *
    * @generated from field: repeated string controllers = 5;
    */
   controllers?: string[];
 
   /**
-   * Networks and addresses that are the platform's own, which no server of a user may be in.
+   * Networks and addresses of the platform, which users' servers must not have.
    *
    * @generated from field: holdfast.issuer.v1.OwnNetworks own = 6;
    */
@@ -382,7 +382,7 @@ export const AppBatchSchema: GenMessage<AppBatch, {jsonType: AppBatchJson}> = /*
  */
 export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
   /**
-   * host:port of listeners.
+   * Addresses (host:port) of listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
@@ -399,7 +399,7 @@ export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
   machineAddresses: string[];
 
   /**
-   * CIDRs that users may name although they are not public.
+   * Networks that users' servers may have although they are not public.
    *
    * @generated from field: repeated string allowed = 4;
    */
@@ -411,7 +411,7 @@ export type OwnNetworks = Message<"holdfast.issuer.v1.OwnNetworks"> & {
  */
 export type OwnNetworksJson = {
   /**
-   * host:port of listeners.
+   * Addresses (host:port) of listeners.
    *
    * @generated from field: repeated string listeners = 1;
    */
@@ -428,7 +428,7 @@ export type OwnNetworksJson = {
   machineAddresses?: string[];
 
   /**
-   * CIDRs that users may name although they are not public.
+   * Networks that users' servers may have although they are not public.
    *
    * @generated from field: repeated string allowed = 4;
    */
@@ -443,7 +443,7 @@ export const OwnNetworksSchema: GenMessage<OwnNetworks, {jsonType: OwnNetworksJs
   messageDesc(file_holdfast_issuer_v1_issuer, 6);
 
 /**
- * All that an issuer needs to sign the users of one app in.
+ * The sign-in configuration of one app.
  *
  * @generated from message holdfast.issuer.v1.AppSignIn
  */
@@ -454,7 +454,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   appId: string;
 
   /**
-   * Raised with each change.
+   * Version, raised by each change.
    *
    * @generated from field: int64 version = 2;
    */
@@ -466,14 +466,15 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   issuerUrl: string;
 
   /**
-   * Host that it is served under, without a port.
+   * Host name without a port.
    *
    * @generated from field: string host = 4;
    */
   host: string;
 
   /**
-   * PEM chain for this host and the key of the certificate request; empty when another source has it.
+   * PEM certificate chain for this host and the key of the certificate request; empty when it comes from another
+   * source.
    *
    * @generated from field: string certificate = 5;
    */
@@ -505,7 +506,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   mailsPerHour: number;
 
   /**
-   * Base64url of 32 bytes, from which keys for each purpose derive.
+   * Base64url of 32 bytes, from which keys of each purpose are derived.
    *
    * @generated from field: string secret = 11;
    */
@@ -527,21 +528,21 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
   idpProviders: IdentityProvider[];
 
   /**
-   * Controllers know that mails are not sent.
+   * True when controllers have recorded the failure of the mail server.
    *
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble: boolean;
 
   /**
-   * Controllers know that the app is at its limit of mails.
+   * True when controllers have recorded that the app is at its limit of mails.
    *
    * @generated from field: bool mail_limited = 16;
    */
   mailLimited: boolean;
 
   /**
-   * They know that it is that of all mails, which users have reached too.
+   * True when that limit applies to addresses of users too.
    *
    * @generated from field: bool mail_limited_for_users = 17;
    */
@@ -549,7 +550,7 @@ export type AppSignIn = Message<"holdfast.issuer.v1.AppSignIn"> & {
 };
 
 /**
- * All that an issuer needs to sign the users of one app in.
+ * The sign-in configuration of one app.
  *
  * @generated from message holdfast.issuer.v1.AppSignIn
  */
@@ -560,7 +561,7 @@ export type AppSignInJson = {
   appId?: string;
 
   /**
-   * Raised with each change.
+   * Version, raised by each change.
    *
    * @generated from field: int64 version = 2;
    */
@@ -572,14 +573,15 @@ export type AppSignInJson = {
   issuerUrl?: string;
 
   /**
-   * Host that it is served under, without a port.
+   * Host name without a port.
    *
    * @generated from field: string host = 4;
    */
   host?: string;
 
   /**
-   * PEM chain for this host and the key of the certificate request; empty when another source has it.
+   * PEM certificate chain for this host and the key of the certificate request; empty when it comes from another
+   * source.
    *
    * @generated from field: string certificate = 5;
    */
@@ -611,7 +613,7 @@ export type AppSignInJson = {
   mailsPerHour?: number;
 
   /**
-   * Base64url of 32 bytes, from which keys for each purpose derive.
+   * Base64url of 32 bytes, from which keys of each purpose are derived.
    *
    * @generated from field: string secret = 11;
    */
@@ -633,21 +635,21 @@ export type AppSignInJson = {
   idpProviders?: IdentityProviderJson[];
 
   /**
-   * Controllers know that mails are not sent.
+   * True when controllers have recorded the failure of the mail server.
    *
    * @generated from field: bool mail_trouble = 15;
    */
   mailTrouble?: boolean;
 
   /**
-   * Controllers know that the app is at its limit of mails.
+   * True when controllers have recorded that the app is at its limit of mails.
    *
    * @generated from field: bool mail_limited = 16;
    */
   mailLimited?: boolean;
 
   /**
-   * They know that it is that of all mails, which users have reached too.
+   * True when that limit applies to addresses of users too.
    *
    * @generated from field: bool mail_limited_for_users = 17;
    */
@@ -691,7 +693,7 @@ export type Database = Message<"holdfast.issuer.v1.Database"> & {
   port: number;
 
   /**
-   * In the certificate of the engine.
+   * Host name in the engine's certificate.
    *
    * @generated from field: string hostname = 6;
    */
@@ -728,7 +730,7 @@ export type DatabaseJson = {
   port?: number;
 
   /**
-   * In the certificate of the engine.
+   * Host name in the engine's certificate.
    *
    * @generated from field: string hostname = 6;
    */
@@ -877,7 +879,7 @@ export const ThemeSchema: GenMessage<Theme, {jsonType: ThemeJson}> = /*@__PURE__
   messageDesc(file_holdfast_issuer_v1_issuer, 10);
 
 /**
- * In the order in which they are published; the first active one signs.
+ * A signing key. Keys are published in this order; the first active one signs.
  *
  * @generated from message holdfast.issuer.v1.SigningKey
  */
@@ -895,14 +897,14 @@ export type SigningKey = Message<"holdfast.issuer.v1.SigningKey"> & {
   status: string;
 
   /**
-   * PKCS #8, PEM; empty of a key that signs no more.
+   * PKCS #8 in PEM; empty for a key that does not sign any more.
    *
    * @generated from field: string private_key = 3;
    */
   privateKey: string;
 
   /**
-   * JWK, JSON.
+   * JWK in JSON (RFC 7517).
    *
    * @generated from field: string public_jwk = 4;
    */
@@ -910,7 +912,7 @@ export type SigningKey = Message<"holdfast.issuer.v1.SigningKey"> & {
 };
 
 /**
- * In the order in which they are published; the first active one signs.
+ * A signing key. Keys are published in this order; the first active one signs.
  *
  * @generated from message holdfast.issuer.v1.SigningKey
  */
@@ -928,14 +930,14 @@ export type SigningKeyJson = {
   status?: string;
 
   /**
-   * PKCS #8, PEM; empty of a key that signs no more.
+   * PKCS #8 in PEM; empty for a key that does not sign any more.
    *
    * @generated from field: string private_key = 3;
    */
   privateKey?: string;
 
   /**
-   * JWK, JSON.
+   * JWK in JSON (RFC 7517).
    *
    * @generated from field: string public_jwk = 4;
    */
@@ -969,7 +971,7 @@ export type Client = Message<"holdfast.issuer.v1.Client"> & {
   confidential: boolean;
 
   /**
-   * SHA-256 of the secret, hex.
+   * SHA-256 of the secret in hex.
    *
    * @generated from field: string secret_hash = 4;
    */
@@ -1016,7 +1018,7 @@ export type ClientJson = {
   confidential?: boolean;
 
   /**
-   * SHA-256 of the secret, hex.
+   * SHA-256 of the secret in hex.
    *
    * @generated from field: string secret_hash = 4;
    */
@@ -1080,7 +1082,7 @@ export type IdentityProvider = Message<"holdfast.issuer.v1.IdentityProvider"> & 
   scopes: string[];
 
   /**
-   * PEM; empty for the public authorities.
+   * PEM of the certificate authorities; empty for the public ones.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -1117,7 +1119,7 @@ export type IdentityProviderJson = {
   scopes?: string[];
 
   /**
-   * PEM; empty for the public authorities.
+   * PEM of the certificate authorities; empty for the public ones.
    *
    * @generated from field: string ca_certificate = 6;
    */
@@ -1136,7 +1138,7 @@ export const IdentityProviderSchema: GenMessage<IdentityProvider, {jsonType: Ide
  */
 export const IssuerService: GenService<{
   /**
-   * First every app (a batch with reset and, at its end, synced), then each change.
+   * Sends all apps (batches with reset first, and synced at the end), then each change.
    *
    * @generated from rpc holdfast.issuer.v1.IssuerService.Follow
    */
