@@ -29,7 +29,7 @@ installation is never sent to another.
 | \`HOLDFAST_PROFILE\` | \`--profile\` | the profile to use |
 | \`HOLDFAST_DATA\` | \`--data\` | data directory of an installation on this host |
 
-No flag accepts a secret. Passwords and secrets are asked for without echo; without a terminal each is a line of standard input. Secrets
+No flag accepts a secret. Passwords and secrets are read from the terminal without echo, or as lines of standard input. Secrets
 are printed only by commands that create a credential, by \`users password\`, and by \`services connect --conninfo\` (to a file).
 
 ## Results
