@@ -232,7 +232,7 @@ describe("lists of operators that are whole in memory", () => {
     expect(code).toBe(0);
     expect((JSON.parse(stdout) as { id: string }[]).map(({ id }) => id)).toEqual(ids);
     const some = await shell.runHere(["admin", "controllers", "--limit", "201"]);
-    expect(some.stdout).toMatch(/c-200[^]*These are the first 201; --limit shows more\.\n$/);
+    expect(some.stdout).toMatch(/c-200[^]*These are the first 201 entries; use --limit for more\.\n$/);
     expect(some.stdout).not.toContain("c-201");
     expect((await shell.runHere(["admin", "holds"])).stdout).toMatch(/^KIND[^]*clock[^]*restored/);
   });

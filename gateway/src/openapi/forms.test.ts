@@ -14,20 +14,20 @@ function schemaWith(...forms: Form[]) {
   );
 }
 
-describe("a JSON Schema entry", () => {
+describe("a schema rule", () => {
   test("adds its keywords to those of the field", () => {
     expect(schemaWith([url, { pattern: "^https:" }])).toMatchObject({
       properties: { url: { type: "string", maxLength: 2048, pattern: "^https:" } },
     });
   });
 
-  test("of a list is one of its items", () => {
+  test("for a list field applies to its items", () => {
     expect(schemaWith([events, { enum: ["service.running"] }])).toMatchObject({
       properties: { events: { type: ["array", "null"], items: { type: "string", enum: ["service.running"] } } },
     });
   });
 
-  test("of a message stands beside its members, and adds to those that are required", () => {
+  test("for a message keeps its properties and extends its required ones", () => {
     const form = { required: ["url", "events"], dependentRequired: { events: ["retry_policy"] } };
     expect(schemaWith([CreateWebhookRequestSchema, form])).toMatchObject({
       additionalProperties: false,
@@ -36,11 +36,11 @@ describe("a JSON Schema entry", () => {
     });
   });
 
-  test("of another message changes nothing", () => {
+  test("for another message changes nothing", () => {
     expect(schemaWith([CreateAppRequestSchema.field.homeUrl, { pattern: "x" }])).toEqual(schemaWith());
   });
 
-  test("is the only one of its field", () => {
+  test("is refused when its field has one already", () => {
     expect(() =>
       createForms([
         [url, {}],

@@ -143,8 +143,8 @@ function openSettings(
   const named = (name: string | undefined) =>
     name === undefined || profiles === undefined || Object.hasOwn(profiles, name) ? name : undefined;
   const variables = { ...environment, HOLDFAST_PROFILE: named(environment.HOLDFAST_PROFILE) };
-  const given = { baseUrl, caFile, organization, dataDirectory, profile: named(profile) };
-  return findSettings(given, variables, defaultDirectory);
+  const options = { baseUrl, caFile, organization, dataDirectory, profile: named(profile) };
+  return findSettings(options, variables, defaultDirectory);
 }
 
 function signedIn(credentials: Credentials | undefined): Credentials {

@@ -7,7 +7,7 @@ import { createProgram } from "./program.ts";
 const verb = ["inference", "providers", "set", "provider_c"];
 
 /** The values that a command line sets for its verb and globally. */
-async function given(args: readonly string[]): Promise<{ own: unknown; all: unknown; output: string }> {
+async function parse(args: readonly string[]): Promise<{ own: unknown; all: unknown; output: string }> {
   const root = await createProgram(args, silentDeps);
   const set = leavesOf(root).find((each) => each.name() === "set" && each.parent?.name() === "providers");
   if (set === undefined) throw new Error("there is no such command");
@@ -35,10 +35,10 @@ describe("a flag with the name of a global one", () => {
       undefined,
     ],
   ])("%s", async (_, args, own, all) => {
-    expect(await given(args)).toEqual({ own, all, output: "table" });
+    expect(await parse(args)).toEqual({ own, all, output: "table" });
   });
 
-  test("is rare", async () => {
+  test("exists for one command only", async () => {
     const root = await everyCommand();
     const isShared = (command: CliCommand) =>
       command.options.some(({ long }) => root.options.some((option) => option.long === long));
@@ -57,14 +57,14 @@ describe("a global flag", () => {
     ["after the verb", [...verb, "--output", "json"]],
     ["twice, and the last one wins", ["--output", "yaml", ...verb, "--output", "json"]],
   ])("may stand %s", async (_, args) => {
-    expect(await given(args)).toMatchObject({ output: "json" });
+    expect(await parse(args)).toMatchObject({ output: "json" });
   });
 
   test("has its values wherever it stands", async () => {
-    await expect(given([...verb, "--output", "xml"])).rejects.toThrow(/Allowed choices are/);
+    await expect(parse([...verb, "--output", "xml"])).rejects.toThrow(/Allowed choices are/);
   });
 
   test("is not --version after a verb: that is an unknown option", async () => {
-    await expect(given([...verb, "--version", "16"])).rejects.toThrow(/unknown option '--version'/);
+    await expect(parse([...verb, "--version", "16"])).rejects.toThrow(/unknown option '--version'/);
   });
 });

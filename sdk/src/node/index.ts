@@ -11,4 +11,4 @@ export {
   selectProfile,
   SettingsError,
 } from "./profiles.ts";
-export { type GivenSettings, readSettings, type Settings } from "./settings.ts";
+export { type SettingsOptions, readSettings, type Settings } from "./settings.ts";

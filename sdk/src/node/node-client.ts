@@ -2,10 +2,10 @@ import { type Client, createClient } from "../client.ts";
 import type { TransportOptions } from "../transport.ts";
 import { createAuthorityFetch } from "./authority-fetch.ts";
 import type { Environment } from "./profiles.ts";
-import { type FoundSettings, type GivenSettings, readSettings } from "./settings.ts";
+import { type FoundSettings, type SettingsOptions, readSettings } from "./settings.ts";
 
 /** Settings of a client; absent ones come from the environment or a profile. */
-export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
+export interface NodeClientOptions extends SettingsOptions, Pick<TransportOptions, "timeoutMs" | "retries" | "signal"> {
   /** Environment variables; `process.env` by default. */
   readonly environment?: Environment;
 }
@@ -16,8 +16,8 @@ export interface NodeClientOptions extends GivenSettings, Pick<TransportOptions,
  * when a required setting is missing.
  */
 export function createNodeClient(options: NodeClientOptions = {}): Client {
-  const { environment = process.env, timeoutMs, retries, signal, ...given } = options;
-  return createClient({ ...transportOptionsOf(readSettings(given, environment)), timeoutMs, retries, signal });
+  const { environment = process.env, timeoutMs, retries, signal, ...settings } = options;
+  return createClient({ ...transportOptionsOf(readSettings(settings, environment)), timeoutMs, retries, signal });
 }
 
 /** Converts settings to options of createClient. Throws SettingsError when the CA file cannot be read. */

@@ -11,7 +11,7 @@ import {
   selectProfile,
   SettingsError,
 } from "./profiles.ts";
-import { findSettings, type GivenSettings, readSettings } from "./settings.ts";
+import { findSettings, type SettingsOptions, readSettings } from "./settings.ts";
 
 let directory = "";
 
@@ -35,8 +35,8 @@ const admin = {
 };
 
 /** Reads settings of an environment with only these variables. */
-function settings(environment: Record<string, string> = {}, given: GivenSettings = {}, defaultDirectory?: string) {
-  return readSettings(given, { XDG_CONFIG_HOME: directory, ...environment }, defaultDirectory);
+function settings(environment: Record<string, string> = {}, options: SettingsOptions = {}, defaultDirectory?: string) {
+  return readSettings(options, { XDG_CONFIG_HOME: directory, ...environment }, defaultDirectory);
 }
 
 function installation(): string {
@@ -75,7 +75,7 @@ describe("settings", () => {
   };
 
   test("arguments precede the environment, profiles and the local installation", () => {
-    const given = { baseUrl: "https://g:1", credentials: bearer("g"), organization: "go" };
+    const options = { baseUrl: "https://g:1", credentials: bearer("g"), organization: "go" };
     const local = installation();
     expect(settings({}, {}, local)).toMatchObject({
       baseUrl: "https://a:1",
@@ -90,7 +90,7 @@ describe("settings", () => {
       baseUrl: "https://e:1",
       credentials: basic("hfk_e", "es"),
     });
-    expect(settings(environment, given, local)).toEqual({
+    expect(settings(environment, options, local)).toEqual({
       baseUrl: "https://g:1",
       credentials: bearer("g"),
       person: bearer("g"),

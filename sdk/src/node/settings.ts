@@ -6,7 +6,7 @@ import { type Environment, type Profile, readProfiles, SettingsError } from "./p
 const advice = "set HOLDFAST_BASE_URL or use a profile";
 
 /** Settings passed by the caller. */
-export interface GivenSettings {
+export interface SettingsOptions {
   readonly baseUrl?: string | undefined;
   readonly credentials?: Credentials | undefined;
   readonly caFile?: string | undefined;
@@ -49,12 +49,12 @@ interface Source extends Partial<Omit<FoundSettings, "baseUrl">> {
 }
 
 /**
- * Reads settings. Precedence: `given`, the environment, the current profile, the local installation in
- * `defaultDirectory`. A profile or data directory that is named in `given` or the environment ranks directly after it.
+ * Reads settings. Precedence: `options`, the environment, the current profile, the local installation in
+ * `defaultDirectory`. A profile or data directory that `options` or the environment names ranks directly after it.
  * Throws SettingsError when a required setting is missing.
  */
-export function readSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): Settings {
-  const { credentials, person, ...found } = findSettings(given, environment, defaultDirectory);
+export function readSettings(options: SettingsOptions, environment: Environment, defaultDirectory?: string): Settings {
+  const { credentials, person, ...found } = findSettings(options, environment, defaultDirectory);
   if (credentials === undefined || person === undefined) {
     throw new SettingsError(
       "no credential: set HOLDFAST_API_KEY_ID and HOLDFAST_API_KEY_SECRET, or HOLDFAST_TOKEN, or sign in to a profile",
@@ -67,11 +67,15 @@ export function readSettings(given: GivenSettings, environment: Environment, def
  * Reads settings of which credentials may be absent, as before signing in. Throws SettingsError when no installation is
  * named.
  */
-export function findSettings(given: GivenSettings, environment: Environment, defaultDirectory?: string): FoundSettings {
+export function findSettings(
+  options: SettingsOptions,
+  environment: Environment,
+  defaultDirectory?: string,
+): FoundSettings {
   const sources: readonly Source[] = [
-    given,
-    ...profileNamed(given.profile, environment),
-    ...installationIn(given.dataDirectory),
+    options,
+    ...profileNamed(options.profile, environment),
+    ...installationIn(options.dataDirectory),
     environmentSource(environment),
     ...profileNamed(environment.HOLDFAST_PROFILE, environment),
     ...installationIn(environment.HOLDFAST_DATA),

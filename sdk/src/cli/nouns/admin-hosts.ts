@@ -89,7 +89,7 @@ export function addAdminHosts(admin: CliCommand): void {
     .example("admin hosts remove rack-2 --destroyed --lost-service 019a...")
     .does(async (context, hostId: string, flags: { destroyed?: boolean; lostService?: string[]; yes?: boolean }) => {
       const { destroyed = false, lostService: lostServices = [], yes } = flags;
-      const lost = destroyed ? ` The data of ${lostServices.length} services is given up.` : "";
+      const lost = destroyed ? ` The data of ${lostServices.length} services is lost.` : "";
       await context.confirm(`Remove host ${hostId}?${lost}`, yes);
       await (await context.person()).admin(service, "RemoveHost", { hostId, destroyed, lostServices });
       context.output.info(`${hostId} is removed`);
