@@ -41,7 +41,7 @@ export async function printCompletions(words: readonly string[], deps: CliDeps):
  * The candidates for the last word. The shell drops those that do not start with it. `openNames` is called when names
  * of existing objects are needed.
  */
-export async function complete(
+async function complete(
   root: CliCommand,
   words: readonly string[],
   openNames: () => Promise<Names>,
