@@ -6,22 +6,22 @@ const files = [
   { name: "main.mjs", text: "1" },
   { name: "driver-a_B.mjs", text: "2" },
 ];
-const good: AgentPackage = { release: "1.2.3", digest: digestOfCode("1.2.3", files), files };
+const valid: AgentPackage = { release: "1.2.3", digest: digestOfCode("1.2.3", files), files };
 
-test("a package comes out as it went in", () => {
-  expect(unpackAgent(packAgent(good))).toEqual(good);
+test("a package is unpacked unchanged", () => {
+  expect(unpackAgent(packAgent(valid))).toEqual(valid);
 });
 
-test("a digest is of names, texts and release, in no order of the files", () => {
+test("the digest covers release, names and texts, regardless of the order of files", () => {
   const [first, second] = files as [(typeof files)[0], (typeof files)[0]];
-  expect(digestOfCode("1.2.3", [second, first])).toBe(good.digest);
+  expect(digestOfCode("1.2.3", [second, first])).toBe(valid.digest);
   const others = [
     digestOfCode("1.2.4", files),
     digestOfCode("1.2.3", [first]),
     digestOfCode("1.2.3", [first, { ...second, text: "3" }]),
     digestOfCode("1.2.3", [first, { ...second, name: "driver-b.mjs" }]),
   ];
-  expect(new Set([good.digest, ...others]).size).toBe(5);
+  expect(new Set([valid.digest, ...others]).size).toBe(5);
 });
 
 test.each<[string, Partial<AgentPackage>]>([
@@ -30,13 +30,13 @@ test.each<[string, Partial<AgentPackage>]>([
   ["a path as a name", { files: [...files, { name: "../main.mjs", text: "" }] }],
   ["nothing to run", { files: [{ name: "driver.mjs", text: "" }] }],
 ])("a package with %s is none", (_name, change) => {
-  const changed = { ...good, ...change };
+  const changed = { ...valid, ...change };
   const named = change.digest === undefined ? { ...changed, digest: digestOfCode("1.2.3", changed.files) } : changed;
   const broken = change.files?.[0]?.text === "changed" ? changed : named;
   expect(() => unpackAgent(packAgent(broken))).toThrow(/package/);
 });
 
-test("what is no package is refused, however large it becomes", () => {
+test("invalid packages are rejected, including compression bombs", () => {
   expect(() => unpackAgent(Buffer.from("no"))).toThrow("header");
   expect(() => unpackAgent(gzipSync(Buffer.alloc(65 << 20)))).toThrow("larger");
 });

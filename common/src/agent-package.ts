@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-/** Which agent it is: a release for people, and a digest that no two states of the code share. */
+/** Identity of an agent's code: the release name for people, and a digest that is unique for each state of the code. */
 export interface AgentVersion {
   readonly release: string;
   /** 32 hex digits over the release and all files. */
   readonly digest: string;
 }
 
-/** An agent's code as it travels to machines. */
+/** An agent's code as controllers send it to machines: gzip of this object's JSON. */
 export interface AgentPackage extends AgentVersion {
   readonly files: readonly CodeFile[];
 }
@@ -18,15 +18,15 @@ export interface CodeFile {
   readonly text: string;
 }
 
-/** Where the code says of itself which it is. */
+/** File in the package that contains the AgentVersion of the code. */
 export const versionFile = "version.json";
-/** What is run of it. */
+/** Entry point of the agent. */
 export const mainFile = "main.mjs";
 
 const nameOfCode = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}\.mjs$/;
 const largestBytes = 64 << 20;
 
-/** Is it a file of the code, rather than what came to lie beside it? */
+/** True if the name is one of a code file; false for any other file in the directory. */
 export function isCodeFile(name: string): boolean {
   return nameOfCode.test(name);
 }
@@ -43,13 +43,13 @@ export function packAgent(agent: AgentPackage): Buffer {
   return gzipSync(JSON.stringify(agent));
 }
 
-/** Throws for bytes that are no package, or one whose digest is not that of its files. */
+/** Throws if the bytes are not a package, or if the digest does not match the files. */
 export function unpackAgent(bytes: Uint8Array): AgentPackage {
   const text = gunzipSync(bytes, { maxOutputLength: largestBytes }).toString("utf8");
   const { release, digest, files } = JSON.parse(text) as AgentPackage;
   if (!files.every(({ name }) => isCodeFile(name)) || !files.some(({ name }) => name === mainFile)) {
-    throw new Error("the package is not an agent's code");
+    throw new Error("the package does not contain an agent");
   }
-  if (digestOfCode(release, files) !== digest) throw new Error("the package's digest is not that of its files");
+  if (digestOfCode(release, files) !== digest) throw new Error("the package's digest does not match its files");
   return { release, digest, files };
 }

@@ -1,4 +1,7 @@
-/** Wait before the next try after `failures` failed ones in a row: growing, never the same for two that began together. */
+/**
+ * Wait in milliseconds before the next attempt after `failures` consecutive ones. It grows exponentially; jitter keeps
+ * clients that failed together from retrying together.
+ */
 export function backOffMs(
   failures: number,
   random: () => number,
@@ -8,9 +11,9 @@ export function backOffMs(
   return full / 2 + (full / 2) * random();
 }
 
-/** The same, with the failures counted. */
+/** An exponential back-off that counts its failures. */
 export interface BackOff {
-  /** Counts a failure, and answers the wait. */
+  /** Counts a failure and returns the wait in milliseconds. */
   nextMs(): number;
   reset(): void;
 }

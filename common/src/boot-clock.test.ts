@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createBootClock } from "./boot-clock.ts";
 
-test("counts on through a suspend that the monotonic clock stands still in, and never goes back", () => {
+test("includes a suspend during which the monotonic clock stops, and never decreases", () => {
   let [monotonic, up] = [1_000, 50_000];
   const clock = createBootClock(
     () => monotonic,
@@ -10,7 +10,7 @@ test("counts on through a suspend that the monotonic clock stands still in, and 
   expect(clock()).toBe(50_000);
   monotonic += 3;
   expect(clock()).toBe(50_003);
-  // Read again, and rounded down by the kernel.
+  // The next reading, which the kernel rounds down.
   monotonic += 3;
   expect(clock()).toBe(50_003);
   monotonic += 10;

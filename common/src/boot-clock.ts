@@ -1,11 +1,11 @@
 import { uptime } from "node:os";
 
-/** How long a reading of the host's clock is counted on from; a read costs ten microseconds. */
-const freshMs = 5;
+/** Age up to which a reading of the host's clock is extrapolated. A reading costs about ten microseconds. */
+const maxReadingAgeMs = 5;
 
 /**
- * Milliseconds since the host was started, suspend included, which the kernel's monotonic clock leaves out. They never go
- * back. After a suspend the first 5 ms may be told without it.
+ * Milliseconds since the host booted, including suspend, which the kernel's monotonic clock leaves out. The value never
+ * decreases. For up to 5 ms after a suspend it may lack the suspended time.
  */
 export function createBootClock(
   monotonicMs = () => performance.now(),
@@ -16,7 +16,7 @@ export function createBootClock(
   let latestMs = 0;
   return () => {
     const nowMs = monotonicMs();
-    if (nowMs - readAtMs >= freshMs) {
+    if (nowMs - readAtMs >= maxReadingAgeMs) {
       readAtMs = nowMs;
       readMs = uptimeMs();
     }

@@ -1,25 +1,28 @@
 import type { DescMessage, DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import type { FieldFault, HoldfastError } from "./errors.ts";
 
-/** Who calls. Made by the authenticator only, never from a header. */
+/** The authenticated caller. Only the authenticator creates it, never from a header alone. */
 export interface Principal {
   readonly kind: "user" | "api_key" | "token";
   /** Id of the user, key or token. */
   readonly id: string;
-  /** How audit names it. */
+  /** Name in audit entries. */
   readonly name: string;
   /** Undefined for an operator without an organization. */
   readonly organizationId: string | undefined;
   readonly scopes: ReadonlySet<string>;
-  /** When the credential ends; null or absent for never. */
+  /** Expiry of the credential in milliseconds since 1970; null or absent if it never expires. */
   readonly expiresAt?: number | null;
-  /** All that a limited token may touch; absent for everything of the organization. */
+  /** The only resources that a limited token may access; absent if it may access all of the organization. */
   readonly resources?: readonly ResourceName[];
-  /** A person of several organizations who named none: no scope of any of them is there. */
+  /**
+   * True for a member of several organizations whose request named none: the principal then has no scope of any of
+   * them.
+   */
   readonly mustChoose?: boolean;
 }
 
-/** One object by its kind. */
+/** Reference to one object. */
 export interface ResourceName {
   readonly kind: string;
   readonly id: string;
@@ -36,63 +39,64 @@ export interface Call {
   readonly idempotency: Idempotency | undefined;
   /** Value of If-Match: the generation that the caller saw. */
   readonly ifMatch: string | undefined;
-  /** The caller has seen this revision; the answer must be at least as new. */
+  /** Revision that the caller has seen; the response must be at least as new. */
   readonly minRevision: bigint | undefined;
-  /** Headers of the answer, such as ETag and Holdfast-Revision. */
+  /** Sets a header of the response, such as ETag or Holdfast-Revision. */
   setHeader(name: string, value: string): void;
 }
 
-/** An Idempotency-Key with all that it is bound to. */
+/** An Idempotency-Key with the request that it is bound to. */
 export interface Idempotency {
   readonly key: string;
-  /** Organization, credential, method and path. Of a caller without a credential: what its body hashes to. */
+  /** Organization, credential, method and path; without a credential, the hash of the body. */
   readonly scope: string;
-  /** Whose room the answer takes: kind and id of the credential, or "anonymous". */
+  /** Owner of the stored response's quota: kind and id of the credential, or "anonymous". */
   readonly principal: string;
   readonly organizationId: string | undefined;
   /** SHA-256 of the parsed body, and of the query where there is one; hex. */
   readonly bodyHash: string;
-  /** The answer as it will be sent, to be kept in the transaction that made it true. */
+  /** Encodes the response to store it in the transaction of the change. */
   readonly encode: (answer: AnyMessage) => KeptAnswer;
 }
 
-/** An answer as sent, replayed to the same Idempotency-Key. */
+/** A response as it was sent. It is sent again for the same Idempotency-Key. */
 export interface KeptAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Holds a secret, so it is stored sealed. */
+  /** True if the body contains a secret; it is then stored sealed. */
   readonly secret: boolean;
 }
 
-/** Implementation of one method; server streams answer with an async iterable. */
+/** Implementation of one method. A server stream is an async iterable. */
 export type Handler<M extends DescMethod> = M["methodKind"] extends "server_streaming"
   ? (input: MessageShape<M["input"]>, call: Call) => AsyncIterable<MessageInitShape<M["output"]>>
   : (input: MessageShape<M["input"]>, call: Call) => Promise<MessageInitShape<M["output"]>>;
 
-/** Implementation of one service: every method, by its local name. */
+/** Implementation of one service: each method by its local name. */
 export type Handlers<S extends DescService> = { readonly [N in keyof S["method"]]: Handler<S["method"][N]> };
 
 /**
- * What is wrong with the values of an input that the protos cannot say, such as a plan that is not in the catalog. It is
- * asked before the handler, and told in one answer with the faults of shape; what those name already is not told twice.
+ * Validates the parts of an input that the protos cannot express, such as a plan that is not in the catalog. It runs
+ * before the handler. Its faults are returned together with the shape faults, without repeating fields that already
+ * have one.
  */
 export type Check<M extends DescMethod> = (input: MessageShape<M["input"]>, call: Call) => Checked;
 
-/** A promise for what takes longer than the event loop may stand still. */
+/** A promise for a check that would block the event loop too long. */
 export type Checked = readonly FieldFault[] | Promise<readonly FieldFault[]>;
 
 /** Checks of some of a service's methods, by their local names. */
 export type Checks<S extends DescService> = { readonly [N in keyof S["method"]]?: Check<S["method"][N]> };
 
-/** A service with its implementation, its types forgotten; made by `serve`. */
+/** A service with its implementation, without their types; `serve` creates it. */
 export interface ServedService {
   readonly service: DescService;
   readonly handlers: Readonly<Record<string, (input: never, call: Call) => unknown>>;
   readonly checks: Readonly<Record<string, (input: never, call: Call) => Checked>>;
 }
 
-/** A service with all of its methods; it does not compile while one is missing. */
+/** Registers a service with all of its methods. A missing method is a compile error. */
 export function serve<S extends DescService>(service: S, handlers: Handlers<S>, checks: Checks<S> = {}): ServedService {
   return {
     service,
@@ -101,15 +105,15 @@ export function serve<S extends DescService>(service: S, handlers: Handlers<S>, 
   };
 }
 
-/** A change that was refused before it came to its method: for who asks, or for what is asked. */
+/** A change that was refused before its method ran, because of the caller or of the input. */
 export interface RefusedCall {
   readonly method: DescMethod;
-  /** Undefined when the credential was not good. */
+  /** Undefined if the credential was invalid. */
   readonly principal: Principal | undefined;
   readonly source: string;
   readonly requestId: string;
   readonly error: HoldfastError;
-  /** As far as it could be read. */
+  /** The input, if it could be decoded. */
   readonly input?: object;
 }
 
@@ -125,7 +129,7 @@ export interface PresentedCredentials {
   readonly source: string;
 }
 
-/** True when a scope set has the scope, by name or by `area:*`. */
+/** True if the scopes contain this one, by name or as `area:*`. */
 export function hasScope(scopes: ReadonlySet<string>, scope: string): boolean {
   return scopes.has(scope) || scopes.has(`${scope.split(":")[0]}:*`);
 }

@@ -3,15 +3,15 @@ import { isIP } from "node:net";
 import { list } from "./config.ts";
 import { createNetworks, createSourceGroups, plainAddress, type SourceGroups } from "./source-groups.ts";
 
-/** Settings of each process that serves clients, which may be behind proxies. */
+/** Settings of every process that serves clients, possibly behind proxies. */
 export const proxySettings = {
   trustedProxies: list(
     "HOLDFAST_TRUSTED_PROXIES",
-    "Addresses and networks (CIDRs) of proxies before the API and the data planes whose X-Forwarded-For, or PROXY protocol header, is believed",
+    "Addresses and networks (CIDRs) of trusted proxies before the API and the data planes, whose X-Forwarded-For or PROXY protocol headers are used",
   ),
   balancers: list(
     "HOLDFAST_BALANCERS",
-    "Networks (CIDRs) of balancers before the API and the data planes that say nothing of clients: many callers share their addresses, so nothing is limited by them",
+    "Networks (CIDRs) of load balancers before the API and the data planes that do not report client addresses: no limit applies to their addresses",
   ),
 } as const;
 
@@ -21,27 +21,27 @@ export interface ProxySettings {
 }
 
 /** A request with the headers that proxies write. */
-interface Forwarded {
+interface ForwardedRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
 /** The clients of requests, as trusted proxies name them. */
 export interface ClientAddresses {
-  /** The groups that an address is limited in; none for proxies and balancers, whose address many share. */
+  /** Rate-limit groups of an address; empty for proxies and load balancers, whose address many clients share. */
   readonly sources: SourceGroups;
-  /** Is this the address of a trusted proxy? */
+  /** True if the address belongs to a trusted proxy. */
   isTrusted(address: string): boolean;
   /**
-   * The address of the client: the peer's, or the right-most one of X-Forwarded-For that is no trusted proxy's, where the peer is one.
-   * Entries that a client itself puts into the header are to the left of that, and never read.
+   * Address of the client. It is the peer's address, or, for a trusted proxy, the right-most address in X-Forwarded-For
+   * that is not a trusted proxy's. Entries further left are written by clients and never read.
    */
-  of(peer: string, request: Forwarded): string;
+  of(peer: string, request: ForwardedRequest): string;
 }
 
-/** A chain of proxies is no longer than this. */
+/** Maximum number of proxies in a chain. */
 const hopsMax = 16;
 
-/** Throws for an entry that is no network. */
+/** Throws if an entry is not a network. */
 export function createClientAddresses({ trustedProxies, balancers }: ProxySettings): ClientAddresses {
   const isTrusted = createNetworks(trustedProxies);
   return {
@@ -54,7 +54,7 @@ export function createClientAddresses({ trustedProxies, balancers }: ProxySettin
       const hops = (Array.isArray(header) ? header.join(",") : header).split(",").slice(-hopsMax);
       for (const hop of hops.toReversed()) {
         const address = addressOfHop(hop.trim());
-        // No proxy writes this, so entries to its left are not read.
+        // A proxy never writes such an entry, so entries to its left are untrusted.
         if (address === undefined) return peer;
         peer = address;
         if (!isTrusted(peer)) return peer;
@@ -64,7 +64,7 @@ export function createClientAddresses({ trustedProxies, balancers }: ProxySettin
   };
 }
 
-/** Some proxies write a port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+/** Reads an entry with an optional port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 function addressOfHop(text: string): string | undefined {
   const bare = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? (/^[\d.]+:\d+$/.test(text) ? text.split(":")[0] : text);
   return bare !== undefined && isIP(bare) !== 0 ? plainAddress(bare) : undefined;

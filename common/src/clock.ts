@@ -1,8 +1,8 @@
-/** Time comes in through this, so that tests step it. */
+/** The source of time. Tests replace it to step time. */
 export interface Clock {
   /** Wall time in milliseconds since 1970. */
   now(): number;
-  /** Milliseconds that only grow, and count on through suspend of the process (not of the host). */
+  /** Milliseconds that never decrease. They include suspension of the process, but not of the host. */
   monotonicMs(): number;
 }
 

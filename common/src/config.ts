@@ -1,6 +1,6 @@
 import { lookUp } from "./look-up.ts";
 
-/** One setting of a process: its environment variable, what it means, how it is read. */
+/** One setting of a process: its environment variable, description, fallback and parser. */
 export interface Setting<T> {
   readonly variable: string;
   readonly description: string;
@@ -8,17 +8,17 @@ export interface Setting<T> {
   readonly parse: (value: string) => T;
 }
 
-/** The settings as they are once read. */
+/** Parsed values of a set of settings. */
 export type ValuesOf<S extends Record<string, Setting<unknown>>> = {
   [K in keyof S]: S[K] extends Setting<infer T> ? T : never;
 };
 
-/** A setting that is taken as it stands; it must be set when there is no fallback. */
+/** A text setting, used unchanged. It is required if there is no fallback. */
 export function text(variable: string, description: string, fallback?: string): Setting<string> {
   return { variable, description, fallback, parse: (value) => value };
 }
 
-/** A whole number, not negative. */
+/** A non-negative integer. */
 export function integer(variable: string, description: string, fallback?: number): Setting<number> {
   return {
     variable,
@@ -26,13 +26,13 @@ export function integer(variable: string, description: string, fallback?: number
     fallback: fallback?.toString(),
     parse(value) {
       const number = Number(value);
-      if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${value} is not a whole number`);
+      if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${value} is not an integer from 0 on`);
       return number;
     },
   };
 }
 
-/** Comma-separated; empty text is an empty list. */
+/** A comma-separated list; the empty text is an empty list. */
 export function list(variable: string, description: string, fallback = ""): Setting<string[]> {
   const parse = (value: string) =>
     value
@@ -42,7 +42,7 @@ export function list(variable: string, description: string, fallback = ""): Sett
   return { variable, description, fallback, parse };
 }
 
-/** Reads all settings at once; throws one error that names every problem. */
+/** Reads all settings at once. Throws one error that lists every problem. */
 export function readConfig<S extends Record<string, Setting<unknown>>>(
   settings: S,
   environment: Readonly<Record<string, string | undefined>>,

@@ -1,22 +1,25 @@
 import { storeName } from "./objects/signed-url.ts";
 
-/** A process that serves clients beside the controllers, and goes on while they are away. */
+/** A process that serves clients beside the controllers and continues while they are unavailable. */
 interface DataPlane {
-  /** Names in the certificate that a controller of a local installation leaves for it. */
+  /** DNS names in the certificate that a local installation's controller writes for it. */
   readonly certificateNames: readonly string[];
-  /** Its port in the first block of local installations. */
+  /** Port in the first block of ports of a local installation. */
   readonly firstPort: number;
   readonly listensOnUdp: boolean;
-  /** How long it may take to end in order, before it is killed. */
+  /** Time in milliseconds for an orderly stop before it is killed. */
   readonly graceMs: number;
 }
 
-/** One row each. The kind of its identity, its port and flag, its settings' names and its child of `npm start` follow from it. */
+/**
+ * One row for each data plane. Its identity kind, port, flag, setting names and child process of `npm start` derive
+ * from it.
+ */
 export const dataPlanes = {
   dns: { certificateNames: ["localhost"], firstPort: 8445, listensOnUdp: true, graceMs: 10_000 },
   issuer: { certificateNames: ["localhost"], firstPort: 8451, listensOnUdp: false, graceMs: 10_000 },
   store: { certificateNames: [storeName], firstPort: 8449, listensOnUdp: false, graceMs: 10_000 },
-  // Streams have 120 s of it.
+  // Streams have 120 s of it to end.
   inference: { certificateNames: ["localhost"], firstPort: 8450, listensOnUdp: false, graceMs: 130_000 },
 } as const satisfies Record<string, DataPlane>;
 
@@ -24,12 +27,12 @@ export type DataPlaneName = keyof typeof dataPlanes;
 
 export const dataPlaneNames = Object.keys(dataPlanes) as DataPlaneName[];
 
-/** A value for each of them. */
+/** Maps each data plane to a value. */
 export function eachDataPlane<T>(valueOf: (name: DataPlaneName) => T): Record<DataPlaneName, T> {
   return Object.fromEntries(dataPlaneNames.map((name) => [name, valueOf(name)])) as Record<DataPlaneName, T>;
 }
 
-/** The setting that names the directory in which a controller leaves its identity. */
+/** Name of the setting with the directory where a controller writes the data plane's identity. */
 export function identityDirectorySetting(name: DataPlaneName): string {
   return `HOLDFAST_${name.toUpperCase()}_IDENTITY_DIR`;
 }

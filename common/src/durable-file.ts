@@ -3,13 +3,18 @@ import { dirname } from "node:path";
 import { syncPath } from "./sync-path.ts";
 import { hasCode } from "./system-error.ts";
 
-/** Replaces a file as a whole; after a crash it is the old one or the new one. Resolves when it is on the disk. */
+/**
+ * Replaces a file atomically: after a crash it has the old or the new content. Resolves when the content is on disk.
+ */
 export async function writeDurably(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
   await replace(path, content, mode, (file) => file.sync());
   await syncPath(dirname(path));
 }
 
-/** Replaces a file as a whole for whoever reads it; after a power cut it may hold anything. */
+/**
+ * Replaces a file atomically for concurrent readers, without syncing it: after a power failure its content is
+ * undefined.
+ */
 export async function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
   await replace(path, content, mode, async () => undefined);
 }
@@ -18,23 +23,23 @@ async function replace(
   path: string,
   content: string | Uint8Array,
   mode: number,
-  settle: (file: FileHandle) => Promise<void>,
+  flush: (file: FileHandle) => Promise<void>,
 ): Promise<void> {
-  const draft = `${path}.new`;
+  const temporary = `${path}.new`;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const file = await open(draft, "w", mode);
+  const file = await open(temporary, "w", mode);
   try {
     await file.writeFile(content);
-    // The mode of `open` is cut by the umask and ignored for a draft that was left behind.
+    // `open` applies the umask to the mode, and ignores it for a file that already exists.
     await file.chmod(mode);
-    await settle(file);
+    await flush(file);
   } finally {
     await file.close();
   }
-  await rename(draft, path);
+  await rename(temporary, path);
 }
 
-/** Undefined when there is no such file. */
+/** The content of a file; undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);

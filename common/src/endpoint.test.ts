@@ -13,7 +13,7 @@ describe("an endpoint", () => {
     expect(endpointText(host, port)).toBe(text);
   });
 
-  it("comes first of several, of which there is one at least", () => {
+  it("is the first of a non-empty list", () => {
     expect(endpointsOf(["a:1", "b:2"])).toEqual([
       { host: "a", port: 1 },
       { host: "b", port: 2 },

@@ -1,13 +1,13 @@
 import { isIP } from "node:net";
 
-/** Where something listens or is dialled. */
+/** An address and port to listen on or to dial. */
 export interface Endpoint {
-  /** Name or address; an IPv6 address without its brackets. */
+  /** Host name or IP address; an IPv6 address without brackets. */
   readonly host: string;
   readonly port: number;
 }
 
-/** Reads `host:port`, an IPv6 address in brackets; throws for text that has no port or brackets that do not close. */
+/** Parses `host:port` with an IPv6 address in brackets. Throws if there is no port or a bracket is missing. */
 export function endpointOf(text: string): Endpoint {
   const match = /^(?:\[([0-9a-fA-F:.%\w]+)\]|([^[\]:]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
@@ -17,21 +17,23 @@ export function endpointOf(text: string): Endpoint {
 
 const hostName = /^[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*$/i;
 
-/** Reads one that others dial; throws besides for port 0 and for what is neither an address nor a name. */
+/**
+ * Parses an endpoint that others dial. Throws also for port 0 and for a host that is neither an IP address nor a name.
+ */
 export function dialledEndpointOf(text: string): Endpoint {
   const { host, port } = endpointOf(text);
-  if (port === 0 || (isIP(host) === 0 && !hostName.test(host))) throw new Error(`${text} is no host:port to dial`);
+  if (port === 0 || (isIP(host) === 0 && !hostName.test(host))) throw new Error(`${text} is not a host:port to dial`);
   return { host, port };
 }
 
-/** Reads several, of which there must be one at least; the first one stands for all where only one can. */
+/** Parses one or more endpoints. The first one is used where only one is possible. */
 export function endpointsOf(texts: readonly string[]): readonly [Endpoint, ...Endpoint[]] {
-  const [first, ...others] = texts.map(endpointOf);
-  if (first === undefined) throw new Error("no host:port is given");
-  return [first, ...others];
+  const [first, ...rest] = texts.map(endpointOf);
+  if (first === undefined) throw new Error("a host:port is required");
+  return [first, ...rest];
 }
 
-/** Pure: the text that endpointOf reads. */
+/** Pure: formats an endpoint for `endpointOf`. */
 export function endpointText(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

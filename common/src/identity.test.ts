@@ -16,11 +16,11 @@ test.each([
   expect(parseIdentity(names, "inst")).toEqual(identity);
 });
 
-test("an identity that would read as another one is not printed", () => {
+test("an identity that would parse as another one is rejected", () => {
   expect(identityUri("inst", { kind: "dns", id: "one" })).toBe("holdfast://inst/dns/one");
   expect(() => identityUri("inst", { kind: "dns", id: "one/two" })).toThrow("is not an identity");
 });
 
-test("serials compare however they were printed", () => {
+test("serial numbers compare in any format", () => {
   expect(normalSerial("00AbC1")).toBe("abc1");
 });

@@ -1,6 +1,6 @@
 import { dataPlaneNames } from "./data-planes.ts";
 
-/** A part of the platform, as its certificate names it. */
+/** Identity of a platform component, as its certificate names it. */
 export interface Identity {
   readonly kind: (typeof kinds)[number];
   readonly id: string;
@@ -9,7 +9,7 @@ export interface Identity {
 const kinds = ["machine", "gateway", "controller", "host", ...dataPlaneNames] as const;
 const pattern = new RegExp(`^holdfast://([A-Za-z0-9-]+)/(${kinds.join("|")})/([A-Za-z0-9][A-Za-z0-9._-]*)$`);
 
-/** The URI that a certificate carries for a part of the platform. */
+/** URI in the certificate of a component, such as `holdfast://<installation>/machine/<id>`. */
 export function identityUri(installationId: string, identity: Identity): string {
   const uri = `holdfast://${installationId}/${identity.kind}/${identity.id}`;
   if (!pattern.test(uri)) throw new Error(`${uri} is not an identity`);
@@ -17,8 +17,8 @@ export function identityUri(installationId: string, identity: Identity): string 
 }
 
 /**
- * Who a verified peer certificate speaks for, from its `subjectaltname` as node:tls prints it. Undefined for another
- * installation and for anything but exactly one identity: two readings are none.
+ * Identity of a verified peer certificate, from its `subjectaltname` as node:tls formats it. Undefined for another
+ * installation, and unless the certificate has exactly one URI.
  */
 export function parseIdentity(subjectAltName: string | undefined, installationId: string): Identity | undefined {
   const uris = (subjectAltName ?? "").split(", ").filter((name) => name.startsWith("URI:"));
@@ -30,7 +30,7 @@ export function parseIdentity(subjectAltName: string | undefined, installationId
   return { kind: kind as Identity["kind"], id: id as string };
 }
 
-/** Serial numbers are compared as lower-case hex without leading zeros, however they were printed. */
+/** Normalizes a serial number to lower-case hex without leading zeros, for comparison. */
 export function normalSerial(serial: string): string {
   return serial.toLowerCase().replace(/^0+/, "");
 }

@@ -1,30 +1,30 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 
-/** As much as is worked on before others have their turn on the event loop: about a millisecond of copying, sealing or writing out. */
+/** Bytes to process before yielding to the event loop: about a millisecond of copying, encrypting or writing. */
 export const turnBytes: number = 1 << 20;
 
-/** The parts behind one another, in memory of their own. */
+/** Concatenates the parts into a new buffer, yielding to the event loop between blocks. */
 export async function concatInTurns(parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   const size = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const whole = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
+  const joined = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
   let at = 0;
-  let sinceTurn = 0;
+  let sinceYield = 0;
   for (const part of parts) {
     for (let from = 0; from < part.byteLength; from += turnBytes) {
       const block = part.subarray(from, from + turnBytes);
-      if (sinceTurn + block.byteLength > turnBytes) {
-        await turn();
-        sinceTurn = 0;
+      if (sinceYield + block.byteLength > turnBytes) {
+        await yieldToEventLoop();
+        sinceYield = 0;
       }
-      whole.set(block, at);
+      joined.set(block, at);
       at += block.byteLength;
-      sinceTurn += block.byteLength;
+      sinceYield += block.byteLength;
     }
   }
-  return whole;
+  return joined;
 }
 
-/** The items in their order, so many together that each group has at most `turnBytes`, or is a single item. */
+/** Splits the items, in order, into groups of at most `incrementBytes`; a larger item is a group of its own. */
 export function groupsOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {
   const groups: T[][] = [];
   let group: T[] | undefined;

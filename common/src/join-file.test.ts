@@ -12,7 +12,7 @@ const file: JoinFile = {
   taken_blocks: ["127.77"],
 };
 
-test("a join file is read as it was written, its fingerprint however it was printed", () => {
+test("a join file is parsed, with its fingerprint in any format", () => {
   expect(parseJoinFile(JSON.stringify(file))).toEqual(file);
   expect(parseJoinFile(JSON.stringify({ ...file, ca_fingerprint: "AB:01" }))).toEqual(file);
 });

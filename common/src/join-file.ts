@@ -1,24 +1,27 @@
 import { dialledEndpointOf } from "./endpoint.ts";
 
-/** What an operator takes to a machine that is to become a host of the installation: whom to trust, and a token that works once. */
+/**
+ * File that an operator copies to a computer to make it a host of the installation: the authority to trust and a
+ * single-use token.
+ */
 export interface JoinFile {
   readonly installation_id: string;
-  /** Name of the host; it will be in its certificate. */
+  /** Name of the host, which its certificate will contain. */
   readonly host_id: string;
-  /** host:port that controllers will dial. */
+  /** host:port at which controllers dial the host. */
   readonly address: string;
-  /** host:port of each controller's listener. */
+  /** host:port of each controller's agent listener. */
   readonly controllers: readonly string[];
-  /** SHA-256 of the authority's certificate in DER, hex. */
+  /** SHA-256 of the authority's certificate in DER, as hex. */
   readonly ca_fingerprint: string;
   readonly token: string;
-  /** When the token ends, ISO 8601. */
+  /** Expiry of the token, ISO 8601. */
   readonly expires_at: string;
-  /** First two numbers of the addresses that other hosts have. */
+  /** First two octets of the address blocks of other hosts, such as "10.64". */
   readonly taken_blocks: readonly string[];
 }
 
-/** Throws an error that names what is missing or wrong; never with the content. */
+/** Throws an error that names the missing or invalid field, without its content. */
 export function parseJoinFile(text: string): JoinFile {
   let parsed: unknown;
   try {

@@ -1,10 +1,9 @@
 /**
- * Version of what agent and keeper say to each other (agent/keeper/keeper-protocol.ts). It is raised with each addition, and with
- * each restriction that a machine only has once it was started again: agents tell their keeper's, and hosts that of the keeper that
- * a machine gets at its next start.
+ * Version of the protocol between agent and keeper (agent/keeper/keeper-protocol.ts). Each addition raises it, and so
+ * does each restriction that applies only after a machine restarts. Agents report the version of their keeper; hosts
+ * report the version that a machine gets at its next start.
  *
- * 2 can have agents change places. 3 asks for nothing new: it refuses names, paths and environments that earlier ones took. 4 takes
- * deadlines by the host's clock. 5 asks for nothing new either: it is started with the few capabilities that it needs. 6 answers
- * `status` with CPU times.
+ * 2: an agent hands over to another agent. 3: stricter checks of names, paths and environments. 4: deadlines by the
+ * host's clock. 5: the keeper starts with a minimal set of capabilities. 6: `status` contains CPU times.
  */
 export const keeperProtocol = 6;

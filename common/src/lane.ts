@@ -1,8 +1,11 @@
-/** Runs so many at a time; the others wait in the order they came. */
+/** Bounds how many tasks run concurrently. Further tasks wait, first come first served. */
 export interface Lane {
-  /** Throws the signal's reason when that comes while the work waits; work that runs has a signal of its own. */
+  /**
+   * Runs the task when a permit is free. If the signal aborts while the task waits, rejects with its reason; a running
+   * task is not affected.
+   */
   run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** How many wait. */
+  /** Number of waiting tasks. */
   readonly waiting: number;
 }
 
@@ -10,17 +13,17 @@ export function createLane(concurrency: number): Lane {
   const waiting = new Set<() => void>();
   let running = 0;
 
-  function turn(signal: AbortSignal | undefined): Promise<void> {
+  function acquire(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const onTurn = () => {
+      const onAcquired = () => {
         signal?.removeEventListener("abort", onAbort);
         resolve();
       };
       const onAbort = () => {
-        waiting.delete(onTurn);
+        waiting.delete(onAcquired);
         reject(signal?.reason);
       };
-      waiting.add(onTurn);
+      waiting.add(onAcquired);
       signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
@@ -31,12 +34,12 @@ export function createLane(concurrency: number): Lane {
     },
     async run(work, signal) {
       signal?.throwIfAborted();
-      if (running >= concurrency) await turn(signal);
+      if (running >= concurrency) await acquire(signal);
       else running += 1;
       try {
         return await work();
       } finally {
-        // The place goes to the next one as it is.
+        // The permit passes directly to the next task.
         const [next] = waiting;
         if (next === undefined) running -= 1;
         else {

@@ -3,32 +3,32 @@ import { createTokenBuckets } from "./token-bucket.ts";
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** Constant lower-case message plus key-value pairs. Never a secret: see the redacted names. */
+/** A structured log: constant lower-case messages with key-value pairs. Fields named like a secret are redacted. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  /** An error is logged once, where it stops. */
+  /** Log an error once, where it is handled. */
   error(message: string, fields?: LogFields): void;
   child(fields: LogFields): Log;
 }
 
 const secretNames = ["password", "secret", "token", "authorization", "verifier", "private_key", "privateKey"];
 
-/** Warnings, and errors, of one message: so many at once, then one a second. */
-const paceOfMessage = { burst: 200, perSecond: 1 };
-/** Messages are constants of the code, and a few contain a name. */
+/** Rate of warnings, and of errors, for one message. */
+const messageRate = { burst: 200, perSecond: 1 };
+/** Messages are constants in the code; a few of them contain a name. */
 const messagesMax = 1_000;
 
-/** JSON lines on standard error; warnings and errors are bounded by message. */
+/** A log of JSON lines on standard error. Warnings and errors are rate limited by message. */
 export function createLog(name: string, level = "info"): Log {
   const redact = [...secretNames, ...secretNames.map((secret) => `*.${secret}`)];
   const options = { name, level, redact, base: { pid: process.pid }, serializers: { error: describeError } };
   const logger = pino(options, pino.destination({ dest: 2, sync: true }));
-  return paceLog(wrap(logger), () => performance.now());
+  return rateLimitedLog(wrap(logger), () => performance.now());
 }
 
-/** An error with what it says, where it comes from and why: none of that is enumerable, so JSON alone would show `{}`. */
+/** Serializes an error. Its name, message, stack and cause are not enumerable, so JSON alone would be `{}`. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, message, stack, cause } = error;
@@ -49,32 +49,32 @@ function wrap(logger: pino.Logger): Log {
 }
 
 /**
- * Bounds the warnings and errors of each message, since requests cause most of them and a flood of requests must not fill the
- * log. A later line of the message has the number of those left out. What a process does of itself is logged as information,
- * which is not bounded.
+ * Limits the rate of warnings and errors of each message: most are caused by requests, and a flood of requests must not
+ * fill the log. The next line of a limited message has `suppressed`, the number of dropped lines. Information about the
+ * process itself is not limited.
  */
-export function paceLog(log: Log, monotonicMs: () => number): Log {
-  const buckets = createTokenBuckets(paceOfMessage, monotonicMs, messagesMax);
-  const leftOut = new Map<string, number>();
+export function rateLimitedLog(log: Log, monotonicMs: () => number): Log {
+  const buckets = createTokenBuckets(messageRate, monotonicMs, messagesMax);
+  const suppressed = new Map<string, number>();
 
   const bounded =
     (write: Log["warn"]): Log["warn"] =>
     (message, fields) => {
-      const before = leftOut.get(message) ?? 0;
+      const before = suppressed.get(message) ?? 0;
       if (!buckets.admits(message, 1)) {
-        if (before > 0 || leftOut.size < messagesMax) leftOut.set(message, before + 1);
+        if (before > 0 || suppressed.size < messagesMax) suppressed.set(message, before + 1);
         return;
       }
-      leftOut.delete(message);
-      write(message, { ...fields, ...(before > 0 && { leftOut: before }) });
+      suppressed.delete(message);
+      write(message, { ...fields, ...(before > 0 && { suppressed: before }) });
     };
 
-  const paced = (inner: Log): Log => ({
+  const limited = (inner: Log): Log => ({
     debug: inner.debug,
     info: inner.info,
     warn: bounded(inner.warn),
     error: bounded(inner.error),
-    child: (fields) => paced(inner.child(fields)),
+    child: (fields) => limited(inner.child(fields)),
   });
-  return paced(log);
+  return limited(log);
 }

@@ -1,4 +1,4 @@
-/** The record's own value of a key, whatever text that is: what every object inherits, such as `constructor`, is not found. */
+/** The record's own value of a key. Inherited properties such as `constructor` are not found. */
 export function lookUp<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -10,11 +10,11 @@ test("an event leads to the state and effect of its row", () => {
   expect(next(door, "Closed", "pull")).toEqual(["Closed", "pull", "Open", "creak"]);
 });
 
-test("an event without a row means nothing", () => {
+test("an event without a row is ignored", () => {
   expect(next(door, "Open", "pull")).toBeUndefined();
 });
 
-test("a table with two readings does not load", () => {
+test("an ambiguous table throws at load time", () => {
   expect(() =>
     defineMachine("twice", [
       ["A", "go", "B", "none"],

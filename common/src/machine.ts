@@ -1,7 +1,7 @@
-/** One row of a life cycle: in this state, this event leads there and has this effect. */
+/** One row of a state table: in this state, this event leads to that state and has this effect. */
 type Row = readonly [from: string, event: string, to: string, effect: string];
 
-/** A life cycle as data. The docs page and the tests read the same rows that the code follows. */
+/** A state machine as data. Code, documentation page and tests read the same rows. */
 export interface Machine<R extends readonly Row[]> {
   readonly name: string;
   readonly rows: R;
@@ -11,7 +11,7 @@ export type StateOf<M> = M extends Machine<infer R> ? R[number][0 | 2] : never;
 export type EventOf<M> = M extends Machine<infer R> ? R[number][1] : never;
 export type EffectOf<M> = M extends Machine<infer R> ? R[number][3] : never;
 
-/** Throws at load if two rows share a state and an event: a table has one reading. */
+/** Throws at load time if two rows have the same state and event. */
 export function defineMachine<const R extends readonly Row[]>(name: string, rows: R): Machine<R> {
   const seen = new Set<string>();
   for (const [from, event] of rows) {
@@ -22,7 +22,7 @@ export function defineMachine<const R extends readonly Row[]>(name: string, rows
   return { name, rows };
 }
 
-/** The row for an event in a state, or undefined where the table has none: the event means nothing there. */
+/** The row for an event in a state; undefined if the event is ignored in that state. */
 export function next<R extends readonly Row[]>(
   machine: Machine<R>,
   state: R[number][0 | 2],

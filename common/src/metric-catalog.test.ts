@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { isOfEngine, metricCatalog, metricOf } from "./metric-catalog.ts";
 
-test("no two metrics share a name or a place in samples", () => {
+test("names and numbers of metrics are unique", () => {
   expect(new Set(metricCatalog.map(({ name }) => name)).size).toBe(metricCatalog.length);
   expect(metricCatalog.map(({ slot }) => slot)).toEqual(metricCatalog.map((_, index) => index + 1));
 });
 
-test("a metric of all engines is one of each, and others are of theirs alone", () => {
+test("a metric applies to its engines, or to all if it names none", () => {
   expect(["postgresql", "kafka"].map((engine) => isOfEngine(metricOf("cpu")!, engine))).toEqual([true, true]);
   expect(["postgresql", "kafka"].map((engine) => isOfEngine(metricOf("pg_locks")!, engine))).toEqual([true, false]);
   expect(metricOf("cpus")).toBeUndefined();

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { endpointsOf } from "./endpoint.ts";
 import { listenAt } from "./open-listeners.ts";
 
-/** Serves /metrics at a socket of the file system or at host:port, for operators alone. */
+/** Serves /metrics for operators at a Unix socket path or at host:port. */
 export async function serveMetrics(at: string, metrics: { text(): Promise<string> }): Promise<Server> {
   const server = createServer((request, response) => {
     if (request.method !== "GET" || request.url !== "/metrics") {

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { endpointText } from "./endpoint.ts";
 import { listenAt, reportedListeners } from "./open-listeners.ts";
 
-test("a listener on all addresses is reported at each address of this host, for processes elsewhere", async () => {
+test("a listener on all addresses is reported at each address of this host", async () => {
   const [everywhere, here] = [createServer(), createServer()];
   onTestFinished(() => {
     for (const server of [everywhere, here]) server.close();

@@ -5,8 +5,8 @@ import { type Endpoint, endpointText } from "./endpoint.ts";
 const open = new Map<Server, Endpoint>();
 
 /**
- * Begins to listen on host:port; resolves with the port. Every listener of the platform on a network is opened here: what a
- * process has opened is its own, so its egress connects to none of them for a user.
+ * Listens on host:port and resolves with the port. Every network listener of the platform is opened here, so that
+ * egress knows the process's own listeners and never connects to one of them for a user.
  */
 export function listenAt(server: Server, at: Endpoint, options: ListenOptions = {}): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -21,18 +21,18 @@ export function listenAt(server: Server, at: Endpoint, options: ListenOptions = 
   });
 }
 
-/** Where this process listens now. */
+/** Endpoints where this process currently listens. */
 export function openListeners(): Endpoint[] {
   return [...open.values()];
 }
 
 /**
- * host:port where this process listens now, as processes on other hosts reach it: a listener on all addresses is reported
- * at each address of this host. `coming` are those that it opens later.
+ * host:port where this process listens, as processes on other hosts reach it: a listener on all addresses is reported
+ * at each address of this host. `planned` are listeners that it opens later.
  */
-export function reportedListeners(coming: readonly Endpoint[] = []): string[] {
+export function reportedListeners(planned: readonly Endpoint[] = []): string[] {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []);
-  const reported = [...coming, ...openListeners()].flatMap(({ host, port }) => {
+  const reported = [...planned, ...openListeners()].flatMap(({ host, port }) => {
     const isUnspecified = host === "0.0.0.0" || host === "::";
     return (isUnspecified ? [host, ...addresses] : [host]).map((each) => endpointText(each, port));
   });

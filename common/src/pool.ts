@@ -1,28 +1,28 @@
-/** So many of something, made as they are needed and used again: whoever finds none waits, in the order they came. */
+/** A bounded pool. Items are created on demand; `take` waits until one is free, first come first served. */
 export interface Pool<T> {
   take(): Promise<T>;
-  /** What was taken is free again. */
-  give(item: T): void;
+  /** Returns an item to the pool. */
+  release(item: T): void;
 }
 
-export function createPool<T>(most: number, make: () => T): Pool<T> {
-  const free: T[] = [];
+export function createPool<T>(max: number, create: () => T): Pool<T> {
+  const idle: T[] = [];
   const waiting: ((item: T) => void)[] = [];
-  let made = 0;
+  let created = 0;
   return {
     async take() {
-      const item = free.pop();
+      const item = idle.pop();
       if (item !== undefined) return item;
-      if (made === most)
+      if (created === max)
         return new Promise((resolve) => {
           waiting.push(resolve);
         });
-      made += 1;
-      return make();
+      created += 1;
+      return create();
     },
-    give(item) {
+    release(item) {
       const next = waiting.shift();
-      if (next === undefined) free.push(item);
+      if (next === undefined) idle.push(item);
       else next(item);
     },
   };

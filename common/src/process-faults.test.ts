@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 
-/** A process of this role; it says "serving" once the statements have had their turn of the event loop. */
+/** Starts a process of this role, which prints "serving" after the statements had a turn of the event loop. */
 async function run(role: string, statements: string): Promise<{ lines: string[]; code: number }> {
   const program = `
     import { watchProcessFaults } from ${JSON.stringify(join(import.meta.dirname, "process-faults.ts"))};
@@ -24,12 +24,12 @@ const rejects = 'for (let i = 0; i < 3; i++) Promise.reject(new Error("left alon
 const throws = 'setImmediate(() => { throw new Error("in a callback"); });';
 const rejected = "promise rejected without a handler: left alone 0";
 
-test("a server and a supervisor go on after a rejected promise, which the log has once", async () => {
+test("a server and a supervisor survive an unhandled rejection and log it once", async () => {
   for (const role of ["server", "supervisor"])
     expect(await run(role, rejects)).toEqual({ lines: [rejected, "serving"], code: 0 });
 });
 
-test("a fault that comes again after a minute has the number of times between", async () => {
+test("a repeated fault is logged after a minute with the number of repetitions", async () => {
   const statements = `
     const fault = new Error("the same");
     for (const ms of [5, 10, 20])
@@ -46,18 +46,18 @@ test("a fault that comes again after a minute has the number of times between", 
   ]);
 });
 
-test("an exception in a callback ends a server, and no supervisor", async () => {
+test("an uncaught exception ends a server but not a supervisor", async () => {
   const line = "exception not caught: in a callback 0";
   expect(await run("server", throws)).toEqual({ lines: [line], code: 1 });
   expect(await run("supervisor", throws)).toEqual({ lines: [line, "serving"], code: 0 });
 });
 
-test("a job ends with either: a part of its result may be missing", async () => {
+test("a job ends after either fault, since its result may be incomplete", async () => {
   expect(await run("job", rejects)).toEqual({ lines: [rejected], code: 1 });
   expect(await run("job", throws)).toMatchObject({ code: 1 });
 });
 
-test("a program whose start fails ends, whatever its role", async () => {
+test("a program whose start fails exits in any role", async () => {
   for (const role of ["server", "supervisor", "job"])
     expect(await run(role, 'await Promise.reject(new Error("no start"));'), role).toEqual({
       lines: ["exception not caught: no start 0"],

@@ -1,12 +1,12 @@
 type After = "serve" | "end";
 
-/** What becomes of a process after a fault that no code dealt with. */
+/** Reaction of each kind of process to a fault that no code handled. */
 const after = {
-  /** Its supervisor starts it again. An exception may have left state half changed, which no restart has. */
+  /** The supervisor restarts it. An exception may leave inconsistent state behind, which a restart does not have. */
   server: { rejection: "serve", exception: "end" },
-  /** Its own end would take down what it supervises. */
+  /** Its end would also end the processes that it supervises. */
   supervisor: { rejection: "serve", exception: "serve" },
-  /** It serves nobody, and a result with a part that failed unseen must not pass for a whole one. */
+  /** A job has no clients, and a partial failure must not be taken for a complete result. */
   job: { rejection: "end", exception: "end" },
 } as const satisfies Record<string, { readonly rejection: After; readonly exception: After }>;
 
@@ -14,32 +14,31 @@ export type ProcessRole = keyof typeof after;
 
 interface ProcessFaults {
   readonly role: ProcessRole;
-  /** Writes one line. */
+  /** Writes one log line. */
   readonly note: (message: string, fields: { readonly error: unknown; readonly repeated: number }) => void;
   readonly monotonicMs: () => number;
 }
 
-const quietMs = 60_000;
-const knownMax = 100;
+const repeatIntervalMs = 60_000;
+const rememberedMax = 100;
 
 /**
- * Registers the last handlers of a process: for promises that reject without a handler, and for exceptions that no code
- * caught. Each is a line in the log, the same fault one line a minute with the number of times that it came meanwhile. A
- * program whose start fails ends in any role.
+ * Registers the process-wide handlers for unhandled rejections and uncaught exceptions. Each fault is logged; the same
+ * fault is logged at most once a minute, with the number of repetitions. A program whose start fails exits in any role.
  */
 export function watchProcessFaults({ role, note, monotonicMs }: ProcessFaults): void {
-  const known = new Map<string, { readonly notedMs: number; repeated: number }>();
+  const remembered = new Map<string, { readonly notedMs: number; repeated: number }>();
 
   function report(message: string, error: unknown): void {
     const name = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const before = known.get(name);
+    const before = remembered.get(name);
     const now = monotonicMs();
-    if (before !== undefined && now - before.notedMs < quietMs) {
+    if (before !== undefined && now - before.notedMs < repeatIntervalMs) {
       before.repeated += 1;
       return;
     }
-    if (known.size >= knownMax) known.clear();
-    known.set(name, { notedMs: now, repeated: 0 });
+    if (remembered.size >= rememberedMax) remembered.clear();
+    remembered.set(name, { notedMs: now, repeated: 0 });
     note(message, { error, repeated: before?.repeated ?? 0 });
   }
 
@@ -49,7 +48,7 @@ export function watchProcessFaults({ role, note, monotonicMs }: ProcessFaults): 
   });
   process.on("uncaughtException", (error: unknown, origin: string) => {
     report("exception not caught", error);
-    // Node gives this origin to a main module that failed: nothing is there yet that could go on.
+    // Node reports this origin if the main module failed: the program has not started, so it exits.
     if (after[role].exception === "end" || origin === "unhandledRejection") process.exit(1);
   });
 }

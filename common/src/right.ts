@@ -1,5 +1,5 @@
 /**
- * So long a right to be the primary lasts, from when its agent asked for it. The keeper ends the engine by then, and controllers
- * wait it out, with a margin for clocks and pauses: both have to mean the same.
+ * Duration of a primary lease in milliseconds, from the time of the agent's request. The keeper stops the engine at its
+ * end, and a controller waits for it, with a margin for clocks and pauses, before another primary may start.
  */
 export const rightMs = 6_000;

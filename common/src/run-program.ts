@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** Runs a program, without a shell, to its end; rejects with its output when it fails. */
+/** Runs a program to its end without a shell. Rejects with its output if it fails. */
 export const runProgram = promisify(execFile);

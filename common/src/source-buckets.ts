@@ -1,23 +1,23 @@
 import type { SourceGroups } from "./source-groups.ts";
 import { createTokenBuckets } from "./token-bucket.ts";
 
-/** A bucket for each source and for each larger group of its address, in bounded memory. */
+/** Token buckets for each source and for each larger group of its address, in bounded memory. */
 export interface SourceBuckets {
-  /** Takes a token of each group of the address, or none of any; the group that has none left, and for how long. */
-  take(address: string): SourceTaken;
-  /** Gives a token back that was taken for nothing. */
+  /** Takes a token of every group of the address, or none at all. Names the exhausted group and the wait. */
+  take(address: string): SourceTakeResult;
+  /** Returns a token that was not used. */
   giveBack(address: string): void;
 }
 
-export interface SourceTaken {
-  /** Seconds until there would be one; 0 when it was taken. */
+export interface SourceTakeResult {
+  /** Seconds until a token is available; 0 if it was taken. */
   readonly waitS: number;
-  /** The source or network that is past its limit; empty when none is. */
+  /** The exhausted source or network; empty if there is none. */
   readonly name: string;
 }
 
 export interface SourceBucketsOptions {
-  /** Of one source; a /56 has four times, and a /48 sixteen times of both. 0 for no limit. */
+  /** Rate of one source. A /56 has four times and a /48 sixteen times the rate and burst. 0 disables the limit. */
   readonly perSecond: number;
   readonly burst: number;
   readonly sources: SourceGroups;
@@ -25,7 +25,7 @@ export interface SourceBucketsOptions {
 
 const factors = [1, 4, 16] as const;
 
-/** An address without a group, which many share, is not limited. */
+/** An address without groups, which many clients share, is not limited. */
 export function createSourceBuckets(
   { perSecond, burst, sources }: SourceBucketsOptions,
   monotonicMs: () => number,

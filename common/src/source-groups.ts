@@ -1,22 +1,22 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 
-/** Sources that are counted together, and how many times one source's limit they have. */
+/** A group of sources that are counted together, and its limit as a multiple of one source's limit. */
 export interface SourceGroup {
   readonly name: string;
   readonly factor: number;
 }
 
-/** The groups that an address is counted in; none for a balancer, whose address many share. */
+/** The groups of an address, the narrowest first; empty for a load balancer, whose address many clients share. */
 export type SourceGroups = (address: string) => readonly SourceGroup[];
 
-/** Prefixes of IPv6: one customer has a /64 at least, often a /56, and a /48 is a site. */
+/** IPv6 prefixes: a customer has at least a /64, often a /56; a /48 is a site. */
 const prefixes = [
   { bits: 64, factor: 1 },
   { bits: 56, factor: 4 },
   { bits: 48, factor: 16 },
 ] as const;
 
-/** `shared` are networks (CIDRs). Throws for an entry that is no network. */
+/** `shared` are networks (CIDRs) of load balancers and proxies. Throws if an entry is not a network. */
 export function createSourceGroups(shared: readonly string[] = []): SourceGroups {
   const isShared = createNetworks(shared);
   return (text) => {
@@ -28,7 +28,7 @@ export function createSourceGroups(shared: readonly string[] = []): SourceGroups
   };
 }
 
-/** Is an address in one of the networks (CIDRs)? Throws for an entry that is no network. */
+/** A predicate for addresses in one of the networks (CIDRs). Throws if an entry is not a network. */
 export function createNetworks(cidrs: readonly string[]): (address: string) => boolean {
   const networks = new BlockList();
   for (const cidr of cidrs) {
@@ -42,12 +42,12 @@ export function createNetworks(cidrs: readonly string[]): (address: string) => b
   };
 }
 
-/** An IPv4 address that a socket for both families shows as IPv6 is IPv4 again; a zone is left out. */
+/** Normalizes an address: an IPv4 address mapped into IPv6 becomes IPv4, and a zone is removed. */
 export function plainAddress(text: string): string {
   return text.startsWith("::ffff:") && isIPv4(text.slice(7)) ? text.slice(7) : (text.split("%")[0] ?? "");
 }
 
-/** The eight numbers of an IPv6 address. */
+/** The eight 16-bit groups of an IPv6 address. */
 function partsOf(address: string): number[] {
   const [head = "", tail] = address.split("::");
   const numbers = (text: string) => text.split(":").filter((part) => part !== "" && !part.includes("."));
@@ -60,8 +60,8 @@ function partsOf(address: string): number[] {
 }
 
 function prefixOf(parts: readonly number[], bits: number): string {
-  const whole = parts.slice(0, bits >> 4).map((part) => part.toString(16));
+  const full = parts.slice(0, bits >> 4).map((part) => part.toString(16));
   const rest = bits & 15;
   const last = (parts[bits >> 4] ?? 0) >> (16 - rest);
-  return (rest === 0 ? whole : [...whole, last.toString(16)]).join(":");
+  return (rest === 0 ? full : [...full, last.toString(16)]).join(":");
 }

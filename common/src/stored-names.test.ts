@@ -2,23 +2,26 @@ import { describe, expect, test } from "vitest";
 import { storedFormat } from "./stored-names.ts";
 
 const format = storedFormat({
-  "spec.nodes.*.failoverCandidate": "vouches",
-  "spec.primaryChange": "succession",
-  "spec.primaryChange.requested": "asked",
-  "status.warnings.*.reported": "told",
+  "spec.nodes.*.failoverCandidate": "candidate",
+  "spec.primaryChange": "change",
+  "spec.primaryChange.requested": "since",
+  "status.warnings.*.reported": "sent",
 });
 
 const inCode = {
   spec: {
     nodes: [{ id: "a", failoverCandidate: true }, { id: "b" }],
     primaryChange: { requested: 1, to: "b" },
-    told: 1,
+    sent: 1,
   },
-  status: { warnings: { told: { since: 1, reported: true }, disk: { since: 2, reported: false } }, vouches: "no path" },
+  status: {
+    warnings: { sent: { since: 1, reported: true }, disk: { since: 2, reported: false } },
+    candidate: "no path",
+  },
 };
 const stored = {
-  spec: { nodes: [{ id: "a", vouches: true }, { id: "b" }], succession: { asked: 1, to: "b" }, told: 1 },
-  status: { warnings: { told: { since: 1, told: true }, disk: { since: 2, told: false } }, vouches: "no path" },
+  spec: { nodes: [{ id: "a", candidate: true }, { id: "b" }], change: { since: 1, to: "b" }, sent: 1 },
+  status: { warnings: { sent: { since: 1, sent: true }, disk: { since: 2, sent: false } }, candidate: "no path" },
 };
 
 describe("stored names", () => {
@@ -30,15 +33,15 @@ describe("stored names", () => {
     expect(format.parse(JSON.stringify(stored))).toEqual(inCode);
   });
 
-  test("keeps the order of keys, absent fields and values that are no objects", () => {
+  test("preserves the order of keys, absent fields and values that are not objects", () => {
     expect(format.format({ spec: { primaryChange: null, nodes: [], a: 1 } })).toBe(
-      '{"spec":{"succession":null,"nodes":[],"a":1}}',
+      '{"spec":{"change":null,"nodes":[],"a":1}}',
     );
     expect(format.parse('{"spec":{}}')).toEqual({ spec: {} });
     expect(format.parse("[1]")).toEqual([1]);
   });
 
-  test("reads a key named __proto__ as a field of its own", () => {
+  test("reads a key named __proto__ as an own field", () => {
     const parsed = storedFormat<Record<string, unknown>>({ "a.b": "c" }).parse('{"__proto__":{"x":1},"a":{"c":2}}');
     expect(Object.keys(parsed)).toEqual(["__proto__", "a"]);
     expect(parsed["x"]).toBeUndefined();

@@ -1,13 +1,13 @@
 import { lookUp } from "./look-up.ts";
 
 /**
- * Fields whose name in code differs from the key that stored JSON has for them. A key of this table is the path of the field
- * in code, where `*` stands for every element of an array or every value of a map; its value is the stored key.
- * Example: `{ "spec.nodes.*.failoverCandidate": "vouches" }`.
+ * Fields whose name in code differs from their key in stored JSON. A key of this table is the path of the field in
+ * code, where `*` stands for every element of an array or every value of a map; its value is the stored key. Example:
+ * `{ "spec.nodes.*.failoverCandidate": "vouches" }`.
  */
 export type StoredNames = Readonly<Record<string, string>>;
 
-/** Reads and writes JSON whose stored keys differ from the names in code. Keys that the table lacks stay as they are. */
+/** Reads and writes JSON whose stored keys differ from the names in code. Keys that the table lacks stay unchanged. */
 export interface StoredFormat<T> {
   parse(text: string): T;
   format(value: T): string;
@@ -19,7 +19,7 @@ interface Path {
   readonly below: Map<string, Path>;
 }
 
-/** The names of an object that another one stores at a path, such as `status.deleted.service`. */
+/** Stored names of an object that another one stores at a path, such as `status.deleted.service`. */
 export function storedNamesUnder(path: string, names: StoredNames): StoredNames {
   return Object.fromEntries(Object.entries(names).map(([field, key]) => [`${path}.${field}`, key]));
 }
@@ -33,7 +33,7 @@ export function storedFormat<T>(names: StoredNames): StoredFormat<T> {
   };
 }
 
-/** Enters each step of a path under the name that its side reads it by: the stored key, or the name in code. */
+/** Adds each step of a path to both directions, under the name that this direction reads. */
 function addPath(
   steps: readonly string[],
   stored: string,

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 
-/** Resolves when a file is on the disk; of a directory the names in it. */
+/** Syncs a file to disk; for a directory, its entries. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r");
   try {

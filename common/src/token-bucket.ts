@@ -1,32 +1,32 @@
-/** How much a bucket holds, and how fast it fills. */
+/** Capacity of a token bucket, and its refill rate. */
 export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
 }
 
-/** Says when somebody asks for too much. Costs two numbers and no timer. */
+/** A token bucket. It costs two numbers and no timer. */
 export interface TokenBucket {
-  /** False when the amount is over the rate; nothing is taken then. */
+  /** Takes the amount; false, without taking anything, if it exceeds the available tokens. */
   take(amount: number, nowMs: number): boolean;
-  /** Takes the amount even if it is not there; answers in how many milliseconds it will be, 0 when it is. */
+  /** Takes the amount even if it is not available. Returns the milliseconds until it is; 0 if it was. */
   spend(amount: number, nowMs: number): number;
 }
 
-/** A bucket for each name, in bounded memory. */
+/** A token bucket for each name, in bounded memory. */
 export interface TokenBuckets {
   readonly rate: Rate;
-  /** Takes so many tokens, or none when they are not all there. */
+  /** Takes the tokens, or none if they are not all available. */
   take(name: string, tokens: number): Taken;
-  /** Whether `take` took them. */
+  /** True if `take` took the tokens. */
   admits(name: string, tokens: number): boolean;
-  /** Gives back tokens that were taken for nothing. */
+  /** Returns tokens that were not used. */
   giveBack(name: string, tokens: number): void;
 }
 
 export interface Taken {
-  /** Whole tokens. */
+  /** Complete tokens that remain. */
   readonly left: number;
-  /** Seconds until what was asked for would be there; 0 when it was taken. */
+  /** Seconds until the requested tokens are available; 0 if they were taken. */
   readonly waitS: number;
   /** Seconds until the bucket is full, rounded up. */
   readonly fullInS: number;
@@ -34,14 +34,14 @@ export interface Taken {
 
 interface Bucket {
   tokens: number;
-  atMs: number;
+  filledAtMs: number;
 }
 
-const keptMax = 50_000;
-const sweepEveryMs = 1_000;
+const bucketsMax = 50_000;
+const sweepIntervalMs = 1_000;
 
 export function createTokenBucket(rate: Rate, startMs: number): TokenBucket {
-  const bucket = { tokens: rate.burst, atMs: startMs };
+  const bucket = { tokens: rate.burst, filledAtMs: startMs };
   return {
     take(amount, nowMs) {
       fill(bucket, rate, nowMs);
@@ -57,27 +57,27 @@ export function createTokenBucket(rate: Rate, startMs: number): TokenBucket {
   };
 }
 
-/** `kept` is the number of names that have a bucket at a time. */
-export function createTokenBuckets(rate: Rate, monotonicMs: () => number, kept = keptMax): TokenBuckets {
+/** `max` is the maximum number of buckets in memory. */
+export function createTokenBuckets(rate: Rate, monotonicMs: () => number, max = bucketsMax): TokenBuckets {
   const buckets = new Map<string, Bucket>();
   let sweptAtMs = Number.NEGATIVE_INFINITY;
 
   function bucketOf(name: string, nowMs: number): Bucket {
-    const known = buckets.get(name);
-    if (known !== undefined) {
-      fill(known, rate, nowMs);
-      return known;
+    const existing = buckets.get(name);
+    if (existing !== undefined) {
+      fill(existing, rate, nowMs);
+      return existing;
     }
-    if (buckets.size >= kept) makeRoom(nowMs);
-    const full = { tokens: rate.burst, atMs: nowMs };
+    if (buckets.size >= max) evict(nowMs);
+    const full = { tokens: rate.burst, filledAtMs: nowMs };
     buckets.set(name, full);
     return full;
   }
 
-  /** A bucket that is full again is as good as none. When all are in use the oldest goes. */
-  function makeRoom(nowMs: number): void {
-    // Names that are made up all the time must not cost a look at every bucket each.
-    if (nowMs - sweptAtMs >= sweepEveryMs) {
+  /** Drops full buckets, which equal new ones. If all are in use, drops the oldest. */
+  function evict(nowMs: number): void {
+    // A flood of invented names must not cause a scan of all buckets for each of them.
+    if (nowMs - sweptAtMs >= sweepIntervalMs) {
       sweptAtMs = nowMs;
       for (const [name, bucket] of buckets) {
         fill(bucket, rate, nowMs);
@@ -85,7 +85,7 @@ export function createTokenBuckets(rate: Rate, monotonicMs: () => number, kept =
       }
     }
     const oldest = buckets.keys().next();
-    if (buckets.size >= kept && oldest.done !== true) buckets.delete(oldest.value);
+    if (buckets.size >= max && oldest.done !== true) buckets.delete(oldest.value);
   }
 
   function take(name: string, tokens: number): Taken {
@@ -111,6 +111,6 @@ export function createTokenBuckets(rate: Rate, monotonicMs: () => number, kept =
 }
 
 function fill(bucket: Bucket, { burst, perSecond }: Rate, nowMs: number): void {
-  bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) * perSecond) / 1_000);
-  bucket.atMs = nowMs;
+  bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.filledAtMs) * perSecond) / 1_000);
+  bucket.filledAtMs = nowMs;
 }

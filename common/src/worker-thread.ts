@@ -1,12 +1,12 @@
 import { Worker } from "node:worker_threads";
 
-/** A thread that answers requests, one after the other. */
+/** A worker thread that serves requests one after the other. */
 export interface WorkerThread<Question, Answer> {
-  /** Rejects when the thread ends meanwhile; the next request starts another one. */
+  /** Sends a request. Rejects if the thread ends meanwhile; the next request starts a new thread. */
   ask(question: Question, transfer?: readonly ArrayBuffer[]): Promise<Answer>;
 }
 
-/** What goes to the thread, and what it answers: `error` is the message of what it threw. */
+/** A message to the thread; the response has the same id. `error` is the message of a thrown error. */
 export interface ThreadRequest<Question> {
   readonly id: number;
   readonly question: Question;
@@ -18,8 +18,8 @@ export type ThreadAnswer<Answer> =
 const idleMs = 10_000;
 
 /**
- * Starts the module at `url` as a thread when it is first asked, and lets it go with its memory once it had nothing to do for ten
- * seconds. The module answers with `answerAll`.
+ * Starts the module at `url` as a thread on the first request, and terminates it after ten idle seconds to free its
+ * memory. The module serves requests with `serveThread`.
  */
 export function createWorkerThread<Question, Answer>(
   url: URL,
@@ -27,34 +27,34 @@ export function createWorkerThread<Question, Answer>(
 ): WorkerThread<Question, Answer> {
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let asked = 0;
+  let lastId = 0;
   const open = new Map<number, PromiseWithResolvers<Answer>>();
 
   function start(): Worker {
     const started = new Worker(url, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     started.unref();
     started.on("message", (message: ThreadAnswer<Answer>) => {
-      const waiting = take(message.id);
+      const waiting = removeWaiting(message.id);
       if ("error" in message) waiting?.reject(new Error(message.error));
       else waiting?.resolve(message.answer);
     });
     const ended = (error: unknown) => {
       if (worker !== started) return;
       worker = undefined;
-      for (const id of open.keys()) take(id)?.reject(new Error("the thread has ended", { cause: error }));
+      for (const id of open.keys()) removeWaiting(id)?.reject(new Error("the thread has ended", { cause: error }));
     };
     started.on("error", ended).on("exit", ended);
     return started;
   }
 
-  function take(id: number): PromiseWithResolvers<Answer> | undefined {
+  function removeWaiting(id: number): PromiseWithResolvers<Answer> | undefined {
     const found = open.get(id);
     open.delete(id);
-    if (open.size === 0) idle = setTimeout(letGo, idleMs).unref();
+    if (open.size === 0) idle = setTimeout(stop, idleMs).unref();
     return found;
   }
 
-  function letGo(): void {
+  function stop(): void {
     const old = worker;
     worker = undefined;
     old?.terminate().catch(() => undefined);
@@ -63,8 +63,8 @@ export function createWorkerThread<Question, Answer>(
   return {
     ask(question, transfer = []) {
       clearTimeout(idle);
-      asked += 1;
-      const request: ThreadRequest<Question> = { id: asked, question };
+      lastId += 1;
+      const request: ThreadRequest<Question> = { id: lastId, question };
       const waiting = Promise.withResolvers<Answer>();
       worker ??= start();
       open.set(request.id, waiting);

@@ -17,7 +17,7 @@ const zone = createZone({
 });
 const options = { transport: "udp" as const, nameServerAddresses: ["127.0.0.1"] };
 
-function ask(
+function queryFor(
   name: string,
   type: RecordType,
   more: Partial<Packet> = {},
@@ -65,7 +65,7 @@ test.each<[string, RecordType, string, unknown[], string[]]>([
   ["example.com", "A", "REFUSED", [], []],
   ["local.holdfast.test", "AXFR", "REFUSED", [], []],
 ])("%s %s is %s", (name, type, rcode, data, authorities) => {
-  const found = ask(name, type);
+  const found = queryFor(name, type);
   expect(found.rcode).toBe(rcode);
   expect((found.answers ?? []).map((each) => ("data" in each ? each.data : undefined))).toEqual(data);
   expect((found.authorities ?? []).map((each) => each.type)).toEqual(authorities);
@@ -78,25 +78,25 @@ test.each<[string, RecordType, string, unknown[], string[]]>([
   });
 });
 
-test("a name is found in any case and comes back in the client's", () => {
-  const found = ask("ShOp-1.LOCAL.holdfast.TEST", "A");
+test("names match in any letter case and are returned in the client's", () => {
+  const found = queryFor("ShOp-1.LOCAL.holdfast.TEST", "A");
   expect(found.questions?.[0]?.name).toBe("ShOp-1.LOCAL.holdfast.TEST");
   expect(found.answers?.[0]).toMatchObject({ name: "ShOp-1.LOCAL.holdfast.TEST", ttl: 1 });
 });
 
-test("no lasts a second, and the SOA counts with the zone", () => {
-  const [soa] = ask("gone.local.holdfast.test", "A").authorities ?? [];
+test("negative responses last a second, and the SOA serial follows the zone", () => {
+  const [soa] = queryFor("gone.local.holdfast.test", "A").authorities ?? [];
   expect(soa).toMatchObject({ name: "local.holdfast.test", ttl: 1, data: { minimum: 1, serial: 2 } });
 });
 
-test("ANY is answered with one small record", () => {
-  // The library's types know no ANY; its codec does.
-  expect(ask("shop-1.local.holdfast.test", "ANY" as RecordType).answers).toMatchObject([
+test("ANY gets one small record", () => {
+  // The library's types lack ANY; its codec supports it.
+  expect(queryFor("shop-1.local.holdfast.test", "ANY" as RecordType).answers).toMatchObject([
     { type: "HINFO", data: { cpu: "RFC8482" } },
   ]);
 });
 
-describe("what does not fit", () => {
+describe("a response that does not fit", () => {
   test.each([
     ["without EDNS", {}, 512],
     ["with a small EDNS size", opt(100), 512],
@@ -112,18 +112,18 @@ describe("what does not fit", () => {
     expect(response?.byteLength).toBeLessThanOrEqual(limit);
     expect(response && decode(response)).toMatchObject({ flag_tc: true, answers: [] });
   });
-  test("comes whole over TCP", () => {
-    const found = ask("many.local.holdfast.test", "A", opt(1232), { ...options, transport: "tcp" as never });
+  test("is complete over TCP", () => {
+    const found = queryFor("many.local.holdfast.test", "A", opt(1232), { ...options, transport: "tcp" as never });
     expect(found.flag_tc).toBe(false);
     expect(found.answers).toHaveLength(100);
   });
 });
 
-test("EDNS is answered with EDNS, a later version with BADVERS", () => {
-  expect(ask("shop-1.local.holdfast.test", "A").additionals).toEqual([]);
-  const known = ask("shop-1.local.holdfast.test", "A", opt(4096));
+test("EDNS queries get EDNS responses, and later versions BADVERS", () => {
+  expect(queryFor("shop-1.local.holdfast.test", "A").additionals).toEqual([]);
+  const known = queryFor("shop-1.local.holdfast.test", "A", opt(4096));
   expect(known.additionals).toMatchObject([{ type: "OPT", udpPayloadSize: 1232, extendedRcode: 0 }]);
-  const later = ask("shop-1.local.holdfast.test", "A", opt(4096, 1));
+  const later = queryFor("shop-1.local.holdfast.test", "A", opt(4096, 1));
   expect(later.additionals).toMatchObject([{ type: "OPT", extendedRcode: 1, ednsVersion: 0 }]);
   expect(later.answers).toEqual([]);
 });
@@ -152,13 +152,13 @@ test.each<[string, string, number | undefined]>([
   expect(response && response.readUInt16BE(2) & 0xf).toBe(rcode);
 });
 
-test("before there is a zone the server fails, it does not deny", () => {
+test("without a zone the server responds SERVFAIL, not NXDOMAIN", () => {
   const query = encode({ type: "query", id: 1, questions: [{ name: "shop-1.local.holdfast.test", type: "A" }] });
   const response = answer(query, createZone(), options);
   expect(response && response.readUInt16BE(2) & 0xf).toBe(2);
 });
 
-test("no bytes make it throw, and an answer keeps id and question and fits", () => {
+test("no input throws, and responses keep id and question within the size limit", () => {
   const base = encode({
     type: "query",
     id: 9,

@@ -1,19 +1,19 @@
 import { isIPv4 } from "node:net";
 import { type Answer, decode, encode, type OptAnswer } from "dns-packet";
 import { type Question, readQuestion } from "./question.ts";
-import type { Found, Zone } from "./zone.ts";
+import type { ZoneLookup, Zone } from "./zone.ts";
 
 export interface AnswerOptions {
   readonly transport: "udp" | "tcp";
-  /** Addresses of the name servers, told under `ns1.<origin>`. */
+  /** Addresses of the name servers, published as `ns1.<origin>`. */
   readonly nameServerAddresses: readonly string[];
 }
 
-/** Large enough for every answer here, small enough for every path (the "DNS flag day 2020" size). */
+/** UDP payload size: large enough for every response here, small enough for every network path (DNS flag day 2020). */
 const ednsBytes = 1232;
 const plainUdpBytes = 512;
 const tcpBytes = 65_535;
-/** A new name is looked for before it is there: "no" must not last. */
+/** Clients query a new name before it exists, so negative responses must expire soon. */
 const negativeTtlS = 1;
 const apexTtlS = 60;
 
@@ -31,19 +31,19 @@ interface Reply {
 }
 
 /**
- * Answers one query from the zone: authoritative only, no recursion. Undefined for what gets no answer at all (a
- * response, or too short to have an id). Never throws, whatever the bytes are.
+ * Responds to one query from the zone: authoritative only, without recursion. Undefined for packets that get no
+ * response: responses, and packets too short for an id. Never throws, for any bytes.
  */
 export function answer(query: Buffer, zone: Zone, options: AnswerOptions): Buffer | undefined {
   if (query.byteLength < 12) return undefined;
   const bits = query.readUInt16BE(2);
   if ((bits & flags.response) !== 0) return undefined;
   const opcode = (bits >> 11) & 0xf;
-  if (opcode !== 0) return bare(query, rcode.notImp);
+  if (opcode !== 0) return headerOnly(query, rcode.notImp);
   const question = query.readUInt16BE(4) === 1 ? readQuestion(query) : undefined;
-  if (question === undefined) return bare(query, rcode.formErr);
+  if (question === undefined) return headerOnly(query, rcode.formErr);
   const edns = readEdns(query);
-  if (edns === "malformed") return bare(query, rcode.formErr, question);
+  if (edns === "malformed") return headerOnly(query, rcode.formErr, question);
   if (edns !== undefined && edns.ednsVersion !== 0) {
     return write(query, question, reply(rcode.noError), edns, options, badVersion);
   }
@@ -66,27 +66,28 @@ function resolve(question: Question, zone: Zone, options: AnswerOptions): Reply 
   if (question.class !== 1 && question.class !== 255) return reply(rcode.refused);
   if (type === types.AXFR || type === types.IXFR) return reply(rcode.refused);
   if (zone.origin === "") return reply(rcode.servFail);
-  const asked = question.name;
-  // Text in another encoding is no name of this zone, and nobody else's answer to give.
-  if (asked === undefined) return reply(rcode.refused);
-  const name = asked.toLowerCase();
+  const queryName = question.name;
+  // A name that is not ASCII is not in this zone.
+  if (queryName === undefined) return reply(rcode.refused);
+  const name = queryName.toLowerCase();
   const found = name === `ns1.${zone.origin}` ? nameServer(zone, options) : zone.find(name);
   if (found.kind === "outside") return reply(rcode.refused);
-  if (found.kind === "apex") return apex(asked, type, zone, options);
+  if (found.kind === "apex") return apex(queryName, type, zone, options);
   if (found.kind === "none")
     return { ...reply(rcode.nxDomain), authoritative: true, authorities: [soa(zone, negativeTtlS)] };
-  const answers = found.kind === "records" ? answersOf(asked, type, found.records.addresses, found.records.ttlS) : [];
+  const answers =
+    found.kind === "records" ? answersOf(queryName, type, found.records.addresses, found.records.ttlS) : [];
   const authorities = answers.length === 0 ? [soa(zone, negativeTtlS)] : [];
   return { ...reply(rcode.noError), authoritative: true, answers, authorities };
 }
 
-function nameServer(zone: Zone, { nameServerAddresses: addresses }: AnswerOptions): Found {
+function nameServer(zone: Zone, { nameServerAddresses: addresses }: AnswerOptions): ZoneLookup {
   const name = `ns1.${zone.origin}`;
   return addresses.length === 0 ? { kind: "empty" } : { kind: "records", records: { name, addresses, ttlS: apexTtlS } };
 }
 
 function answersOf(name: string, type: number, addresses: readonly string[], ttl: number): Answer[] {
-  // One small set for ANY, as RFC 8482 has it: nothing to amplify with.
+  // A minimal response to ANY (RFC 8482), useless for amplification.
   if (type === types.ANY) return [{ type: "HINFO", name, ttl, data: { cpu: "RFC8482", os: "" } }];
   if (type !== types.A && type !== types.AAAA) return [];
   return addresses
@@ -94,9 +95,9 @@ function answersOf(name: string, type: number, addresses: readonly string[], ttl
     .map((data) => ({ type: isIPv4(data) ? "A" : "AAAA", name, ttl, data }));
 }
 
-function apex(asked: string, type: number, zone: Zone, options: AnswerOptions): Reply {
-  const ns: Answer = { type: "NS", name: asked, ttl: apexTtlS, data: `ns1.${zone.origin}` };
-  const own = { ...soa(zone, apexTtlS), name: asked };
+function apex(queryName: string, type: number, zone: Zone, options: AnswerOptions): Reply {
+  const ns: Answer = { type: "NS", name: queryName, ttl: apexTtlS, data: `ns1.${zone.origin}` };
+  const own = { ...soa(zone, apexTtlS), name: queryName };
   const glue = options.nameServerAddresses.map(
     (data): Answer => ({
       type: isIPv4(data) ? "A" : "AAAA",
@@ -129,8 +130,8 @@ function reply(code: number): Reply {
   return { rcode: code, authoritative: false, answers: [], authorities: [], additionals: [] };
 }
 
-/** Header and question only; the question as it came. */
-function bare(query: Buffer, code: number, question?: Question): Buffer {
+/** A response with header and question only; the question is copied unchanged. */
+function headerOnly(query: Buffer, code: number, question?: Question): Buffer {
   const header = Buffer.alloc(12);
   header.writeUInt16BE(query.readUInt16BE(0), 0);
   header.writeUInt16BE(flags.response | (query.readUInt16BE(2) & (0x7800 | flags.recursionDesired)) | code, 2);
@@ -161,12 +162,12 @@ function write(
             options: [],
           },
         ];
-  const whole = assemble(query, question, content, opt);
+  const complete = assemble(query, question, content, opt);
   const limit = transport === "tcp" ? tcpBytes : udpLimit(edns);
-  if (whole.byteLength <= limit) return whole;
-  const cut = assemble(query, question, { ...content, answers: [], authorities: [], additionals: [] }, opt);
-  cut.writeUInt16BE(cut.readUInt16BE(2) | flags.truncated, 2);
-  return cut;
+  if (complete.byteLength <= limit) return complete;
+  const truncatedReply = assemble(query, question, { ...content, answers: [], authorities: [], additionals: [] }, opt);
+  truncatedReply.writeUInt16BE(truncatedReply.readUInt16BE(2) | flags.truncated, 2);
+  return truncatedReply;
 }
 
 function udpLimit(edns: OptAnswer | undefined): number {
@@ -174,7 +175,10 @@ function udpLimit(edns: OptAnswer | undefined): number {
   return Math.min(Math.max(edns.udpPayloadSize, plainUdpBytes), ednsBytes);
 }
 
-/** The sections by the library, the question by the client: names are not compressed, so no offset moves. */
+/**
+ * The library encodes the sections; the question is copied from the query. Names are not compressed, so no offset
+ * changes.
+ */
 function assemble(query: Buffer, question: Question, content: Reply, opt: Answer[]): Buffer {
   const { answers, authorities } = content;
   const sections = encode({ type: "response", answers, authorities, additionals: [...content.additionals, ...opt] });

@@ -23,7 +23,7 @@ const dig = await run("dig", ["-v"]).then(
 );
 
 async function start(): Promise<DnsServer> {
-  // One that the kernel chooses for UDP may be somebody's of TCP.
+  // A port that the kernel selects for UDP may be in use for TCP.
   const [port = 0] = await freePorts(1);
   return startDnsServer({
     host: "127.0.0.1",
@@ -55,15 +55,15 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** What dig prints for a query to the server. */
-async function ask(...query: string[]): Promise<string> {
+/** Output of dig for a query to the server. */
+async function sendQuery(...query: string[]): Promise<string> {
   const { stdout } = await run("dig", ["@127.0.0.1", "-p", String(server.port), "+tries=1", "+time=30", ...query]);
   return stdout;
 }
 
 test.skipIf(!dig)("dig finds a name over UDP and TCP, with EDNS and without", async () => {
   for (const how of ["+notcp", "+tcp", "+noedns"]) {
-    const text = await ask(`Shop-1.${origin}`, "A", how);
+    const text = await sendQuery(`Shop-1.${origin}`, "A", how);
     expect(text).toContain("status: NOERROR");
     expect(text).toMatch(/flags: qr aa rd;/);
     expect(text).toMatch(new RegExp(`Shop-1\\.${origin}\\.\\s+1\\s+IN\\s+A\\s+127\\.77\\.0\\.5`));
@@ -71,20 +71,20 @@ test.skipIf(!dig)("dig finds a name over UDP and TCP, with EDNS and without", as
   }
 });
 
-test.skipIf(!dig)("dig sees NXDOMAIN, NODATA and REFUSED apart, and follows a cut answer over TCP", async () => {
-  expect(await ask(`gone.${origin}`, "A")).toMatch(/status: NXDOMAIN[\s\S]*AUTHORITY SECTION[\s\S]*SOA/);
-  expect(await ask(`shop-1.${origin}`, "MX")).toMatch(/status: NOERROR[\s\S]*ANSWER: 0, AUTHORITY: 1/);
-  expect(await ask("example.com", "A")).toContain("status: REFUSED");
-  expect(await ask(`many.${origin}`, "A", "+ignore")).toMatch(/flags: qr aa tc rd/);
-  const whole = await ask(`many.${origin}`, "A");
-  expect(whole).toMatch(/ANSWER: 120/);
-  expect(whole).toContain("(TCP)");
-  expect(await ask(`shop-1.${origin}`, "ANY", "+notcp")).toContain("RFC8482");
-  expect(await ask(`shop-1.${origin}`, "A", "+edns=1", "+noednsnegotiation")).toContain("BADVERS");
-  expect(await ask(origin, "NS")).toMatch(/ns1\.local\.holdfast\.test/);
+test.skipIf(!dig)("dig distinguishes NXDOMAIN, NODATA and REFUSED, and retries truncation over TCP", async () => {
+  expect(await sendQuery(`gone.${origin}`, "A")).toMatch(/status: NXDOMAIN[\s\S]*AUTHORITY SECTION[\s\S]*SOA/);
+  expect(await sendQuery(`shop-1.${origin}`, "MX")).toMatch(/status: NOERROR[\s\S]*ANSWER: 0, AUTHORITY: 1/);
+  expect(await sendQuery("example.com", "A")).toContain("status: REFUSED");
+  expect(await sendQuery(`many.${origin}`, "A", "+ignore")).toMatch(/flags: qr aa tc rd/);
+  const complete = await sendQuery(`many.${origin}`, "A");
+  expect(complete).toMatch(/ANSWER: 120/);
+  expect(complete).toContain("(TCP)");
+  expect(await sendQuery(`shop-1.${origin}`, "ANY", "+notcp")).toContain("RFC8482");
+  expect(await sendQuery(`shop-1.${origin}`, "A", "+edns=1", "+noednsnegotiation")).toContain("BADVERS");
+  expect(await sendQuery(origin, "NS")).toMatch(/ns1\.local\.holdfast\.test/);
 });
 
-test("several queries on one TCP connection are answered in turn, however they are cut", async () => {
+test("several queries on one TCP connection are served in order, in any segmentation", async () => {
   const queries = [1, 2, 3].map((id) => {
     const query = encode({ type: "query", id, questions: [{ name: `shop-1.${origin}`, type: "A" }] });
     const length = Buffer.alloc(2);
@@ -116,7 +116,7 @@ async function answersOn(socket: Socket, count: number): Promise<number[]> {
   return ids;
 }
 
-test("a restart answers at once from disk, a damaged file is not used", async () => {
+test("a restart serves from disk at once, and ignores a damaged file", async () => {
   const file = join(directory, "zone.json");
   await expect.poll(() => readFile(file, "utf8").catch(() => "")).toContain(`shop-1.${origin}`);
   const again = await start();

@@ -3,7 +3,7 @@ import type { Endpoint } from "@holdfast/common/endpoint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { ZoneBatch } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import { answer } from "./answer.ts";
-import { createSourceRate } from "./source-rate.ts";
+import { createQueryRateLimit } from "./query-rate-limit.ts";
 import { startTcpServer } from "./tcp-server.ts";
 import { startUdpServer } from "./udp-server.ts";
 import type { Zone, ZoneChange } from "./zone.ts";
@@ -11,9 +11,9 @@ import { createZoneFile } from "./zone-file.ts";
 
 export interface DnsServerDeps {
   readonly host: string;
-  /** 0 takes a free one, the same for UDP and TCP. */
+  /** Port for UDP and TCP; 0 selects a free one. */
   readonly port: number;
-  /** Where it answers besides. */
+  /** Further endpoints to listen on. */
   readonly alsoListen?: readonly Endpoint[];
   readonly directory: string;
   readonly nameServerAddresses: readonly string[];
@@ -22,39 +22,42 @@ export interface DnsServerDeps {
   readonly log: Log;
 }
 
-/** The zone on UDP and TCP, in memory and on disk. It answers whether anybody feeds it or not. */
+/**
+ * An authoritative DNS server over UDP and TCP. The zone is in memory and on disk, so it serves after a restart and
+ * without controllers. A feed applies changes: they are served at once and written to disk every 200 ms.
+ */
 export interface DnsServer {
   readonly port: number;
   readonly zone: Zone;
-  /** Takes a batch and serves it at once; the disk has it soon after. Answers the revision served. */
+  /** Applies a batch and serves it at once; it is written to disk soon after. Returns the served revision. */
   apply(batch: ZoneBatch): bigint;
   close(): Promise<void>;
 }
 
-const writeEveryMs = 200;
+const writeIntervalMs = 200;
 const retryWriteMs = 5_000;
 
 export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   const { host, port, alsoListen = [], directory, nameServerAddresses, monotonicMs, log } = deps;
   const file = createZoneFile(directory, log);
   const zone = await file.read();
-  const rate = () => createSourceRate(deps.queriesPerSecond, monotonicMs);
-  const rates = { udp: rate(), tcp: rate() };
+  const createRateLimit = () => createQueryRateLimit(deps.queriesPerSecond, monotonicMs);
+  const rateLimits = { udp: createRateLimit(), tcp: createRateLimit() };
   const answerBy = (transport: "udp" | "tcp") => (query: Buffer) => {
     try {
       return answer(query, zone, { transport, nameServerAddresses });
     } catch (error) {
-      // One packet must not end the service of all names.
+      // A single packet must not stop the server.
       log.error("query not answered", { error, query: query.subarray(0, 512).toString("base64") });
       return undefined;
     }
   };
   const listeners: { close(): Promise<void> }[] = [];
-  // Each address has sockets of its own: an answer comes from where it was asked.
+  // Each address has its own sockets, so that responses come from the queried address.
   async function listen(at: Endpoint): Promise<number> {
-    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate: rates.udp, log });
+    const udp = await startUdpServer({ ...at, answer: answerBy("udp"), rate: rateLimits.udp, log });
     listeners.push(udp);
-    const tcp = { host: at.host, port: udp.port, answer: answerBy("tcp"), rate: rates.tcp, log };
+    const tcp = { host: at.host, port: udp.port, answer: answerBy("tcp"), rate: rateLimits.tcp, log };
     listeners.push(await startTcpServer(tcp));
     return udp.port;
   }
@@ -62,34 +65,34 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
   for (const at of alsoListen) await listen(at);
 
   const closing = new AbortController();
-  /** What the disk has not. */
-  let changes: ZoneChange[] = [];
-  /** The zone on disk is not the one that the changes are of. */
-  let isOther = false;
-  /** A whole zone is coming, in parts. */
-  let isComing = false;
-  let unwritten = false;
+  /** Changes that are not on disk yet. */
+  let unwrittenChanges: ZoneChange[] = [];
+  /** True if the changes do not apply to the zone on disk, so that a full write is needed. */
+  let needsFullWrite = false;
+  /** True while a full zone arrives in several batches. */
+  let isReset = false;
+  let isDirty = false;
   let writing: Promise<void> | undefined;
 
-  async function writeAll(): Promise<void> {
-    while (unwritten && !closing.signal.aborted) {
+  async function writeUntilClean(): Promise<void> {
+    while (isDirty && !closing.signal.aborted) {
       const written = await write();
-      const waitMs = written ? writeEveryMs : retryWriteMs;
+      const waitMs = written ? writeIntervalMs : retryWriteMs;
       await delay(waitMs, undefined, { ref: false, signal: closing.signal }).catch(() => undefined);
     }
     writing = undefined;
   }
 
   async function write(): Promise<boolean> {
-    const [changed, isWhole] = [changes, isOther || file.isLong];
-    [unwritten, changes, isOther] = [false, [], false];
+    const [pending, isFull] = [unwrittenChanges, needsFullWrite || file.needsCompaction];
+    [isDirty, unwrittenChanges, needsFullWrite] = [false, [], false];
     try {
-      if (isWhole) await file.write(zone.snapshot());
-      else await file.append(changed);
+      if (isFull) await file.write(zone.snapshot());
+      else await file.append(pending);
       return true;
     } catch (error) {
       log.error("zone not written to disk", { error: String(error) });
-      [unwritten, isOther] = [true, true];
+      [isDirty, needsFullWrite] = [true, true];
       return false;
     }
   }
@@ -99,20 +102,20 @@ export async function startDnsServer(deps: DnsServerDeps): Promise<DnsServer> {
     zone,
     apply(batch) {
       zone.apply(batch);
-      isComing ||= batch.reset;
-      isOther ||= isComing;
-      changes.push(batch);
+      isReset ||= batch.reset;
+      needsFullWrite ||= isReset;
+      unwrittenChanges.push(batch);
       if (batch.synced) {
-        isComing = false;
-        unwritten = true;
-        writing ??= writeAll();
+        isReset = false;
+        isDirty = true;
+        writing ??= writeUntilClean();
       }
       return zone.revision;
     },
     async close() {
       closing.abort();
       await Promise.all([...listeners.map((listener) => listener.close()), writing]);
-      if (unwritten) await write();
+      if (isDirty) await write();
     },
   };
 }

@@ -13,8 +13,8 @@ const config = readConfig(dnsSettings, process.env);
 const log = createLog("dns");
 watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const [at, ...alsoListen] = endpointsOf(config.listen);
-const isOne = ({ host }: Endpoint) => isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::";
-const listensOn = [at, ...alsoListen].filter(isOne).map(({ host }) => host);
+const isSpecific = ({ host }: Endpoint) => isIP(host) !== 0 && host !== "0.0.0.0" && host !== "::";
+const listensOn = [at, ...alsoListen].filter(isSpecific).map(({ host }) => host);
 const { directory, queriesPerSecond, installationId, controllers, identityDirectory } = config;
 
 const server = await startDnsServer({
@@ -35,7 +35,7 @@ await follow(
   zoneFeed(server, log),
   {
     installationId,
-    // Those that a controller told of, and those that are configured for the time when all of them have moved.
+    // Addresses from the feed, and configured ones in case all controllers have moved.
     controllers: () => [...new Set([...server.zone.controllers, ...controllers])],
     identityDirectory,
     random: Math.random,

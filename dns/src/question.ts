@@ -1,23 +1,23 @@
-/** The question of a query, read from the bytes themselves so that it can be given back exactly. */
+/** The question of a query, parsed by hand so that it can be returned byte for byte. */
 export interface Question {
-  /** As the client wrote it, upper and lower case kept; undefined when a label is not plain ASCII text. */
+  /** Name in the client's letter case; undefined if a label is not plain ASCII. */
   readonly name: string | undefined;
   readonly type: number;
   readonly class: number;
-  /** The question section: 0x20 of the client comes back as it was. */
+  /** Bytes of the question section, which preserve the client's letter case (DNS 0x20). */
   readonly bytes: Buffer;
 }
 
 const headerBytes = 12;
 
-/** Reads the one question after the header. Undefined for anything malformed (RFC 1035, section 4.1.2). */
+/** Parses the only question after the header. Undefined if it is malformed (RFC 1035 section 4.1.2). */
 export function readQuestion(query: Buffer): Question | undefined {
   const labels: string[] = [];
   let plain = true;
   let at = headerBytes;
   for (;;) {
     const length = query[at];
-    // A pointer has nothing to point back to in the first name of a packet.
+    // A compression pointer is invalid in the first name of a packet.
     if (length === undefined || length > 63) return undefined;
     at += 1;
     if (length === 0) break;
@@ -36,7 +36,7 @@ export function readQuestion(query: Buffer): Question | undefined {
   };
 }
 
-/** Could this label be text in a name with dots between labels? */
+/** True if the label is printable ASCII without dots and backslashes. */
 function isPlain(label: Buffer): boolean {
   return label.every((byte) => byte > 0x20 && byte < 0x7f && byte !== 0x2e && byte !== 0x5c);
 }

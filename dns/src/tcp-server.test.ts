@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterEach, expect, test } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { createSourceRate } from "./source-rate.ts";
+import { createQueryRateLimit } from "./query-rate-limit.ts";
 import { startTcpServer, type TcpServer } from "./tcp-server.ts";
 
 let server: TcpServer;
@@ -22,28 +22,28 @@ async function open(localAddress: string) {
   await once(socket, "connect");
   return {
     socket,
-    ask: (count: number) =>
+    sendQuery: (count: number) =>
       socket.write(Buffer.concat(Array.from({ length: count }, () => Buffer.from("0001ff", "hex")))),
     answered: () => bytes / 3,
   };
 }
 
-test("a source is answered over TCP as often as it may ask, and asks in vain no other source's", async () => {
+test("TCP queries are limited by source, without an effect on other sources", async () => {
   let ms = 0;
   server = await startTcpServer({
     host: "127.0.0.1",
     port: 0,
     answer: (query) => query,
-    rate: createSourceRate(10, () => ms, 20),
+    rate: createQueryRateLimit(10, () => ms, 20),
     log: silentLog,
   });
   const [greedy, again] = [await open("127.0.0.66"), await open("127.0.0.66")];
-  greedy.ask(1_000);
+  greedy.sendQuery(1_000);
   await waitUntil("the burst is answered", () => greedy.answered() === 20);
-  again.ask(1);
+  again.sendQuery(1);
   const modest = await open("127.0.0.67");
   for (let n = 1; n <= 20; n += 1) {
-    modest.ask(1);
+    modest.sendQuery(1);
     await waitUntil("it is answered", () => modest.answered() === n);
   }
   expect(greedy.answered() + again.answered()).toBe(20);
@@ -51,21 +51,21 @@ test("a source is answered over TCP as often as it may ask, and asks in vain no 
   await waitUntil("a second's worth is answered", () => greedy.answered() + again.answered() === 30);
 });
 
-test("a server that is full ends the longest idle connection of the source that has most", async () => {
+test("a full server closes the longest idle connection of the largest source", async () => {
   server = await startTcpServer({
     host: "127.0.0.1",
     port: 0,
     answer: (query) => query,
-    rate: createSourceRate(1_000, () => performance.now()),
+    rate: createQueryRateLimit(1_000, () => performance.now()),
     connections: 4,
     log: silentLog,
   });
   const greedy: Awaited<ReturnType<typeof open>>[] = [];
   for (let n = 0; n < 4; n += 1) greedy.push(await open("127.0.0.66"));
-  greedy[0]?.ask(1);
+  greedy[0]?.sendQuery(1);
   await waitUntil("the first one is the last that was busy", () => greedy[0]?.answered() === 1);
   const modest = await open("127.0.0.67");
-  modest.ask(1);
+  modest.sendQuery(1);
   await waitUntil("the newcomer is answered", () => modest.answered() === 1);
   await waitUntil("one made way", () => greedy.filter(({ socket }) => socket.closed).length === 1);
   expect(greedy[1]?.socket.closed).toBe(true);

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
-import { networkOf, type SourceRate } from "./source-rate.ts";
+import { networkOf, type QueryRateLimit } from "./query-rate-limit.ts";
 
 export interface TcpServer {
   readonly port: number;
@@ -12,31 +12,32 @@ export interface TcpServerDeps {
   readonly host: string;
   readonly port: number;
   readonly answer: (query: Buffer) => Buffer | undefined;
-  /** Apart from that of UDP: who is told to come back over TCP is over that one. */
-  readonly rate: SourceRate;
+  /** A rate limit separate from that of UDP, since a client over the UDP rate retries over TCP. */
+  readonly rate: QueryRateLimit;
   readonly log: Log;
   readonly idleMs?: number;
   readonly connections?: number;
   readonly connectionsPerSource?: number;
 }
 
-/** A source that is over its rate is read again after this. */
-const overRateMs = 200;
+/** Pause before a source over its rate is read again. */
+const rateLimitedPauseMs = 200;
 
 /**
- * Answers queries on connections, many on each (RFC 7766), as often as their source may ask. A client that reads no answers
- * is read no further. Where all places are taken, the longest idle connection of the source that has most makes way.
+ * Serves queries over connections, several on each (RFC 7766), within the rate of their source. A client that does not
+ * read responses is not read further. At the limit the connection that is idle longest, of the source with the most
+ * connections, is closed.
  */
 export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
   const { host, port, answer, rate, log, idleMs = 10_000, connections = 400, connectionsPerSource = 100 } = deps;
-  /** Each with its source, the longest idle first. */
+  /** Open connections with their source; the one that is idle longest is first. */
   const open = new Map<Socket, string>();
   const bySource = new Map<string, number>();
 
   const server = createServer((socket) => {
     const source = networkOf(socket.remoteAddress ?? "");
     const count = (bySource.get(source) ?? 0) + 1;
-    if (count > connectionsPerSource || (open.size >= connections && !makeRoom(count))) {
+    if (count > connectionsPerSource || (open.size >= connections && !evictIdle(count))) {
       socket.destroy();
       return;
     }
@@ -44,33 +45,33 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
     bySource.set(source, count);
     socket.setTimeout(idleMs, () => socket.destroy());
     socket.on("error", (error) => log.debug("dns connection broke", { error: error.message }));
-    socket.on("close", () => leave(socket));
+    socket.on("close", () => remove(socket));
     socket.on("data", () => {
       if (open.delete(socket)) open.set(socket, source);
     });
     serve(socket, answer, () => rate.admit(socket.remoteAddress ?? "") === "answer");
   });
 
-  /** False when the newcomer's own source has most. */
-  function makeRoom(count: number): boolean {
+  /** Closes an idle connection. False if the new connection's own source has the most. */
+  function evictIdle(count: number): boolean {
     const [fullest, most] = [...bySource].reduce((best, each) => (each[1] > best[1] ? each : best), ["", 0]);
     if (count > most) return false;
     for (const [socket, source] of open) {
       if (source !== fullest) continue;
-      leave(socket);
+      remove(socket);
       socket.destroy();
       return true;
     }
     return false;
   }
 
-  function leave(socket: Socket): void {
+  function remove(socket: Socket): void {
     const source = open.get(socket);
     if (source === undefined) return;
     open.delete(socket);
-    const left = (bySource.get(source) ?? 1) - 1;
-    if (left === 0) bySource.delete(source);
-    else bySource.set(source, left);
+    const remaining = (bySource.get(source) ?? 1) - 1;
+    if (remaining === 0) bySource.delete(source);
+    else bySource.set(source, remaining);
   }
 
   const listening = await listenAt(server, { host, port });
@@ -87,25 +88,25 @@ export async function startTcpServer(deps: TcpServerDeps): Promise<TcpServer> {
   };
 }
 
-function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, mayAsk: () => boolean): void {
-  let waiting: Buffer = Buffer.alloc(0);
+function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, mayQuery: () => boolean): void {
+  let buffered: Buffer = Buffer.alloc(0);
 
-  function take(): void {
-    while (waiting.byteLength >= 2) {
-      const length = waiting.readUInt16BE(0);
-      if (waiting.byteLength < 2 + length) break;
-      if (!mayAsk()) {
+  function answerBuffered(): void {
+    while (buffered.byteLength >= 2) {
+      const length = buffered.readUInt16BE(0);
+      if (buffered.byteLength < 2 + length) break;
+      if (!mayQuery()) {
         socket.pause();
         setTimeout(() => {
           if (socket.destroyed) return;
           socket.resume();
-          take();
-        }, overRateMs).unref();
+          answerBuffered();
+        }, rateLimitedPauseMs).unref();
         return;
       }
-      const response = answer(waiting.subarray(2, 2 + length));
-      waiting = waiting.subarray(2 + length);
-      // Whoever sends what deserves no answer over TCP is not a resolver.
+      const response = answer(buffered.subarray(2, 2 + length));
+      buffered = buffered.subarray(2 + length);
+      // A resolver never sends such packets over TCP.
       if (response === undefined) {
         socket.destroy();
         return;
@@ -115,7 +116,7 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
       if (!socket.write(Buffer.concat([prefix, response]))) {
         socket.pause();
         socket.once("drain", () => {
-          take();
+          answerBuffered();
           socket.resume();
         });
         return;
@@ -124,7 +125,7 @@ function serve(socket: Socket, answer: (query: Buffer) => Buffer | undefined, ma
   }
 
   socket.on("data", (bytes) => {
-    waiting = waiting.byteLength === 0 ? bytes : Buffer.concat([waiting, bytes]);
-    take();
+    buffered = buffered.byteLength === 0 ? bytes : Buffer.concat([buffered, bytes]);
+    answerBuffered();
   });
 }

@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { isIPv6 } from "node:net";
 import type { Log } from "@holdfast/common/log.ts";
-import type { SourceRate } from "./source-rate.ts";
+import type { QueryRateLimit } from "./query-rate-limit.ts";
 
 export interface UdpServer {
   readonly port: number;
@@ -12,15 +12,15 @@ export interface UdpServerDeps {
   readonly host: string;
   readonly port: number;
   readonly answer: (query: Buffer) => Buffer | undefined;
-  readonly rate: SourceRate;
+  readonly rate: QueryRateLimit;
   readonly log: Log;
 }
 
-/** Answers each datagram, as often as its source may ask. */
+/** Serves datagrams within the rate of their source. */
 export async function startUdpServer({ host, port, answer, rate, log }: UdpServerDeps): Promise<UdpServer> {
   const socket = createSocket({ type: isIPv6(host) ? "udp6" : "udp4", recvBufferSize: 1 << 20 });
   socket.on("message", (query, peer) => {
-    // Port 0 cannot be answered, and sending there throws.
+    // A response to port 0 is impossible; sending throws.
     if (peer.port === 0) return;
     const verdict = rate.admit(peer.address);
     if (verdict === "drop") return;
@@ -28,7 +28,7 @@ export async function startUdpServer({ host, port, answer, rate, log }: UdpServe
     if (response === undefined) return;
     const sent = verdict === "answer" ? response : truncated(response);
     socket.send(sent, peer.port, peer.address, (error) => {
-      if (error) log.debug("answer not sent", { error: error.message });
+      if (error) log.debug("response not sent", { error: error.message });
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -45,7 +45,7 @@ export async function startUdpServer({ host, port, answer, rate, log }: UdpServe
   };
 }
 
-/** Header only, with the bit that says: ask over TCP. */
+/** The header with the TC bit, which makes a client retry over TCP. */
 function truncated(response: Buffer): Buffer {
   const header = Buffer.from(response.subarray(0, 12));
   header.writeUInt16BE(header.readUInt16BE(2) | 0x0200, 2);

@@ -11,15 +11,15 @@ import {
 } from "@holdfast/proto/holdfast/dns/v1/zone_pb.ts";
 import type { DnsServer } from "./dns-server.ts";
 
-/** The zone as a DNS server follows it: whole, then its changes, of which it acknowledges the revision that it serves. */
+/** Feed of a DNS server: the full zone, then its changes. It acknowledges the served revision. */
 export function zoneFeed({ apply, zone }: DnsServer, log: Log): Feed<FollowRequest, ZoneBatch> {
   const serves = (servedRevision: bigint) => create(FollowRequestSchema, { servedRevision });
   return {
     method: grpcService(ZoneService).follow,
-    greet: () => create(FollowRequestSchema, { servedRevision: zone.revision, listeners: reportedListeners() }),
-    take(batch, controller) {
+    firstMessage: () => create(FollowRequestSchema, { servedRevision: zone.revision, listeners: reportedListeners() }),
+    apply(batch, controller) {
       const served = apply(batch);
-      if (batch.reset) log.info("zone follows", { controller, revision: batch.revision.toString() });
+      if (batch.reset) log.info("zone received", { controller, revision: batch.revision.toString() });
       return batch.synced ? serves(served) : undefined;
     },
   };

@@ -23,7 +23,7 @@ function change(revision: number, ...records: RecordSet[]): ZoneChange {
   return { revision: BigInt(revision), reset: false, synced: true, origin, records, controllers: [] };
 }
 
-/** A zone on disk with two names, of revision 1. */
+/** A zone file with two names, at revision 1. */
 async function begin() {
   const file = createZoneFile(directory, silentLog);
   const zone = await file.read();
@@ -36,7 +36,7 @@ const read = () => createZoneFile(directory, silentLog).read();
 const names = (zone: Zone) =>
   zone.snapshot().records.map(({ name, addresses }) => `${name.split(".")[0]} ${addresses.join()}`);
 
-test("reads what was written with all changes since, and goes on from there", async () => {
+test("reads the zone with all later changes, and continues from there", async () => {
   const file = await begin();
   await file.append([change(2, set("c", "127.0.0.3")), change(3, set("a", ""))]);
   await file.append([{ ...change(4, set("b", "127.0.0.9")), controllers: ["127.0.0.1:1"] }]);
@@ -50,7 +50,7 @@ test("reads what was written with all changes since, and goes on from there", as
   expect(names(await read())).toContain("d 127.0.0.4");
 });
 
-test("stops at a line that a crash cut or that is damaged, and then wants the whole zone written", async () => {
+test("stops at a truncated or damaged line, and then needs a full write", async () => {
   const file = await begin();
   await file.append([change(2, set("c", "127.0.0.3")), change(3, set("d", "127.0.0.4"))]);
   const path = join(directory, "zone.log");
@@ -60,7 +60,7 @@ test("stops at a line that a crash cut or that is damaged, and then wants the wh
   await writeFile(path, text.replace("127.0.0.3", "127.0.0.8"));
   const damaged = createZoneFile(directory, silentLog);
   expect((await damaged.read()).revision).toBe(1n);
-  expect(damaged.isLong).toBe(true);
+  expect(damaged.needsCompaction).toBe(true);
 });
 
 test("does not add the changes of one zone to another", async () => {
@@ -75,18 +75,18 @@ test("does not add the changes of one zone to another", async () => {
   expect(names(await read())).toEqual(["z 127.0.0.7"]);
 });
 
-test("writes no more for a change than the change is, until the log is as long as the zone", async () => {
+test("appends only the change, until the log is as long as the zone", async () => {
   const file = createZoneFile(directory, silentLog);
   const zone = await file.read();
-  expect(file.isLong).toBe(true);
+  expect(file.needsCompaction).toBe(true);
   const many = Array.from({ length: 20_000 }, (_, n) => set(`n${n}`, "127.0.0.1"));
   zone.apply({ ...change(1, ...many), reset: true });
   await file.write(zone.snapshot());
-  const whole = (await stat(join(directory, "zone.json"))).size;
-  expect(file.isLong).toBe(false);
+  const full = (await stat(join(directory, "zone.json"))).size;
+  expect(file.needsCompaction).toBe(false);
   await file.append([change(2, set("n1", "127.0.0.2"))]);
   expect((await stat(join(directory, "zone.log"))).size).toBeLessThan(500);
   await file.append([change(3, ...many), change(4, ...many)]);
-  expect((await stat(join(directory, "zone.log"))).size).toBeGreaterThan(whole);
-  expect(file.isLong).toBe(true);
+  expect((await stat(join(directory, "zone.log"))).size).toBeGreaterThan(full);
+  expect(file.needsCompaction).toBe(true);
 });

@@ -7,29 +7,33 @@ import { createZone, type Zone, type ZoneChange, type ZoneSnapshot } from "./zon
 const format = "holdfast-zone 1";
 
 /**
- * The zone on disk: what is answered from after a restart, with controllers away. `zone.json` is a whole zone, `zone.log` what
- * changed since, so that a change of a large zone costs what the change is.
+ * The zone on disk, for restarts without controllers. `zone.json` is a full zone; `zone.log` contains the changes
+ * since, so that a change of a large zone costs only its own size. The first line of `zone.json` is `holdfast-zone 1
+ * <SHA-256>`; that of `zone.log` is the same SHA-256; each further line is `<SHA-256> <JSON>`.
  */
 export interface ZoneFile {
-  /** The zone as it was last written; an empty one when there is none that is whole. */
+  /** Reads the zone; an empty one if there is no intact file. */
   read(): Promise<Zone>;
-  /** Resolves when it is on disk; a crash leaves the one before. */
+  /** Writes a full zone; resolves when it is on disk. A crash leaves the previous one. */
   write(zone: ZoneSnapshot): Promise<void>;
-  /** Resolves when it is on disk; a crash leaves the first of them, or all. To be called after a write. */
+  /** Appends changes; resolves when they are on disk. A crash leaves a prefix of them. Call it only after `write`. */
   append(changes: readonly ZoneChange[]): Promise<void>;
-  /** There are so many changes on disk that the whole zone takes less. */
-  readonly isLong: boolean;
+  /** True if the log is longer than the zone, so that a full write pays off. */
+  readonly needsCompaction: boolean;
 }
 
-/** A log up to this size is no burden to a start, however small the zone is. */
-const shortLogBytes = 1 << 20;
+/** A log up to this size is never compacted, however small the zone is. */
+const compactLogBytes = 1 << 20;
 
 export function createZoneFile(directory: string, log: Log): ZoneFile {
   const file = join(directory, "zone.json");
   const logFile = join(directory, "zone.log");
   let zoneBytes = 0;
   let logBytes = 0;
-  /** Of the zone that the log belongs to; a log of another one is what a crash left. Empty: there is none on disk. */
+  /**
+   * Checksum of the zone that the log belongs to; a log of another zone is left from a crash. Empty if there is no zone
+   * on disk.
+   */
   let zoneSum = "";
 
   async function readZone(): Promise<ZoneSnapshot | undefined> {
@@ -39,7 +43,7 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
     const body = text.slice(end + 1);
     const sum = checksum(body);
     if (text.slice(0, end) !== `${format} ${sum}`) {
-      log.error("zone file is damaged and not used", { file });
+      log.error("damaged zone file ignored", { file });
       return undefined;
     }
     zoneSum = sum;
@@ -47,7 +51,7 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
     return JSON.parse(body) as ZoneSnapshot;
   }
 
-  /** Up to the first line that is not whole: what a crash cut is sent again by the controller. */
+  /** Applies the log up to the first damaged line; the controller sends the remainder again. */
   async function readLog(zone: Zone): Promise<void> {
     const text = await readFile(logFile, "utf8").catch(() => "");
     const [owner, ...lines] = text.split("\n");
@@ -56,7 +60,7 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
     for (const line of lines) {
       const change = line.slice(line.indexOf(" ") + 1);
       if (!line.startsWith(`${checksum(change)} `)) {
-        // What follows would be lost on the next start: the next write is of the whole zone.
+        // Lines appended after it would be ignored at the next start, so the next write is a full one.
         if (line !== "") zoneSum = "";
         return;
       }
@@ -76,7 +80,7 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
       const body = JSON.stringify(zone);
       const next = `${file}.new`;
       const text = `${format} ${checksum(body)}\n${body}`;
-      await put(next, "w", text);
+      await writeSynced(next, "w", text);
       await rename(next, file);
       zoneSum = checksum(body);
       zoneBytes = text.length;
@@ -85,11 +89,11 @@ export function createZoneFile(directory: string, log: Log): ZoneFile {
     async append(changes) {
       const lines = changes.map(lineOf).join("");
       const text = logBytes === 0 ? `${zoneSum}\n${lines}` : lines;
-      await put(logFile, logBytes === 0 ? "w" : "a", text);
+      await writeSynced(logFile, logBytes === 0 ? "w" : "a", text);
       logBytes += text.length;
     },
-    get isLong() {
-      return zoneSum === "" || logBytes > Math.max(zoneBytes, shortLogBytes);
+    get needsCompaction() {
+      return zoneSum === "" || logBytes > Math.max(zoneBytes, compactLogBytes);
     },
   };
 }
@@ -106,7 +110,7 @@ function lineOf({ revision, reset, synced, origin, records, controllers }: ZoneC
   return `${checksum(change)} ${change}\n`;
 }
 
-async function put(path: string, flags: "w" | "a", text: string): Promise<void> {
+async function writeSynced(path: string, flags: "w" | "a", text: string): Promise<void> {
   const handle: FileHandle = await open(path, flags, 0o600);
   try {
     await handle.writeFile(text);

@@ -6,7 +6,7 @@ const origin = "z.test";
 const set = (label: string, ...addresses: string[]): RecordSet => ({ name: `${label}.z.test`, addresses, ttlS: 1 });
 const base = { revision: 1n, reset: false, synced: true, origin, controllers: [] };
 
-test("a new whole zone replaces the old one only when all of it is there", () => {
+test("a full zone replaces the previous one only when it is complete", () => {
   const zone = createZone();
   zone.apply({ ...base, reset: true, records: [set("a", "10.0.0.1")] });
   zone.apply({ ...base, revision: 2n, reset: true, synced: false, records: [set("b", "10.0.0.2")] });
@@ -17,14 +17,14 @@ test("a new whole zone replaces the old one only when all of it is there", () =>
   expect(zone.revision).toBe(2n);
 });
 
-test("a stream that broke in the middle of a zone leaves the old one, and the next one starts over", () => {
+test("a stream that breaks within a zone leaves the previous one, and the next one restarts", () => {
   const zone = createZone({ origin, revision: "5", records: [set("a", "10.0.0.1")] });
   zone.apply({ ...base, revision: 6n, reset: true, synced: false, records: [set("b", "10.0.0.2")] });
   zone.apply({ ...base, revision: 7n, reset: true, records: [set("c", "10.0.0.3")] });
   expect(zone.snapshot()).toEqual({ origin, revision: "7", records: [set("c", "10.0.0.3")], controllers: [] });
 });
 
-test("whatever comes and goes, names above others are empty and all else is as a fresh zone has it", () => {
+test("after any changes, non-terminals are empty and the zone equals a new one", () => {
   const labels = fc
     .array(fc.constantFrom("a", "b", "c"), { minLength: 1, maxLength: 3 })
     .map((parts) => parts.join("."));
@@ -34,17 +34,17 @@ test("whatever comes and goes, names above others are empty and all else is as a
       const zone = createZone({ origin, revision: "1", records: [] });
       for (const [label, there] of steps)
         zone.apply({ ...base, records: [set(label, ...(there ? ["10.0.0.1"] : []))] });
-      const fresh = createZone(zone.snapshot());
+      const rebuilt = createZone(zone.snapshot());
       for (const [label] of steps) {
         for (let name = `${label}.z.test`; name !== origin; name = name.slice(name.indexOf(".") + 1)) {
-          expect(zone.find(name)).toEqual(fresh.find(name));
+          expect(zone.find(name)).toEqual(rebuilt.find(name));
         }
       }
     }),
   );
 });
 
-test("it keeps whom it can be followed from until it is told of others", () => {
+test("controller addresses stay until a batch has others", () => {
   const zone = createZone({ origin, revision: "5", records: [], controllers: ["10.0.0.1:1"] });
   zone.apply({ ...base, revision: 6n, records: [] });
   expect(zone.controllers).toEqual(["10.0.0.1:1"]);

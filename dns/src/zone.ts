@@ -1,63 +1,66 @@
-/** One name of the zone with its addresses. */
+/** The addresses of one name. */
 export interface RecordSet {
-  /** Absolute, lower case, without the last dot. */
+  /** Absolute name in lower case, without the final dot. */
   readonly name: string;
   readonly addresses: readonly string[];
   readonly ttlS: number;
 }
 
-/** A whole zone, as it is on disk. */
+/** A full zone as it is stored on disk. */
 export interface ZoneSnapshot {
   readonly origin: string;
   readonly revision: string;
   readonly records: readonly RecordSet[];
-  /** host:port of the controllers that it can be followed from; older files have none. */
+  /** host:port of the controllers that serve the feed; absent in files of older versions. */
   readonly controllers?: readonly string[];
 }
 
-/** A change as it comes from a controller. */
+/** A batch of changes from a controller. */
 export interface ZoneChange {
   readonly revision: bigint;
   readonly reset: boolean;
   readonly synced: boolean;
   readonly origin: string;
-  /** No addresses: the name is gone. */
+  /** Changed names; one without addresses is deleted. */
   readonly records: readonly RecordSet[];
-  /** Empty: the same as before. */
+  /** host:port of the controllers; empty means unchanged. */
   readonly controllers: readonly string[];
 }
 
-/** `empty`: names lie below it, it has no records itself. `outside`: not a name of this zone. */
-export type Found =
+/**
+ * Result of a lookup. `empty`: the name has no records but names below it (an empty non-terminal, RFC 8499). `outside`:
+ * the name is not in this zone.
+ */
+export type ZoneLookup =
   | { readonly kind: "records"; readonly records: RecordSet }
   | { readonly kind: "empty" | "none" | "outside" | "apex" };
 
-/** The zone that is answered from, in memory. */
+/** The zone in memory. */
 export interface Zone {
-  /** Empty until there is a zone. */
+  /** Origin, such as `db.example.com`; empty until a zone was received. */
   readonly origin: string;
   readonly revision: bigint;
-  /** host:port of the controllers, as the last of them told. */
+  /** host:port of the controllers, from the last batch. */
   readonly controllers: readonly string[];
-  /** Applies a batch. A new whole zone replaces the old one only when all of it is there. */
+  /** Applies a batch. A full zone replaces the current one only when its last batch arrived. */
   apply(change: ZoneChange): void;
-  /** `name` in lower case, without the last dot. */
-  find(name: string): Found;
+  /** Looks up a name in lower case, without the final dot. */
+  find(name: string): ZoneLookup;
   snapshot(): ZoneSnapshot;
 }
 
 interface Contents {
   origin: string;
   readonly records: Map<string, RecordSet>;
-  /** For each name above others, how many lie below. */
-  readonly above: Map<string, number>;
+  /** Number of names below each non-terminal name. */
+  readonly descendants: Map<string, number>;
 }
 
 export function createZone(start?: ZoneSnapshot): Zone {
   let current = blank(start?.origin ?? "");
   let revision = BigInt(start?.revision ?? 0);
   let controllers = start?.controllers ?? [];
-  let coming: Contents | undefined;
+  let pending: Contents | undefined;
   for (const records of start?.records ?? []) put(current, records);
 
   return {
@@ -72,22 +75,22 @@ export function createZone(start?: ZoneSnapshot): Zone {
     },
     apply(change) {
       if (change.controllers.length > 0) controllers = [...change.controllers];
-      if (change.reset) coming = blank(change.origin.toLowerCase());
-      const into = coming ?? current;
+      if (change.reset) pending = blank(change.origin.toLowerCase());
+      const into = pending ?? current;
       for (const records of change.records) put(into, records);
       if (!change.synced) return;
-      if (coming !== undefined) current = coming;
-      coming = undefined;
+      if (pending !== undefined) current = pending;
+      pending = undefined;
       revision = change.revision;
     },
     find(name) {
-      const { origin, records, above } = current;
+      const { origin, records, descendants } = current;
       if (origin === "") return { kind: "outside" };
       if (name === origin) return { kind: "apex" };
       if (!name.endsWith(`.${origin}`)) return { kind: "outside" };
       const found = records.get(name);
       if (found !== undefined) return { kind: "records", records: found };
-      return { kind: above.has(name) ? "empty" : "none" };
+      return { kind: descendants.has(name) ? "empty" : "none" };
     },
     snapshot: () => ({
       origin: current.origin,
@@ -99,7 +102,7 @@ export function createZone(start?: ZoneSnapshot): Zone {
 }
 
 function blank(origin: string): Contents {
-  return { origin, records: new Map(), above: new Map() };
+  return { origin, records: new Map(), descendants: new Map() };
 }
 
 function put(zone: Contents, set: RecordSet): void {
@@ -114,9 +117,9 @@ function put(zone: Contents, set: RecordSet): void {
 function count(zone: Contents, name: string, by: 1 | -1): void {
   for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
     const parent = name.slice(dot + 1);
-    const below = (zone.above.get(parent) ?? 0) + by;
-    if (below === 0) zone.above.delete(parent);
-    else zone.above.set(parent, below);
+    const below = (zone.descendants.get(parent) ?? 0) + by;
+    if (below === 0) zone.descendants.delete(parent);
+    else zone.descendants.set(parent, below);
     if (parent === zone.origin) return;
   }
 }

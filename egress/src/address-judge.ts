@@ -1,18 +1,20 @@
 import ipaddr from "ipaddr.js";
 import { publicIpv6, specialIpv4, specialIpv6 } from "./special-networks.ts";
 
-/** Says whether a connection to an address may be made for a user. */
+/** Decides whether a connection to an address may be made on behalf of a user. */
 export interface AddressJudge {
-  /** Why not, or undefined when it may. The address is in the standard notation of IPv4 or IPv6. */
+  /**
+   * The reason for a refusal; undefined if the address is allowed. The address is in standard IPv4 or IPv6 notation.
+   */
   refusal(address: string, port: number): "own" | "not public" | undefined;
 }
 
 export interface OwnAddresses {
-  /** Addresses that this host answers on, besides loopback. */
+  /** Addresses of this host, besides loopback. */
   readonly host: () => readonly string[];
-  /** Ports of the platform's listeners on the hosts it runs on, with the address as it is configured. */
+  /** Listeners of the platform on its hosts, with their configured addresses. */
   readonly listeners: () => readonly { readonly host: string; readonly port: number }[];
-  /** Networks of the machines. */
+  /** Networks of machines. */
   readonly machineNetworks: () => readonly string[];
 }
 
@@ -20,8 +22,8 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = readonly [Address, number];
 
 /**
- * Public addresses may be reached, and those of the operator's `allow` list (CIDRs). What is the platform's own may not be,
- * whatever the list says. Throws for an entry of the list that is no network.
+ * Allows public addresses and the networks (CIDRs) in `allow`. The platform's own listeners and machines are refused in
+ * any case. Throws if an entry of `allow` is not a network.
  */
 export function createAddressJudge(allow: readonly string[], own: OwnAddresses): AddressJudge {
   const allowed = allow.map(networkOf);
@@ -29,8 +31,8 @@ export function createAddressJudge(allow: readonly string[], own: OwnAddresses):
     refusal(text, port) {
       if (!ipaddr.isValid(text) || text.includes("%")) return "not public";
       const address = ipaddr.parse(text);
-      const inner = innerAddress(address) ?? address;
-      if (isOwn(inner, port, own)) return "own";
+      const target = embeddedIpv4(address) ?? address;
+      if (isOwn(target, port, own)) return "own";
       if (allowed.some((network) => contains(network, address))) return undefined;
       return isPublic(address) ? undefined : "not public";
     },
@@ -43,7 +45,10 @@ function isPublic(address: Address): boolean {
   return inside(publicIpv6) && !specialIpv6.some(inside);
 }
 
-/** What is ours is ours under each of this host's addresses: a listener on 0.0.0.0 answers on all of them. */
+/**
+ * A listener of the platform is refused under every address of this host, since a listener on 0.0.0.0 accepts
+ * connections on all of them.
+ */
 function isOwn(address: Address, port: number, { host, listeners, machineNetworks }: OwnAddresses): boolean {
   if (machineNetworks().some((network) => contains(networkOf(network), address))) return true;
   const here = address.range() === "loopback" || address.range() === "unspecified" || isOneOf(address, host());
@@ -54,8 +59,8 @@ function isOneOf(address: Address, texts: readonly string[]): boolean {
   return texts.some((text) => ipaddr.isValid(text) && ipaddr.parse(text).toString() === address.toString());
 }
 
-/** The IPv4 address that an IPv6 address leads to: mapped, compatible, NAT64 or 6to4. */
-function innerAddress(address: Address): Address | undefined {
+/** The IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64 or 6to4. */
+function embeddedIpv4(address: Address): Address | undefined {
   if (address.kind() === "ipv4") return undefined;
   const bytes = address.toByteArray();
   const ipv4At = (offset: number) => new ipaddr.IPv4(bytes.slice(offset, offset + 4));

@@ -2,24 +2,24 @@ import { hash } from "node:crypto";
 import { Agent, type buildConnector } from "undici";
 import { createGuardedConnector, type GuardDeps, type TlsOptions } from "./guarded-connector.ts";
 
-/** Whose connections may serve a request: never those of another organization, and never ones with other TLS options. */
+/** Key of a connection pool. Connections are not shared between organizations or different TLS options. */
 export interface PoolKey {
   readonly organizationId: string;
   readonly tls?: TlsOptions | undefined;
-  /** How long an idle connection is kept. */
-  readonly keepMs: number;
+  /** Time in milliseconds after which an idle connection is closed. */
+  readonly idleMs: number;
 }
 
 export interface ConnectionPools {
-  /** The pool for the key. A connection that it has was made, and its addresses were judged, at most five minutes ago. */
+  /** The pool for the key. Each of its connections was opened, and its addresses checked, at most five minutes ago. */
   of(key: PoolKey): Agent;
-  /** Ends all connections, also those in use. */
+  /** Closes all connections, including those in use. */
   destroy(): Promise<void>;
 }
 
 interface Pool {
   readonly agent: Agent;
-  readonly madeAtMs: number;
+  readonly createdAtMs: number;
 }
 
 const connectMs = 10_000;
@@ -27,16 +27,16 @@ const headerBytesMax = 16 << 10;
 export const poolAgeMaxMs = 5 * 60_000;
 const sweepMs = 30_000;
 
-/** `nowMs` is a clock that never jumps. A pool past its age ends when the last of its requests does. */
+/** `nowMs` is a monotonic clock. An expired pool closes when its last request ends. */
 export function createConnectionPools(deps: GuardDeps, nowMs: () => number): ConnectionPools {
   const pools = new Map<string, Pool>();
   const retired = new Set<Agent>();
-  const sweeping = setInterval(sweep, sweepMs);
-  sweeping.unref();
+  const sweepTimer = setInterval(sweep, sweepMs);
+  sweepTimer.unref();
 
   function sweep(): void {
     const now = nowMs();
-    for (const [id, pool] of pools) if (isPast(pool, now)) retire(id, pool);
+    for (const [id, pool] of pools) if (isExpired(pool, now)) retire(id, pool);
   }
 
   function retire(id: string, { agent }: Pool): void {
@@ -52,31 +52,31 @@ export function createConnectionPools(deps: GuardDeps, nowMs: () => number): Con
     of(key) {
       const id = idOf(key);
       const now = nowMs();
-      const known = pools.get(id);
-      if (known !== undefined && !isPast(known, now)) return known.agent;
-      if (known !== undefined) retire(id, known);
-      const agent = agentOf(createGuardedConnector(deps, connectMs, key.tls), key.keepMs);
-      pools.set(id, { agent, madeAtMs: now });
+      const existing = pools.get(id);
+      if (existing !== undefined && !isExpired(existing, now)) return existing.agent;
+      if (existing !== undefined) retire(id, existing);
+      const agent = agentOf(createGuardedConnector(deps, connectMs, key.tls), key.idleMs);
+      pools.set(id, { agent, createdAtMs: now });
       return agent;
     },
     async destroy() {
-      clearInterval(sweeping);
+      clearInterval(sweepTimer);
       await Promise.all([...[...pools.values()].map(({ agent }) => agent), ...retired].map((agent) => agent.destroy()));
       pools.clear();
     },
   };
 }
 
-function isPast({ madeAtMs }: Pool, now: number): boolean {
-  return now - madeAtMs >= poolAgeMaxMs;
+function isExpired({ createdAtMs }: Pool, now: number): boolean {
+  return now - createdAtMs >= poolAgeMaxMs;
 }
 
-/** By the object that says them: who calls often has it made once. */
+/** Digests by the options object, so that a frequent caller's options are hashed once. */
 const digests = new WeakMap<TlsOptions, string>();
 
-/** Keys of certificates stay out of the map: a digest tells options apart. */
-function idOf({ organizationId, tls, keepMs }: PoolKey): string {
-  return tls === undefined ? `${organizationId} ${keepMs}` : `${organizationId} ${keepMs} ${digestOf(tls)}`;
+/** A digest distinguishes options without keeping private keys in the map. */
+function idOf({ organizationId, tls, idleMs }: PoolKey): string {
+  return tls === undefined ? `${organizationId} ${idleMs}` : `${organizationId} ${idleMs} ${digestOf(tls)}`;
 }
 
 function digestOf(tls: TlsOptions): string {
@@ -90,14 +90,14 @@ function digestOf(tls: TlsOptions): string {
   return digest;
 }
 
-function agentOf(connect: buildConnector.connector, keepMs: number): Agent {
+function agentOf(connect: buildConnector.connector, idleMs: number): Agent {
   return new Agent({
     connect,
-    // The deadline of the whole request is what ends it; these only see to it that nothing outlives it.
+    // The request's own deadline applies; these timeouts are a safety net.
     headersTimeout: 60_000,
     bodyTimeout: 60_000,
-    keepAliveTimeout: keepMs,
-    keepAliveMaxTimeout: keepMs,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
     maxHeaderSize: headerBytesMax,
     pipelining: 1,
     allowH2: false,

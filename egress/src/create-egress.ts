@@ -3,16 +3,19 @@ import { createEgressClient, type EgressClient } from "./egress-client.ts";
 import { type InstallationAddresses, ownAddresses } from "./own-addresses.ts";
 import { createResolveName } from "./resolve-name.ts";
 
-/** The clients, one for each list of networks that are allowed although they are not public. */
+/** Egress clients with different lists of allowed non-public networks. */
 export interface Egress {
-  /** For URLs of users. */
+  /** Client for URLs of users. */
   readonly users: EgressClient;
-  /** For URLs that operators configure. */
+  /** Client for URLs that operators configure. */
   readonly operators: EgressClient;
   close(): Promise<void>;
 }
 
-/** Requests to where users and operators say, but to nothing that is the installation's own. Throws for an entry that is no network. */
+/**
+ * Creates clients for URLs of users and operators, which never connect to the installation itself. Throws if an entry
+ * is not a network.
+ */
 export function createEgress(
   allow: { readonly users: readonly string[]; readonly operators: readonly string[] },
   installation: InstallationAddresses,

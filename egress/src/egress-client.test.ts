@@ -8,7 +8,7 @@ import { startTestDnsServer, type TestDnsServer } from "../../test/support/netwo
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
 import { createAddressJudge, type OwnAddresses } from "./address-judge.ts";
 import { createEgressClient, type EgressClient } from "./egress-client.ts";
-import { evilUrls } from "./evil-targets.ts";
+import { ssrfUrls } from "../../test/support/ssrf-corpus.ts";
 import { createResolveName } from "./resolve-name.ts";
 import { parseTarget } from "./target.ts";
 
@@ -33,7 +33,7 @@ const zone: Readonly<Record<string, (name: string) => Answer[]>> = {
     { type: "CNAME", name, data: "loopback.evil.test", ttl: 0 },
     a("loopback.evil.test", "127.0.0.1"),
   ],
-  // Public the first time it is asked for, loopback ever after.
+  // Public on the first lookup, loopback on all later ones (DNS rebinding).
   "rebinding.evil.test": (name) => [a(name, (questions += 1) > 2 ? "127.0.0.1" : "192.0.2.7")],
 };
 
@@ -44,9 +44,9 @@ afterAll(() => dns?.close());
 
 function client({ allow = [], own = nothingOwn }: { allow?: string[]; own?: OwnAddresses } = {}): EgressClient {
   const judge = createAddressJudge(allow, own);
-  const made = createEgressClient({ judge, resolve: createResolveName({ servers: [dns.address] }) });
-  onTestFinished(() => made.close());
-  return made;
+  const created = createEgressClient({ judge, resolve: createResolveName({ servers: [dns.address] }) });
+  onTestFinished(() => created.close());
+  return created;
 }
 
 async function listen(server: Server | TcpServer, host = "127.0.0.1"): Promise<number> {
@@ -63,8 +63,8 @@ async function listen(server: Server | TcpServer, host = "127.0.0.1"): Promise<n
 const post = (egress: EgressClient, url: string, deadlineMs = 60_000) =>
   egress.post(url, { headers: {}, body: "{}", deadlineMs, signal: new AbortController().signal });
 
-test("evil targets reach nothing", async () => {
-  expect(evilUrls.length).toBeGreaterThanOrEqual(80);
+test("no URL of the SSRF corpus opens a connection", async () => {
+  expect(ssrfUrls.length).toBeGreaterThanOrEqual(80);
   let connections = 0;
   const port = await listen(
     createTcpServer((socket) => {
@@ -75,7 +75,7 @@ test("evil targets reach nothing", async () => {
   );
   const egress = client();
   await Promise.all(
-    evilUrls.map(async (url) => {
+    ssrfUrls.map(async (url) => {
       const target = url.replaceAll("PORT", String(port));
       const failure = await post(egress, target).catch((error: unknown) => error);
       expect(failure, target).toMatchObject({ name: "EgressFailure" });
@@ -85,13 +85,13 @@ test("evil targets reach nothing", async () => {
   expect(connections).toBe(0);
 });
 
-test("a socket goes to the addresses that were judged, whatever the name says next", async () => {
+test("a socket connects to the checked addresses, whatever a later lookup returns", async () => {
   const answered: string[] = [];
   const port = await listen(createServer((_, response) => void response.end("ok")));
   const judge = createAddressJudge(["127.0.0.0/8"], nothingOwn);
   const egress = createEgressClient({
     judge,
-    // The look-up that is judged leads to the listener; any further one would lead elsewhere.
+    // The checked lookup leads to the listener; a further one would lead elsewhere.
     async resolve() {
       answered.push("asked");
       return answered.length === 1 ? ["127.0.0.1"] : ["192.0.2.1"];
@@ -102,7 +102,7 @@ test("a socket goes to the addresses that were judged, whatever the name says ne
   expect(answered).toHaveLength(1);
 });
 
-test("the operator's networks may be reached, but nothing of the platform's own in them", async () => {
+test("allowed networks are reachable, except for the platform's own listeners", async () => {
   const server = createServer((_, response) => void response.end("ok"));
   const port = await listen(server, "::");
   const own: OwnAddresses = {
@@ -126,7 +126,7 @@ test("the operator's networks may be reached, but nothing of the platform's own 
   for (const url of refused) await expect(post(egress, url), url).rejects.toMatchObject({ kind: "not allowed" });
 });
 
-test("a redirect is an answer, not a way", async () => {
+test("a redirect is returned, not followed", async () => {
   let followed = 0;
   const inner = await listen(createServer((_, response) => void ((followed += 1), response.end())));
   for (const status of [301, 302, 303, 307, 308]) {
@@ -137,22 +137,22 @@ test("a redirect is an answer, not a way", async () => {
   expect(followed).toBe(0);
 });
 
-/** Servers that never come to an end, by what they do with each connection. */
+/** Servers that never end a response, by how they handle a connection. */
 const endless: Readonly<Record<string, (socket: Socket) => void>> = {
   "says nothing": () => undefined,
   "sends its head by the byte": (socket) => void drip(socket, "HTTP/1.1 200 OK\r\nx: ", "a"),
   "sends interim answers for ever": (socket) => void drip(socket, "", "HTTP/1.1 102 Processing\r\n\r\n"),
 };
 
-test.each(Object.entries(endless))("a server that %s is given up at the deadline", async (_, serve) => {
+test.each(Object.entries(endless))("a server that %s is aborted at the deadline", async (_, serve) => {
   const port = await listen(createTcpServer((socket) => serve(socket.on("error", () => undefined))));
   const began = Date.now();
   const failing = post(client({ allow: ["127.0.0.0/8"] }), `http://127.0.0.1:${port}/`, 400);
-  await expect(failing).rejects.toMatchObject({ kind: "timeout", message: "No answer within 0.4 s." });
+  await expect(failing).rejects.toMatchObject({ kind: "timeout", message: "No response within 0.4 s." });
   expect(Date.now() - began).toBeLessThan(60_000);
 });
 
-test("headers without end are not read", async () => {
+test("endless headers are not read", async () => {
   const serve = (socket: Socket) => {
     socket.on("error", () => undefined);
     socket.write(`HTTP/1.1 200 OK\r\n${"x: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n".repeat(10_000)}`);
@@ -163,7 +163,7 @@ test("headers without end are not read", async () => {
   });
 });
 
-test("of a body without end only a bounded part is read, and the status counts", async () => {
+test("an endless body is read up to a limit, and the status counts", async () => {
   let sent = 0;
   const server = createServer((_, response) => {
     const chunk = Buffer.alloc(16 << 10);
@@ -178,7 +178,7 @@ test("of a body without end only a bounded part is read, and the status counts",
   expect(sent).toBeLessThan(16 << 20);
 });
 
-test("a certificate that nobody vouches for is a TLS failure", async () => {
+test("an untrusted certificate is a TLS failure", async () => {
   const { cert, key } = await createTestCertificate();
   const port = await listen(createTlsServer({ cert, key }, (_, response) => void response.end()));
   await expect(post(client({ allow: ["127.0.0.0/8"] }), `https://127.0.0.1:${port}/`)).rejects.toMatchObject({
@@ -186,7 +186,7 @@ test("a certificate that nobody vouches for is a TLS failure", async () => {
   });
 });
 
-test("refused connections and names that do not exist are told as such", async () => {
+test("refused connections and unknown names have their own kinds of failure", async () => {
   const server = createTcpServer();
   const port = await listen(server);
   server.close();
@@ -198,7 +198,7 @@ test("refused connections and names that do not exist are told as such", async (
   await expect(post(egress, "http://nowhere.evil.test/")).rejects.toMatchObject({ kind: "dns" });
 });
 
-test("a check refuses names that lead inside, and lets those be that do not resolve yet", async () => {
+test("a check refuses names with internal addresses, and accepts unresolved names", async () => {
   const check = async (url: string) => {
     const parsed = parseTarget(url);
     if (!parsed.ok) throw new Error(parsed.detail);

@@ -2,40 +2,70 @@ import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { createConnectionPools } from "./connection-pools.ts";
-import type { EgressAnswer } from "./egress-answer.ts";
+import type { EgressResponse } from "./egress-response.ts";
 import { EgressFailure } from "./egress-failure.ts";
-import type { EgressPost, EgressRequest } from "./egress-request.ts";
 import { Exchange } from "./exchange.ts";
-import { type GuardDeps, vettedAddresses } from "./guarded-connector.ts";
+import { type GuardDeps, type TlsOptions, vettedAddresses } from "./guarded-connector.ts";
 import { openGuardedSocket, type SocketTarget } from "./guarded-socket.ts";
-import { createRequestEndings } from "./request-endings.ts";
+import { createRequestDeadlines } from "./request-deadlines.ts";
 import { type ParsedTarget, parseTarget, type Target } from "./target.ts";
 
-/** Connections to where users or operators say. Everything that a configured URL makes the platform call goes through here. */
+/** A request with a complete body; the base of all requests. */
+export interface EgressPost {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
+  /** Time in milliseconds for the complete request, including the response body. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal;
+  /**
+   * Organization of the request: connections are not shared between organizations. Absent for requests of the platform.
+   */
+  readonly organizationId?: string | undefined;
+  readonly tls?: TlsOptions | undefined;
+}
+
+export interface EgressRequest extends Omit<EgressPost, "body"> {
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** The body; a stream is sent at the speed of the target. */
+  readonly body?: string | Uint8Array | Readable | undefined;
+  /** Maximum size of the response body; 1 MiB by default. */
+  readonly bytesMax?: number | undefined;
+}
+
+/**
+ * The only client for connections to configured URLs. It resolves names itself, refuses addresses that the policy does
+ * not allow, connects to exactly the checked addresses, and bounds time and bytes of each request.
+ */
 export interface EgressClient {
   /**
-   * Sends the body and resolves with the status as soon as it is there; redirects are not followed, what else comes is read
-   * to a bound and dropped. Throws EgressFailure; `timeout` when `deadlineMs` in all is over.
+   * Sends a POST and resolves with the status as soon as it arrives. Redirects are not followed; the response body is
+   * discarded. Throws EgressFailure, with `timeout` after `deadlineMs`.
    */
   post(url: string, request: EgressPost): Promise<{ readonly status: number }>;
   /**
-   * Sends a request, its body streamed if it is a stream, and resolves when the head of the answer is there; redirects are
-   * answers. The body of the answer has to be read or dropped. Throws EgressFailure, or the reason of the signal.
+   * Sends a request, streaming its body if it is a stream, and resolves with the head of the response. Redirects are
+   * responses. The body must be read or dropped. Throws EgressFailure, or the signal's reason.
    */
-  request(url: string, request: EgressRequest): Promise<EgressAnswer>;
-  /** A raw connection for other protocols, its addresses judged as those of requests are. Throws EgressFailure. */
+  request(url: string, request: EgressRequest): Promise<EgressResponse>;
+  /** Opens a raw connection for other protocols, with the same address policy. Throws EgressFailure. */
   connect(target: SocketTarget): Promise<Socket>;
-  /** Throws EgressFailure `not allowed` when the target is known to lead where it may not. A name that does not resolve may come to do so. */
+  /**
+   * Throws EgressFailure `not allowed` if the target leads to a refused address. A name that does not resolve passes,
+   * since it may resolve later.
+   */
   check(target: Pick<Target, "host" | "port">, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 const checkMs = 3_000;
-/** Longer than most servers and load balancers do, so that they end what is idle; a server's own hint counts if it is less. */
-const keptMs = 65_000;
-/** A post is not repeated by itself: its connection is not kept until a server without a hint may be about to end it. */
-const keptAfterPostMs = 4_000;
-const answerBytesMax = 1 << 20;
+/**
+ * Longer than the idle timeout of most servers and load balancers, so that they close idle connections; a server's
+ * Keep-Alive hint applies if it is shorter.
+ */
+const idleConnectionMs = 65_000;
+/** A POST is not retried automatically, so its connection is not reused close to a server's idle timeout. */
+const idleAfterPostMs = 4_000;
+const responseBytesMax = 1 << 20;
 const targetsMax = 1_000;
 
 type Deps = GuardDeps & { readonly clock?: Pick<Clock, "now" | "monotonicMs"> };
@@ -43,22 +73,31 @@ type Deps = GuardDeps & { readonly clock?: Pick<Clock, "now" | "monotonicMs"> };
 export function createEgressClient(deps: Deps): EgressClient {
   const clock = deps.clock ?? systemClock;
   const pools = createConnectionPools(deps, () => clock.monotonicMs());
-  const endings = createRequestEndings();
+  const deadlines = createRequestDeadlines();
 
-  /** Parsed once each: callers come back to the same few. */
+  /** Cache of parsed URLs: callers use few URLs repeatedly. */
   const targets = new Map<string, ParsedTarget>();
 
   function targetOf(url: string): ParsedTarget {
-    const known = targets.get(url);
-    if (known !== undefined) return known;
+    const cached = targets.get(url);
+    if (cached !== undefined) return cached;
     const parsed = parseTarget(url);
     if (targets.size >= targetsMax) targets.clear();
     targets.set(url, parsed);
     return parsed;
   }
 
-  async function send(url: string, request: EgressRequest, keepMs: number): Promise<EgressAnswer> {
-    const { method, headers, body, deadlineMs, signal, tls, organizationId = "", bytesMax = answerBytesMax } = request;
+  async function send(url: string, request: EgressRequest, idleMs: number): Promise<EgressResponse> {
+    const {
+      method,
+      headers,
+      body,
+      deadlineMs,
+      signal,
+      tls,
+      organizationId = "",
+      bytesMax = responseBytesMax,
+    } = request;
     const parsed = targetOf(url);
     if (!parsed.ok) {
       if (isStream(body)) body.destroy();
@@ -70,25 +109,25 @@ export function createEgressClient(deps: Deps): EgressClient {
       bytesMax,
       now: clock.now,
       failureOf(error) {
-        if (ending.isLate()) return new EgressFailure("timeout", `No answer within ${deadlineMs / 1_000} s.`);
+        if (deadline.isExpired()) return new EgressFailure("timeout", `No response within ${deadlineMs / 1_000} s.`);
         return signal.aborted ? signal.reason : EgressFailure.from(error);
       },
-      ended: () => ending.release(),
+      onEnd: () => deadline.release(),
     });
-    const ending = endings.begin(signal, deadlineMs, () => exchange.abort(new Error("the request has to end")));
+    const deadline = deadlines.start(signal, deadlineMs, () => exchange.abort(new Error("the request was aborted")));
     const path = `${pathname}${search}`;
-    pools.of({ organizationId, tls, keepMs }).dispatch({ origin, path, method, headers, body: body ?? null }, exchange);
+    pools.of({ organizationId, tls, idleMs }).dispatch({ origin, path, method, headers, body: body ?? null }, exchange);
     return exchange.head;
   }
 
   return {
     async post(url, request) {
-      const answer = await send(url, { ...request, method: "POST" }, keptAfterPostMs);
-      // The status is the answer. What follows is read only so that the connection can serve again.
-      await answer.drop();
-      return { status: answer.status };
+      const response = await send(url, { ...request, method: "POST" }, idleAfterPostMs);
+      // Only the status is returned; the body is read only so that the connection can be reused.
+      await response.drop();
+      return { status: response.status };
     },
-    request: (url, request) => send(url, request, keptMs),
+    request: (url, request) => send(url, request, idleConnectionMs),
     connect: (target) => openGuardedSocket(target, deps),
     async check({ host, port }, signal) {
       try {

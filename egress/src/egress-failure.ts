@@ -1,4 +1,6 @@
-/** Why a request for a user got no answer. The detail is for that user: it tells nothing of what is inside the platform. */
+/**
+ * A failed request on behalf of a user. The detail is for that user and reveals nothing about the platform's network.
+ */
 export class EgressFailure extends Error {
   override readonly name = "EgressFailure";
   readonly kind: "not allowed" | "dns" | "connect" | "tls" | "timeout" | "protocol" | "too large";
@@ -8,7 +10,7 @@ export class EgressFailure extends Error {
     this.kind = kind;
   }
 
-  /** Any failure of the HTTP client, in one of the few words that a user may know. */
+  /** Converts a failure of the HTTP client into one of the kinds above. */
   static from(error: unknown): EgressFailure {
     if (error instanceof EgressFailure) return error;
     const code = codeOf(error);
@@ -19,12 +21,12 @@ export class EgressFailure extends Error {
     if (/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/.test(code))
       return new EgressFailure("tls", `The TLS handshake failed: ${code}.`, options);
     if (/^(HPE_|UND_ERR_HEADERS|UND_ERR_RES|UND_ERR_RESPONSE)/.test(code))
-      return new EgressFailure("protocol", "The answer is not valid HTTP.", options);
+      return new EgressFailure("protocol", "The response is not valid HTTP.", options);
     return new EgressFailure("connect", "The connection broke.", options);
   }
 }
 
-/** The code of the error or of what caused it; of several attempts at once, of the first. */
+/** The error code of the error or its cause; of an AggregateError, that of the first error. */
 function codeOf(error: unknown): string {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if (!(error instanceof Error)) return "";

@@ -12,9 +12,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
 import { createAddressJudge } from "./address-judge.ts";
 import { poolAgeMaxMs } from "./connection-pools.ts";
-import { retryAfterMsOf } from "./egress-answer.ts";
-import { createEgressClient, type EgressClient } from "./egress-client.ts";
-import type { EgressRequest } from "./egress-request.ts";
+import { retryAfterMsOf } from "./egress-response.ts";
+import { createEgressClient, type EgressClient, type EgressRequest } from "./egress-client.ts";
 
 const nothingOwn = { host: () => [], listeners: () => [], machineNetworks: () => [] };
 
@@ -24,13 +23,13 @@ interface Time {
 
 function client(options: { allow?: string[]; time?: Time } = {}): EgressClient {
   const { allow = ["127.0.0.0/8"], time } = options;
-  const made = createEgressClient({
+  const created = createEgressClient({
     judge: createAddressJudge(allow, nothingOwn),
     resolve: async () => ["127.0.0.1"],
     ...(time && { clock: { now: () => time.nowMs, monotonicMs: () => time.nowMs } }),
   });
-  onTestFinished(() => made.close());
-  return made;
+  onTestFinished(() => created.close());
+  return created;
 }
 
 async function listen(server: Server | TcpServer): Promise<number> {
@@ -44,8 +43,8 @@ async function listen(server: Server | TcpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The count once it has been the same for a while. */
-async function standsStill(count: () => number): Promise<number> {
+/** Waits until the count stays the same. */
+async function settledCount(count: () => number): Promise<number> {
   for (;;) {
     const before = count();
     await sleep(200);
@@ -53,7 +52,7 @@ async function standsStill(count: () => number): Promise<number> {
   }
 }
 
-const asked = (more: Partial<EgressRequest> = {}): EgressRequest => ({
+const requestOf = (more: Partial<EgressRequest> = {}): EgressRequest => ({
   method: "GET",
   headers: {},
   deadlineMs: 60_000,
@@ -61,33 +60,33 @@ const asked = (more: Partial<EgressRequest> = {}): EgressRequest => ({
   ...more,
 });
 
-test("bodies stream both ways, with the method and headers that were given", async () => {
+test("bodies stream in both directions, with the requested method and headers", async () => {
   const echo = async (request: IncomingMessage, response: import("node:http").ServerResponse) => {
-    response.writeHead(201, { "x-method": request.method, "x-told": request.headers["x-told"] });
+    response.writeHead(201, { "x-method": request.method, "x-sent": request.headers["x-sent"] });
     await pipeline(request, response);
   };
   const port = await listen(createServer((request, response) => void echo(request, response)));
   const chunks = Array.from({ length: 64 }, (_, index) => Buffer.alloc(16 << 10, index));
-  const answer = await client().request(
+  const response = await client().request(
     `http://127.0.0.1:${port}/`,
-    asked({ method: "PUT", headers: { "x-told": "yes" }, body: Readable.from(chunks) }),
+    requestOf({ method: "PUT", headers: { "x-sent": "yes" }, body: Readable.from(chunks) }),
   );
-  expect(answer).toMatchObject({ status: 201, headers: { "x-method": "PUT", "x-told": "yes" } });
+  expect(response).toMatchObject({ status: 201, headers: { "x-method": "PUT", "x-sent": "yes" } });
   const hash = createHash("sha256");
-  for await (const chunk of answer.body) hash.update(chunk);
+  for await (const chunk of response.body) hash.update(chunk);
   expect(hash.digest("hex")).toBe(createHash("sha256").update(Buffer.concat(chunks)).digest("hex"));
 });
 
-test("an answer's body past its bound is a failure, and no more of it is read", async () => {
+test("a response body above its limit fails and is not read further", async () => {
   const port = await listen(createServer((_, response) => void response.end(Buffer.alloc(10_000))));
   const egress = client();
   const url = `http://127.0.0.1:${port}/`;
-  const answer = await egress.request(url, asked({ bytesMax: 9_999 }));
-  await expect(answer.bytes()).rejects.toMatchObject({ kind: "too large" });
-  expect(await (await egress.request(url, asked({ bytesMax: 10_000 }))).bytes()).toHaveLength(10_000);
+  const response = await egress.request(url, requestOf({ bytesMax: 9_999 }));
+  await expect(response.bytes()).rejects.toMatchObject({ kind: "too large" });
+  expect(await (await egress.request(url, requestOf({ bytesMax: 10_000 }))).bytes()).toHaveLength(10_000);
 });
 
-test("a target waits for a reader that is slow", async () => {
+test("a slow reader pauses the target", async () => {
   let written = 0;
   const endless = async (response: import("node:http").ServerResponse) => {
     while (!response.destroyed) {
@@ -96,18 +95,18 @@ test("a target waits for a reader that is slow", async () => {
     }
   };
   const port = await listen(createServer((_, response) => void endless(response)));
-  const answer = await client().request(`http://127.0.0.1:${port}/`, asked({ bytesMax: 1 << 30 }));
-  const reader = answer.body[Symbol.asyncIterator]();
+  const response = await client().request(`http://127.0.0.1:${port}/`, requestOf({ bytesMax: 1 << 30 }));
+  const reader = response.body[Symbol.asyncIterator]();
   await reader.next();
-  const before = await standsStill(() => written);
+  const before = await settledCount(() => written);
   expect(before).toBeLessThan(64 << 20);
   for (let read = 0; read < 2 * before; ) read += (await reader.next()).value?.length ?? 0;
   expect(written).toBeGreaterThan(before);
-  await answer.drop();
+  await response.drop();
   await expect(reader.next()).rejects.toMatchObject({ kind: "connect" });
 });
 
-test("who reads what another one drops comes to its end, and a short rest lets the connection serve again", async () => {
+test("a reader of a dropped body ends, and a short remainder keeps the connection", async () => {
   const sockets = new Set<unknown>();
   const server = createServer((request, response) => {
     sockets.add(request.socket);
@@ -117,39 +116,39 @@ test("who reads what another one drops comes to its end, and a short rest lets t
   });
   const egress = client();
   const url = `http://127.0.0.1:${await listen(server)}`;
-  const dropped = await egress.request(`${url}/long`, asked());
+  const dropped = await egress.request(`${url}/long`, requestOf());
   const reader = dropped.body[Symbol.asyncIterator]();
   await reader.next();
   const [last] = await Promise.all([reader.next(), dropped.drop()]);
   expect(last).toEqual({ done: true, value: undefined });
   await setImmediate();
-  const left = await egress.request(`${url}/long`, asked());
-  for await (const chunk of left.body) {
+  const partial = await egress.request(`${url}/long`, requestOf());
+  for await (const chunk of partial.body) {
     expect(String(chunk)).toBe("begun");
     break;
   }
   await sleep(300);
-  expect(String(await (await egress.request(url, asked())).bytes())).toBe("begun");
+  expect(String(await (await egress.request(url, requestOf())).bytes())).toBe("begun");
   expect(sockets.size).toBe(1);
 });
 
-test("a body that stops is given up at the deadline, and at the caller's end", async () => {
+test("a stalled body is aborted at the deadline and by the caller's signal", async () => {
   const port = await listen(createServer((_, response) => void response.writeHead(200).write("some")));
   const url = `http://127.0.0.1:${port}/`;
-  const late = await client().request(url, asked({ deadlineMs: 300 }));
-  await expect(late.bytes()).rejects.toMatchObject({ kind: "timeout" });
+  const stalled = await client().request(url, requestOf({ deadlineMs: 300 }));
+  await expect(stalled.bytes()).rejects.toMatchObject({ kind: "timeout" });
   const caller = new AbortController();
-  const given = await client().request(url, asked({ signal: caller.signal }));
-  const reading = given.bytes();
+  const aborted = await client().request(url, requestOf({ signal: caller.signal }));
+  const reading = aborted.bytes();
   caller.abort(new Error("enough"));
   await expect(reading).rejects.toThrow("enough");
 });
 
 test("Retry-After is read as seconds and as a date", async () => {
   const port = await listen(createServer((_, response) => void response.writeHead(429, { "retry-after": "7" }).end()));
-  const answer = await client().request(`http://127.0.0.1:${port}/`, asked());
-  expect(answer.retryAfterMs).toBe(7_000);
-  await answer.drop();
+  const response = await client().request(`http://127.0.0.1:${port}/`, requestOf());
+  expect(response.retryAfterMs).toBe(7_000);
+  await response.drop();
   const now = Date.parse("2026-01-02T03:04:05Z");
   expect(retryAfterMsOf("Fri, 02 Jan 2026 03:05:05 GMT", now)).toBe(60_000);
   expect(retryAfterMsOf("Fri, 02 Jan 2026 03:03:05 GMT", now)).toBe(0);
@@ -157,7 +156,7 @@ test("Retry-After is read as seconds and as a date", async () => {
   expect(retryAfterMsOf("soon", now)).toBeUndefined();
 });
 
-test("connections are kept, but never for another organization and for five minutes at most", async () => {
+test("connections are reused by the same organization for at most five minutes", async () => {
   const sockets = new Set<unknown>();
   const server = createServer((_, response) => void response.end());
   server.keepAliveTimeout = 60_000;
@@ -166,8 +165,8 @@ test("connections are kept, but never for another organization and for five minu
   const time = { nowMs: 0 };
   const egress = client({ time });
   const once = async (organizationId: string) => {
-    await (await egress.request(url, asked({ organizationId }))).bytes();
-    // The connection is free again a turn after its answer's end.
+    await (await egress.request(url, requestOf({ organizationId }))).bytes();
+    // The connection is free one event loop iteration after the response ends.
     await setImmediate();
   };
   for (let n = 0; n < 3; n += 1) await once("a");
@@ -182,7 +181,7 @@ test("connections are kept, but never for another organization and for five minu
   expect(sockets.size).toBe(3);
 });
 
-test("an address is judged again at each connect", async () => {
+test("addresses are checked again for each connection", async () => {
   const server = createServer((_, response) => void response.writeHead(200, { connection: "close" }).end());
   const port = await listen(server);
   let address = "127.0.0.1";
@@ -192,22 +191,22 @@ test("an address is judged again at each connect", async () => {
   });
   onTestFinished(() => egress.close());
   const url = `http://name.test:${port}/`;
-  await (await egress.request(url, asked())).drop();
+  await (await egress.request(url, requestOf())).drop();
   address = "127.0.0.2";
-  await expect(egress.request(url, asked())).rejects.toMatchObject({ kind: "not allowed" });
+  await expect(egress.request(url, requestOf())).rejects.toMatchObject({ kind: "not allowed" });
 });
 
-test("a target shows the certificate that the caller's own authority vouches for, by name", async () => {
+test("a private authority is trusted only for requests that name it, and for its names", async () => {
   const { cert, key } = await createTestCertificate();
   const port = await listen(createTlsServer({ cert, key }, (_, response) => void response.end("ok")));
   const egress = client();
-  const trusting = asked({ tls: { ca: cert } });
+  const trusting = requestOf({ tls: { ca: cert } });
   expect((await (await egress.request(`https://localhost:${port}/`, trusting)).bytes()).toString()).toBe("ok");
-  await expect(egress.request(`https://localhost:${port}/`, asked())).rejects.toMatchObject({ kind: "tls" });
+  await expect(egress.request(`https://localhost:${port}/`, requestOf())).rejects.toMatchObject({ kind: "tls" });
   await expect(egress.request(`https://other.test:${port}/`, trusting)).rejects.toMatchObject({ kind: "tls" });
 });
 
-test("a raw connection goes where it may, plain and by TLS with the name verified", async () => {
+test("raw connections obey the address policy, plain and over TLS", async () => {
   const { cert, key } = await createTestCertificate();
   const plain = await listen(createTcpServer((socket) => void socket.end("220 plain")));
   const secure = await listen(createTlsSocketServer({ cert, key }, (socket) => void socket.end("220 secure")));
@@ -226,7 +225,7 @@ test("a raw connection goes where it may, plain and by TLS with the name verifie
   await expect(client({ allow: [] }).connect(inside)).rejects.toMatchObject({ kind: "not allowed" });
 });
 
-test("a handshake that never ends is given up at the deadline", async () => {
+test("an endless handshake is aborted at the deadline", async () => {
   const port = await listen(createTcpServer((socket) => void socket.on("error", () => undefined)));
   const target = { host: "mail.test", port, tls: {}, deadlineMs: 300, signal: new AbortController().signal };
   await expect(client().connect(target)).rejects.toMatchObject({ kind: "timeout" });

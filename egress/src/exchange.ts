@@ -1,54 +1,54 @@
 import { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
-import { type EgressAnswer, retryAfterMsOf } from "./egress-answer.ts";
+import { type EgressResponse, retryAfterMsOf } from "./egress-response.ts";
 import { EgressFailure } from "./egress-failure.ts";
 
 interface ExchangeDeps {
   readonly bytesMax: number;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** What a failure means: it names the deadline, or the caller's own end. */
+  /** Converts a failure; it accounts for the deadline and the caller's signal. */
   readonly failureOf: (error: unknown) => unknown;
-  /** Called once, when the exchange ended in whatever way. */
-  readonly ended: () => void;
+  /** Called once when the exchange ends. */
+  readonly onEnd: () => void;
 }
 
-/** Past so many bytes that nobody has read the target waits. */
+/** Buffered bytes at which the target is paused. */
 const unreadBytesMax = 64 << 10;
-/** What is dropped is read to so many bytes, and for so long, for its connection to serve again. */
-const droppedBytesMax = 64 << 10;
-const droppedMs = 1_000;
+/** Bounds for draining a discarded response, so that its connection can be reused. */
+const drainBytesMax = 64 << 10;
+const drainMs = 1_000;
 
-/** A request that is under way, and its answer: undici tells of it, and whoever asked reads it. */
-export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
+/** A request in flight and its response: undici reports its events and the caller reads the body. */
+export class Exchange implements Dispatcher.DispatchHandler, EgressResponse {
   status = 0;
   headers: Readonly<Record<string, string>> = {};
   retryAfterMs: number | undefined;
   readonly body: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => this.#iterator() };
-  /** Resolves to this when the head of the answer is there. Rejects with what `failureOf` says. */
-  readonly head: Promise<EgressAnswer>;
+  /** Resolves to this object when the head of the response arrives. Rejects with the result of `failureOf`. */
+  readonly head: Promise<EgressResponse>;
   readonly #deps: ExchangeDeps;
   readonly #sent: unknown;
-  readonly #heads = Promise.withResolvers<EgressAnswer>();
+  readonly #heads = Promise.withResolvers<EgressResponse>();
   #controller: Dispatcher.DispatchController | undefined;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #bytes = 0;
-  /** All of it is wanted at once: nobody reads it piece by piece. */
-  #isGathered = false;
+  /** True if the complete body is requested at once, so there is no back-pressure. */
+  #isBuffered = false;
   #isDropped = false;
   #isOver = false;
   #failure: unknown;
   #changed = Promise.withResolvers<void>();
 
-  /** `sent` is the body of the request. */
+  /** `sent` is the request body. */
   constructor(sent: unknown, deps: ExchangeDeps) {
     this.#sent = sent;
     this.#deps = deps;
     this.head = this.#heads.promise;
   }
 
-  /** Ends it from this side. */
+  /** Aborts the exchange. */
   abort(reason: Error): void {
     if (this.#isOver) return;
     this.#end(reason);
@@ -56,7 +56,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    if (this.#isOver) controller.abort(new Error("the request is over"));
+    if (this.#isOver) controller.abort(new Error("the request has ended"));
     else this.#controller = controller;
   }
 
@@ -76,16 +76,16 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     if (this.#isOver) return;
     this.#bytes += chunk.length;
     if (this.#isDropped) {
-      if (this.#bytes > droppedBytesMax) this.abort(new Error("what is dropped is long"));
+      if (this.#bytes > drainBytesMax) this.abort(new Error("the dropped response is too long"));
       return;
     }
     const { bytesMax } = this.#deps;
     if (this.#bytes > bytesMax)
-      return this.abort(new EgressFailure("too large", `The answer has more than ${bytesMax} bytes.`));
+      return this.abort(new EgressFailure("too large", `The response has more than ${bytesMax} bytes.`));
     this.#unread.push(chunk);
     this.#unreadBytes += chunk.length;
-    if (this.#unreadBytes > unreadBytesMax && !this.#isGathered) controller.pause();
-    if (!this.#isGathered) this.#wakeUp();
+    if (this.#unreadBytes > unreadBytesMax && !this.#isBuffered) controller.pause();
+    if (!this.#isBuffered) this.#wakeUp();
   }
 
   onResponseEnd(): void {
@@ -97,7 +97,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   }
 
   readonly bytes = async (): Promise<Buffer> => {
-    this.#isGathered = true;
+    this.#isBuffered = true;
     this.#controller?.resume();
     while (!this.#isOver) await this.#changed.promise;
     if (this.#failure !== undefined) throw this.#deps.failureOf(this.#failure);
@@ -119,7 +119,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#failure = failure;
-    this.#deps.ended();
+    this.#deps.onEnd();
     if (failure !== undefined) {
       if (this.#sent instanceof Readable) this.#sent.on("error", () => undefined).destroy(failure);
       if (this.status === 0) this.#heads.reject(this.#deps.failureOf(failure));
@@ -134,7 +134,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
     return chunks;
   }
 
-  /** Wakes whoever waits for more, or for the end: one may drop what another one still reads. */
+  /** Wakes all readers: one may wait for the end while another one reads. */
   #wakeUp(): void {
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers();
@@ -155,12 +155,12 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
         return { done: false, value };
       },
       return: () => {
-        // Its end may be about to come, and the connection is worth more than a few bytes.
+        // The end may be near, and draining a few bytes is cheaper than a new connection.
         if (!this.#isOver) {
-          const late = setTimeout(() => this.abort(new Error("what is dropped is slow")), droppedMs);
+          const timer = setTimeout(() => this.abort(new Error("the dropped response is too slow")), drainMs);
           this.drop()
             .catch(() => undefined)
-            .finally(() => clearTimeout(late));
+            .finally(() => clearTimeout(timer));
         }
         return Promise.resolve({ done: true, value: undefined });
       },
@@ -168,7 +168,7 @@ export class Exchange implements Dispatcher.DispatchHandler, EgressAnswer {
   }
 }
 
-/** Several of one name as one. */
+/** Joins repeated headers. */
 function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {

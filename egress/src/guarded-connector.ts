@@ -9,20 +9,23 @@ export interface GuardDeps {
   readonly resolve: ResolveName;
 }
 
-/** How TLS to a target differs from the usual: all of it is PEM. */
+/** TLS options of a target that differ from the defaults. All are PEM. */
 export interface TlsOptions {
-  /** Authorities in place of the public ones. */
+  /** Trusted authorities instead of the public ones. */
   readonly ca?: string;
-  /** The certificate that is shown to the target, with its key. */
+  /** Client certificate, with its key. */
   readonly certificate?: string;
   readonly privateKey?: string;
-  /** The name that the target's certificate has to have; the host of the URL unless given. */
+  /** Expected name in the target's certificate; the URL's host by default. */
   readonly serverName?: string;
-  /** Whatever certificate the target shows is taken. */
+  /** Accepts any certificate. */
   readonly unverified?: boolean;
 }
 
-/** The addresses of the host that may be connected to. Throws EgressFailure if any of them may not: a name means all of its addresses. */
+/**
+ * Resolves a host and checks its addresses. Throws EgressFailure if any of them is refused, since a name stands for all
+ * of its addresses.
+ */
 export async function vettedAddresses(
   host: string,
   port: number,
@@ -36,8 +39,8 @@ export async function vettedAddresses(
 }
 
 /**
- * Makes undici's connections: the name is resolved once, here, and the socket gets exactly those addresses that were
- * judged, so that no second look-up can say something else.
+ * Creates undici's connector. The name is resolved once, and the socket connects to exactly the checked addresses, so
+ * that a second lookup cannot return others (DNS rebinding).
  */
 export function createGuardedConnector(deps: GuardDeps, connectMs: number, tls?: TlsOptions): buildConnector.connector {
   return (options, callback) => {
@@ -61,7 +64,7 @@ export function createGuardedConnector(deps: GuardDeps, connectMs: number, tls?:
   };
 }
 
-/** As Node names them. */
+/** The options by Node's names. */
 export function tlsSocketOptions({ ca, certificate, privateKey, unverified }: TlsOptions) {
   return {
     ...(unverified === true && { rejectUnauthorized: false }),
@@ -71,7 +74,7 @@ export function tlsSocketOptions({ ca, certificate, privateKey, unverified }: Tl
   };
 }
 
-/** Answers the addresses that were judged, whatever name is asked for. */
+/** A lookup function that returns the checked addresses for any name. */
 export function lookupOf(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_name, options, callback) => {

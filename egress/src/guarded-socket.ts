@@ -3,19 +3,19 @@ import { connect as connectTls } from "node:tls";
 import { EgressFailure } from "./egress-failure.ts";
 import { type GuardDeps, lookupOf, tlsSocketOptions, type TlsOptions, vettedAddresses } from "./guarded-connector.ts";
 
-/** Where a raw connection leads, for protocols that are not HTTP. */
+/** Target of a raw connection, for protocols other than HTTP. */
 export interface SocketTarget {
-  /** A name, or an address without brackets. */
+  /** Host name, or IP address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Absent for a plain connection; `{}` for TLS as usual, with the certificate verified by the host's name. */
+  /** Absent for a plain connection; `{}` for TLS that verifies the certificate for the host's name. */
   readonly tls?: TlsOptions | undefined;
-  /** For all of it: resolving, connecting, the handshake. */
+  /** Time in milliseconds for resolving, connecting and the handshake. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
 }
 
-/** A connection to one of the addresses that were judged. Throws EgressFailure, or the reason of the signal. */
+/** Connects to one of the checked addresses. Throws EgressFailure, or the signal's reason. */
 export async function openGuardedSocket(target: SocketTarget, deps: GuardDeps): Promise<Socket> {
   const { host, port, tls, deadlineMs, signal } = target;
   signal.throwIfAborted();
@@ -23,11 +23,15 @@ export async function openGuardedSocket(target: SocketTarget, deps: GuardDeps): 
   const ending = AbortSignal.any([signal, deadline]);
   try {
     const addresses = await vettedAddresses(host, port, deps, ending);
-    const way = { host, port, lookup: lookupOf(addresses), autoSelectFamily: true, keepAlive: true };
-    if (tls === undefined) return await opened(connectPlain(way), "connect", ending);
+    const options = { host, port, lookup: lookupOf(addresses), autoSelectFamily: true, keepAlive: true };
+    if (tls === undefined) return await connected(connectPlain(options), "connect", ending);
     const name = tls.serverName ?? (isIP(host) === 0 ? host : undefined);
-    const secured = connectTls({ ...way, ...tlsSocketOptions(tls), ...(name !== undefined && { servername: name }) });
-    return await opened(secured, "secureConnect", ending);
+    const secured = connectTls({
+      ...options,
+      ...tlsSocketOptions(tls),
+      ...(name !== undefined && { servername: name }),
+    });
+    return await connected(secured, "secureConnect", ending);
   } catch (error) {
     signal.throwIfAborted();
     if (deadline.aborted) throw new EgressFailure("timeout", `No connection within ${deadlineMs / 1_000} s.`);
@@ -35,9 +39,9 @@ export async function openGuardedSocket(target: SocketTarget, deps: GuardDeps): 
   }
 }
 
-function opened<S extends Socket>(socket: S, event: string, signal: AbortSignal): Promise<S> {
+function connected<S extends Socket>(socket: S, event: string, signal: AbortSignal): Promise<S> {
   const { promise, resolve, reject } = Promise.withResolvers<S>();
-  const abort = () => socket.destroy(new Error("the connection was given up"));
+  const abort = () => socket.destroy(new Error("the connection was aborted"));
   signal.addEventListener("abort", abort, { once: true });
   if (signal.aborted) abort();
   socket.once("error", reject);

@@ -2,15 +2,15 @@ import nodemailer, { type SentMessageInfo } from "nodemailer";
 import type { EgressClient } from "./egress-client.ts";
 import { EgressFailure } from "./egress-failure.ts";
 
-/** A mail server of a user. It is spoken to over TLS, or not at all. */
+/** A user's mail server. It is used only over TLS. */
 export interface MailServer {
   readonly host: string;
-  /** 465 speaks TLS at once, the others after STARTTLS. */
+  /** Port 465 uses implicit TLS, others STARTTLS. */
   readonly port: number;
-  /** Empty for none, as the password. */
+  /** User name; empty for none, as the password. */
   readonly username: string;
   readonly password: string;
-  /** PEM; empty for the public authorities. */
+  /** Trusted authorities in PEM; empty for the public ones. */
   readonly caCertificate: string;
 }
 
@@ -20,19 +20,22 @@ export interface OutgoingMail {
   readonly subject: string;
   readonly text: string;
   readonly html?: string;
-  /** Before the @ of its Message-ID: the same for the same mail, however often it is sent. */
+  /** Local part of the Message-ID, the same for each attempt to send this mail. */
   readonly id: string;
 }
 
-/** Why a server was of no use, in our own words: nothing of what it said, and no address. */
+/** A failure of a mail server, without the server's own text and without addresses. */
 export class MailServerFailure extends Error {
   override readonly name = "MailServerFailure";
-  /** It took everything but the one who was to get the mail. */
-  readonly isOfRecipient: boolean;
+  /** True if the server refused only the recipient. */
+  readonly isRecipientRefused: boolean;
 
-  constructor(message: string, { isOfRecipient = false, ...options }: ErrorOptions & { isOfRecipient?: boolean } = {}) {
+  constructor(
+    message: string,
+    { isRecipientRefused = false, ...options }: ErrorOptions & { isRecipientRefused?: boolean } = {},
+  ) {
     super(message, options);
-    this.isOfRecipient = isOfRecipient;
+    this.isRecipientRefused = isRecipientRefused;
   }
 }
 
@@ -41,12 +44,12 @@ interface Deps {
   readonly deadlineMs: number;
 }
 
-/** Signs in to the server and out again. Throws MailServerFailure, or the reason of the signal. */
+/** Connects, authenticates and disconnects. Throws MailServerFailure, or the signal's reason. */
 export async function checkMailServer(server: MailServer, deps: Deps, signal: AbortSignal): Promise<void> {
   await withTransport(server, deps, signal, (transport) => transport.verify());
 }
 
-/** Resolves when the server took the mail. Throws MailServerFailure, or the reason of the signal. */
+/** Sends a mail; resolves when the server accepted it. Throws MailServerFailure, or the signal's reason. */
 export async function sendMailBy(
   server: MailServer,
   { id, from, to, subject, text, html }: OutgoingMail,
@@ -85,7 +88,7 @@ async function withTransport(
   const secured = port === 465;
   try {
     const connection = await egress.connect({ host, port, tls: secured ? ca : undefined, deadlineMs, signal: ending });
-    const abort = () => connection.destroy(new Error("the mail was given up"));
+    const abort = () => connection.destroy(new Error("the mail was aborted"));
     ending.addEventListener("abort", abort, { once: true });
     try {
       await work(
@@ -111,12 +114,13 @@ async function withTransport(
     }
   } catch (error) {
     signal.throwIfAborted();
-    if (deadline.aborted) throw new MailServerFailure(`No answer of the mail server within ${deadlineMs / 1_000} s.`);
-    throw new MailServerFailure(reasonOf(error), { cause: error, isOfRecipient: isOfRecipient(error) });
+    if (deadline.aborted)
+      throw new MailServerFailure(`No response from the mail server within ${deadlineMs / 1_000} s.`);
+    throw new MailServerFailure(reasonOf(error), { cause: error, isRecipientRefused: isRecipientRefused(error) });
   }
 }
 
-function isOfRecipient(error: unknown): boolean {
+function isRecipientRefused(error: unknown): boolean {
   return error instanceof Error && "command" in error && error.command === "RCPT TO";
 }
 
@@ -127,8 +131,8 @@ function reasonOf(error: unknown): string {
   if (of("code") === "EAUTH") return "The mail server refused the user name and password.";
   if (of("code") === "ETLS" || of("code") === "ESOCKET")
     return "The mail server offers no TLS with a certificate that is trusted.";
-  const answered = of("responseCode");
-  return typeof answered === "number"
-    ? `The mail server answered ${answered}.`
-    : "The mail server did not take the mail.";
+  const responseCode = of("responseCode");
+  return typeof responseCode === "number"
+    ? `The mail server responded with ${responseCode}.`
+    : "The mail server did not accept the mail.";
 }

@@ -12,7 +12,7 @@ const nothing = {
   machineAddresses: () => [],
 } as const;
 
-test("a listener that this process opens is its own for as long as it is open", async () => {
+test("listeners of this process are refused while they are open", async () => {
   const judge = createAddressJudge(["127.0.0.0/8", "::1/128"], ownAddresses(nothing));
   const server = createServer();
   onTestFinished(() => void server.close());
@@ -24,7 +24,7 @@ test("a listener that this process opens is its own for as long as it is open", 
   expect(openListeners()).toEqual([]);
 });
 
-test("a listener that cannot be opened is nobody's", async () => {
+test("a listener that failed to open is not registered", async () => {
   const [first, second] = [createServer(), createServer()];
   onTestFinished(() => void first.close());
   const port = await listenAt(first, { host: "127.0.0.1", port: 0 });
@@ -32,7 +32,7 @@ test("a listener that cannot be opened is nobody's", async () => {
   expect(openListeners()).toEqual([{ host: "127.0.0.1", port }]);
 });
 
-test("ports of listeners are refused at addresses that lead to them from outside", () => {
+test("listener ports are refused at external addresses that lead to them", () => {
   const own = {
     ...nothing,
     listeners: ["0.0.0.0:8443", "https://10.0.0.1:2380"],
@@ -45,7 +45,7 @@ test("ports of listeners are refused at addresses that lead to them from outside
   expect(judge.refusal("8.8.8.8", 8_443)).toBeUndefined();
 });
 
-test("processes elsewhere get each port at each address", () => {
+test("listenersAt combines each port with each address", () => {
   const listeners = ["0.0.0.0:8443", "postgres://db.internal/holdfast", "https://10.0.0.1:2380"];
   expect(listenersAt(["8.8.4.4", "name.example.com", "2606:4700::1"], listeners)).toEqual([
     ...listeners,

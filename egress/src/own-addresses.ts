@@ -4,21 +4,21 @@ import { endpointText } from "@holdfast/common/endpoint.ts";
 import { openListeners } from "@holdfast/common/open-listeners.ts";
 import type { OwnAddresses } from "./address-judge.ts";
 
-/** Where an installation listens and has machines. */
+/** Listeners and machines of an installation. */
 export interface InstallationAddresses {
-  /** `host:port`, or URLs, of all that the platform listens on; what this process has opened is added. */
+  /** `host:port` or URLs of all the platform's listeners; listeners of this process are added. */
   readonly listeners: readonly string[];
-  /** Addresses that lead to these listeners although no interface of this host has them, as behind NAT. */
+  /** Addresses that lead to these listeners without being on an interface of this host, such as behind NAT. */
   readonly addresses: readonly string[];
-  /** As they come and go: addresses of other controllers, `host:port`. */
+  /** Current addresses of other controllers, `host:port`. */
   readonly members: () => readonly string[];
-  /** First two numbers of the addresses of this host's machines. */
+  /** First two octets of the addresses of this host's machines. */
   readonly loopbackBlock: string;
-  /** Addresses of machines elsewhere. */
+  /** Addresses of machines on other hosts. */
   readonly machineAddresses: () => readonly string[];
 }
 
-/** What no user's request may reach. Interfaces of the host can change, so they are read each time. */
+/** Addresses that user requests must not reach. Interfaces can change, so they are read for each request. */
 export function ownAddresses({
   listeners,
   addresses,
@@ -37,7 +37,7 @@ export function ownAddresses({
   };
 }
 
-/** Pure: `host:port` of these listeners, and of their ports at each of the addresses, for processes on other hosts. */
+/** Pure: these listeners, and their ports at each of the addresses, for processes on other hosts. */
 export function listenersAt(addresses: readonly string[], listeners: readonly string[]): string[] {
   const ports = new Set(listeners.flatMap((listener) => listenerOf(listener).map(({ port }) => port)));
   const hosts = addresses.filter((address) => isIP(address) !== 0);
@@ -48,6 +48,6 @@ function listenerOf(text: string): { host: string; port: number }[] {
   const url = text.includes("://") ? text : `tcp://${text}`;
   if (!URL.canParse(url)) return [];
   const { hostname, port, protocol } = new URL(url);
-  const usual = protocol === "https:" ? 443 : protocol === "http:" ? 80 : protocol === "postgres:" ? 5432 : 0;
-  return [{ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: port === "" ? usual : Number(port) }];
+  const defaultPort = protocol === "https:" ? 443 : protocol === "http:" ? 80 : protocol === "postgres:" ? 5432 : 0;
+  return [{ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: port === "" ? defaultPort : Number(port) }];
 }

@@ -1,12 +1,12 @@
 import { Resolver } from "node:dns/promises";
 import { EgressFailure } from "./egress-failure.ts";
 
-/** The addresses of a name, IPv4 first. Throws EgressFailure `dns` when there is none. */
+/** Resolves a name to its addresses, IPv4 first. Throws EgressFailure `dns` if there are none. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<string[]>;
 
 /**
- * Asks DNS itself, not the system's resolver: that one waits in a pool of four threads, where a few dead name servers would
- * hold up everything else. The hosts file has no say; `localhost` is loopback (RFC 6761).
+ * Queries DNS directly instead of the system's resolver, whose pool of four threads a few unresponsive name servers
+ * would block. The hosts file is ignored; `localhost` is loopback (RFC 6761).
  */
 export function createResolveName({ servers }: { readonly servers?: readonly string[] } = {}): ResolveName {
   return async (name, signal) => {
@@ -17,9 +17,9 @@ export function createResolveName({ servers }: { readonly servers?: readonly str
     const cancel = () => resolver.cancel();
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+      const lookups = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       signal.throwIfAborted();
-      const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+      const addresses = lookups.flatMap((lookup) => (lookup.status === "fulfilled" ? lookup.value : []));
       if (addresses.length > 0) return addresses;
       throw new EgressFailure("dns", "The name does not resolve.");
     } finally {

@@ -1,7 +1,7 @@
 /**
- * Networks that are nobody's on the public Internet, or lead to some address inside them (RFC 6890, its registries as of
- * 2025, and RFC 6052, 3056, 4380), and public addresses at which a cloud serves its own machines. IPv6 is the other way round: only
- * 2000::/3 is public, less these. Other clouds have their metadata in 169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24 and fc00::/7.
+ * IPv4 networks that are not public (RFC 6890 and its registries as of 2025) or embed other addresses (RFC 6052, 3056,
+ * 4380), and public addresses at which a cloud serves its own machines. For IPv6 only 2000::/3 is public, except the
+ * networks below. Metadata services of other clouds are in 169.254.0.0/16, 100.64.0.0/10, 192.0.0.0/24 and fc00::/7.
  */
 export const specialIpv4 = [
   "0.0.0.0/8",
@@ -28,5 +28,5 @@ export const specialIpv4 = [
 
 export const publicIpv6 = "2000::/3";
 
-/** 2001::/23 has Teredo and ORCHID; 2002::/16 is 6to4. NAT64, mapped and local addresses are outside 2000::/3. */
+/** 2001::/23 contains Teredo and ORCHID; 2002::/16 is 6to4. NAT64, mapped and local addresses are outside 2000::/3. */
 export const specialIpv6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"] as const;

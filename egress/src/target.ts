@@ -1,4 +1,7 @@
-/** Ports on which no HTTP server is meant: a request there would be words in somebody else's protocol. */
+/**
+ * Ports of other protocols, to which an HTTP request could be an attack (cross-protocol request forgery). The list is
+ * that of the Fetch standard, and ports of databases.
+ */
 const forbiddenPorts: ReadonlySet<number> = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
   111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513, 514, 515, 526, 530, 531,
@@ -7,11 +10,11 @@ const forbiddenPorts: ReadonlySet<number> = new Set([
   27017,
 ]);
 
-/** What a user's URL leads to. */
+/** A parsed URL of a user. */
 export interface Target {
-  /** As it was parsed, without a fragment. */
+  /** The URL without its fragment. */
   readonly url: URL;
-  /** A name, or an address in standard notation without brackets. */
+  /** Host name, or IP address in standard notation without brackets. */
   readonly host: string;
   readonly port: number;
 }
@@ -20,18 +23,20 @@ export type ParsedTarget =
   | { readonly ok: true; readonly target: Target }
   | { readonly ok: false; readonly fault: "invalid" | "port"; readonly detail: string };
 
-/** The form of a user's URL as JSON Schema has it: a part of what is read. */
+/** JSON Schema of a user's URL; the parser is stricter. */
 export const targetForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-\\[\\]-~][!-\\[\\]-~]*$" };
-/** Without a query and a fragment. */
+/** The same without query and fragment. */
 export const plainTargetForm = {
   format: "uri",
   pattern: '^[hH][tT][tT][pP][sS]?://[!"$-.0->@-\\[\\]-~][!"$->@-\\[\\]-~]*$',
 };
 
-/** Reads a URL as browsers do (WHATWG), so that there is one reading: `0x7f.1` is `127.0.0.1` from here on. */
+/**
+ * Parses a URL by the WHATWG standard, so that there is a single interpretation: `0x7f.1` is `127.0.0.1` from here on.
+ */
 export function parseTarget(text: string): ParsedTarget {
   const invalid = (detail: string): ParsedTarget => ({ ok: false, fault: "invalid", detail });
-  // The parser drops tabs and line ends and trims; what a person saw and what is called must be the same.
+  // The parser removes tabs and line ends and trims; the URL that a person sees must be the one that is called.
   if (/[\s\\]|[^\x20-\x7e]/.test(text)) return invalid("must be plain ASCII without spaces and backslashes");
   if (!/^https?:\/\/[^/]/i.test(text)) return invalid("must begin with http:// or https://");
   if (!URL.canParse(text)) return invalid("is not a URL");

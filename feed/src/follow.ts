@@ -10,25 +10,25 @@ import { createBackOff } from "@holdfast/common/back-off.ts";
 import { parseIdentity } from "@holdfast/common/identity.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { GrpcMethod } from "@holdfast/mtls/grpc-service.ts";
-import { untilIdentity } from "./identity-directory.ts";
+import { waitForIdentity } from "./identity-directory.ts";
 
-/** What a data plane follows: a stream of batches, each of which it may acknowledge. */
+/** The feed of a data plane: a stream of batches from a controller, which the data plane may acknowledge. */
 export interface Feed<Acknowledgement, Batch> {
   readonly method: GrpcMethod<Acknowledgement, Batch>;
-  /** The first message of a stream: what is served already. */
-  greet(): Acknowledgement;
-  /** Serves a batch; answers the acknowledgement, or undefined where none is due. */
-  take(batch: Batch, controller: string): Acknowledgement | undefined;
-  /** A stream is open, its first message is sent: `send` works until `ended` is called. */
-  opened?(send: (message: Acknowledgement) => void): void;
-  ended?(): void;
+  /** First message of a stream: the state that is already served. */
+  firstMessage(): Acknowledgement;
+  /** Applies a batch; returns its acknowledgement, or undefined if none is needed. */
+  apply(batch: Batch, controller: string): Acknowledgement | undefined;
+  /** Called when the stream is open and the first message is sent. `send` works until `onEnd` is called. */
+  onOpen?(send: (message: Acknowledgement) => void): void;
+  onEnd?(): void;
 }
 
 export interface FollowDeps {
   readonly installationId: string;
-  /** host:port of each controller's agent listener, as far as they are known now. */
+  /** host:port of the agent listeners of all controllers that are currently known. */
   readonly controllers: () => readonly string[];
-  /** Holds key.pem, cert.pem and ca.pem; read anew for each dial, since controllers renew them. */
+  /** Contains key.pem, cert.pem and ca.pem; read again for each dial, since controllers renew them. */
   readonly identityDirectory: string;
   readonly random: () => number;
   readonly log: Log;
@@ -36,10 +36,13 @@ export interface FollowDeps {
 
 const firstBackoffMs = 100;
 const longestBackoffMs = 5_000;
-/** A stream that held for so long was a good one: the next dial is quick again. */
-const steadyMs = 10_000;
+/** A stream that lasted this long resets the back-off. */
+const stableMs = 10_000;
 
-/** Follows a feed from any controller until the signal aborts: dials again and again, never gives up. */
+/**
+ * Follows a feed from any controller until the signal aborts. It dials the controllers in turn, starting with a random
+ * one, and backs off between attempts.
+ */
 export async function follow<Acknowledgement, Batch>(
   feed: Feed<Acknowledgement, Batch>,
   deps: FollowDeps,
@@ -50,12 +53,12 @@ export async function follow<Acknowledgement, Batch>(
   for (let at = Math.floor(random() * deps.controllers().length); !signal.aborted; at += 1) {
     const controllers = deps.controllers();
     const controller = controllers[at % controllers.length];
-    if (controller === undefined) throw new Error("there is no controller to follow");
+    if (controller === undefined) throw new Error("no controller address is configured");
     const startedMs = performance.now();
     const reason = await followOne(feed, deps, controller, signal).catch((error: unknown) => String(error));
     if (signal.aborted) return;
     log.warn("feed ended", { controller, reason });
-    if (performance.now() - startedMs > steadyMs) backOff.reset();
+    if (performance.now() - startedMs > stableMs) backOff.reset();
     await delay(backOff.nextMs(), undefined, { signal }).catch(() => undefined);
   }
 }
@@ -70,11 +73,11 @@ async function followOne<Acknowledgement, Batch>(
   const client = new Client(controller, tls, {
     "grpc.enable_channelz": 0,
     "grpc.max_receive_message_length": 16 << 20,
-    // A controller that is gone without a word is noticed within seconds.
+    // Detects a controller that disappeared within seconds.
     "grpc.keepalive_time_ms": 10_000,
     "grpc.keepalive_timeout_ms": 5_000,
     "grpc.use_local_subchannel_pool": 1,
-    // Only so that no IP address is sent as a server name; who it is, is checked by tlsOf.
+    // A placeholder, since TLS does not allow IP addresses as server names; tlsOf checks the identity.
     "grpc.ssl_target_name_override": "controller",
   });
   const { path, requestSerialize, responseDeserialize } = feed.method;
@@ -90,16 +93,16 @@ async function followOne<Acknowledgement, Batch>(
       call.on("error", () => undefined);
       call.on("status", ({ code, details }: StatusObject) => resolve(`${code} ${details}`));
       call.on("data", (batch: Batch) => {
-        const acknowledgement = feed.take(batch, controller);
+        const acknowledgement = feed.apply(batch, controller);
         if (acknowledgement !== undefined) call.write(acknowledgement);
       });
-      call.write(feed.greet());
-      feed.opened?.((message) => {
+      call.write(feed.firstMessage());
+      feed.onOpen?.((message) => {
         call.write(message);
       });
     });
   } finally {
-    feed.ended?.();
+    feed.onEnd?.();
     signal.removeEventListener("abort", abort);
     client.close();
   }
@@ -109,11 +112,11 @@ async function tlsOf(
   { identityDirectory, installationId }: FollowDeps,
   signal: AbortSignal,
 ): Promise<ChannelCredentials> {
-  const identity = await untilIdentity(identityDirectory, signal);
-  if (identity === undefined) throw new Error("stopped before there was an identity");
+  const identity = await waitForIdentity(identityDirectory, signal);
+  if (identity === undefined) throw new Error("stopped before an identity was written");
   const { authorities, key, certificate } = identity;
   return credentials.createSsl(Buffer.from(authorities), Buffer.from(key), Buffer.from(certificate), {
-    // Controllers move between hosts: what counts is who it is, not where.
+    // Controllers move between hosts: the certificate's identity counts, not the address.
     checkServerIdentity: (_host, peer) =>
       parseIdentity(peer.subjectaltname, installationId)?.kind === "controller"
         ? undefined

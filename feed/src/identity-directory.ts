@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** What a data plane shows and trusts, as a controller on its machine writes and renews it. All are PEM. */
+/**
+ * Key, certificate and trusted authorities of a data plane, which a controller on the same host writes and renews. All
+ * are PEM.
+ */
 export interface DirectoryIdentity {
   readonly key: string;
   readonly certificate: string;
@@ -12,10 +15,10 @@ export interface DirectoryIdentity {
   readonly authorities: string;
 }
 
-const lookEveryMs = 200;
-const lookAgainMs = 60_000;
+const pollIntervalMs = 200;
+const recheckIntervalMs = 60_000;
 
-/** Undefined until a controller has written one. */
+/** Reads the identity; undefined until a controller has written one. */
 export async function readIdentity(directory: string): Promise<DirectoryIdentity | undefined> {
   const read = (name: string) => readFile(join(directory, name), "utf8");
   try {
@@ -27,17 +30,17 @@ export async function readIdentity(directory: string): Promise<DirectoryIdentity
   }
 }
 
-/** Waits for the first identity; undefined when the signal fires before that. */
-export async function untilIdentity(directory: string, signal: AbortSignal): Promise<DirectoryIdentity | undefined> {
+/** Waits for the first identity; undefined if the signal aborts before. */
+export async function waitForIdentity(directory: string, signal: AbortSignal): Promise<DirectoryIdentity | undefined> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   for (;;) {
     const identity = await readIdentity(directory);
     if (identity !== undefined || signal.aborted) return identity;
-    await delay(lookEveryMs, undefined, { signal }).catch(() => undefined);
+    await delay(pollIntervalMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
-/** Calls back whenever the files may have changed, and now and then, until the signal fires. */
+/** Calls back when the files may have changed, and once a minute, until the signal aborts. */
 export async function watchIdentity(
   directory: string,
   onChange: () => Promise<void>,
@@ -47,7 +50,7 @@ export async function watchIdentity(
   const watcher = watch(directory, () => changed.resolve());
   watcher.on("error", () => undefined);
   while (!signal.aborted) {
-    await Promise.race([changed.promise, delay(lookAgainMs, undefined, { signal })]).catch(() => undefined);
+    await Promise.race([changed.promise, delay(recheckIntervalMs, undefined, { signal })]).catch(() => undefined);
     changed = Promise.withResolvers();
     if (!signal.aborted) await onChange();
   }

@@ -27,7 +27,7 @@ afterAll(() => server.close(0));
 
 const fingerprintOf = (cert: string) => new X509Certificate(cert).fingerprint256;
 
-/** A connection that asks for the name, or for none. */
+/** Opens a connection with or without this server name. */
 async function open(servername?: string): Promise<TLSSocket> {
   const options = { host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: ["h2"] };
   const socket = connect({ ...options, ...(servername !== undefined && { servername }) });
@@ -35,7 +35,7 @@ async function open(servername?: string): Promise<TLSSocket> {
   return socket;
 }
 
-/** Fingerprint of the certificate that a client sees that asks for the name. */
+/** Fingerprint of the certificate that a client with this server name receives. */
 async function seen(servername?: string): Promise<string | undefined> {
   const socket = await open(servername);
   expect(socket.alpnProtocol).toBe("h2");
@@ -44,33 +44,33 @@ async function seen(servername?: string): Promise<string | undefined> {
   return certificate?.fingerprint256;
 }
 
-async function hold(name: string): Promise<string> {
+async function setNew(name: string): Promise<string> {
   const pair = await createTestCertificate();
-  certificates.hold(name, pair);
+  certificates.set(name, pair);
   return fingerprintOf(pair.cert);
 }
 
-test("a client gets the certificate of the name that it asks for, and the default one for any other", async () => {
-  const [own, below] = [await hold("Own.example.com"), await hold("*.example.com")];
+test("a client gets the certificate of its server name, or the default one", async () => {
+  const [own, below] = [await setNew("Own.example.com"), await setNew("*.example.com")];
   expect(await seen("own.example.com")).toBe(own);
   expect(await seen("OWN.EXAMPLE.COM")).toBe(own);
   expect(await seen("other.example.com")).toBe(below);
   for (const name of ["example.com", "a.b.example.com", "localhost", undefined]) expect(await seen(name)).toBe(general);
 });
 
-test("a certificate that is renewed is for new connections, and the others stay open", async () => {
-  const before = await hold("renewed.test");
-  const early = await open("renewed.test");
-  const after = await hold("renewed.test");
+test("a renewed certificate applies to new connections, and open ones stay", async () => {
+  const before = await setNew("renewed.test");
+  const existing = await open("renewed.test");
+  const after = await setNew("renewed.test");
   expect(await seen("renewed.test")).toBe(after);
-  expect(early.getPeerX509Certificate()?.fingerprint256).toBe(before);
-  expect(early.destroyed).toBe(false);
-  early.destroy();
+  expect(existing.getPeerX509Certificate()?.fingerprint256).toBe(before);
+  expect(existing.destroyed).toBe(false);
+  existing.destroy();
 });
 
-test("a name that is released has the default certificate, also once that is renewed", async () => {
-  await hold("released.test");
-  certificates.release("released.test");
+test("a removed name gets the default certificate, also after its renewal", async () => {
+  await setNew("released.test");
+  certificates.delete("released.test");
   expect(await seen("released.test")).toBe(general);
   const pair = await createTestCertificate();
   server.renew(pair.key, pair.cert);
@@ -78,9 +78,9 @@ test("a name that is released has the default certificate, also once that is ren
   expect(await seen("released.test")).toBe(general);
 });
 
-test("a key of another certificate is refused, and the pair before stays", async () => {
-  const held = await hold("kept.test");
+test("a mismatched key is rejected, and the previous pair stays", async () => {
+  const previous = await setNew("mismatch.test");
   const [{ cert }, { key }] = [await createTestCertificate(), await createTestCertificate()];
-  expect(() => certificates.hold("kept.test", { key, cert })).toThrow(/key values mismatch/);
-  expect(await seen("kept.test")).toBe(held);
+  expect(() => certificates.set("mismatch.test", { key, cert })).toThrow(/key values mismatch/);
+  expect(await seen("mismatch.test")).toBe(previous);
 });

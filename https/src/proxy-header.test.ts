@@ -30,7 +30,7 @@ test.each([
     expect(readProxyHeader(header.subarray(0, length))).toEqual({ kind: "more" });
 });
 
-test("other bytes are left alone, and a broken header is refused", () => {
+test("other bytes are left unread, and an invalid header is rejected", () => {
   expect(readProxyHeader(Buffer.from([0x16, 3, 1]))).toEqual({ kind: "none" });
   expect(readProxyHeader(Buffer.from("GET / HTTP/1.1\r\n"))).toEqual({ kind: "none" });
   for (const broken of [

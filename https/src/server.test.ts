@@ -24,19 +24,19 @@ async function start(handler: RequestHandler): Promise<{ port: number; ca: strin
   return { port: await server.listen(0, "127.0.0.1"), ca: cert };
 }
 
-/** Sends raw bytes of HTTP/1.1 and gives all that comes back until the server ends it. */
+/** Sends raw HTTP/1.1 bytes and returns everything up to the end of the connection. */
 function raw(port: number, ca: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port, ca, servername: "localhost" }, () => socket.write(text));
     let answer = "";
     socket.on("data", (chunk: Buffer) => (answer += chunk.toString()));
     socket.on("close", () => resolve(answer));
-    // Whoever is answered in the middle of a sentence may be cut off after the answer.
+    // A response before the end of the request may be followed by a connection reset.
     socket.on("error", (error) => answer === "" && reject(error));
   });
 }
 
-test("what is not HTTP is answered with a problem document", async () => {
+test("invalid HTTP gets a problem document", async () => {
   const { port, ca } = await start((_request, response) => void response.end("ok"));
   for (const text of [
     "GET / HTTP/1.1\r\nbad header\r\n\r\n",
@@ -48,7 +48,7 @@ test("what is not HTTP is answered with a problem document", async () => {
   }
 });
 
-test("requests in flight end, connections that wait are closed, new ones refused", async () => {
+test("on close, requests end, idle connections are closed and new ones refused", async () => {
   const finish: (() => void)[] = [];
   let isAnswered = false;
   const { port, ca } = await start((request, response) => {
@@ -62,7 +62,7 @@ test("requests in flight end, connections that wait are closed, new ones refused
   const first = raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   const waits = raw(port, ca, "GET /at-once HTTP/1.1\r\nHost: x\r\n\r\n");
   await waitUntil("all are connected", () => finish.length === 2 && isAnswered && !idle.connecting);
-  // Longer than the test may take: nothing waits for it.
+  // Longer than the test, so that nothing waits for it.
   const closed = server?.close(600_000);
   expect(await waits).toContain("at once");
   for (const end of finish) end();
@@ -75,10 +75,10 @@ test("requests in flight end, connections that wait are closed, new ones refused
   server = undefined;
 });
 
-test("one whose handshake ends after the last call is closed too", { timeout: 30_000 }, async () => {
+test("a connection whose handshake ends during close is closed too", { timeout: 30_000 }, async () => {
   const { port, ca } = await start((_request, response) => void response.end("ok"));
   const socket = connectPlain(port, "127.0.0.1");
-  // Connections are accepted in turn.
+  // Connections are accepted in order.
   await raw(port, ca, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   const closed = server?.close(600_000);
   const session = connectH2(`https://localhost:${port}`, {
@@ -90,14 +90,14 @@ test("one whose handshake ends after the last call is closed too", { timeout: 30
   server = undefined;
 });
 
-test("a renewed certificate is for new connections", async () => {
+test("a renewed certificate applies to new connections", async () => {
   const { port } = await start((_request, response) => void response.end("ok"));
   const next = await createTestCertificate();
   server?.renew(next.key, next.cert);
   expect(await raw(port, next.cert, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toContain("ok");
 });
 
-test("a full port closes the longest idle connection of the source that has most", async () => {
+test("a full port closes the longest idle connection of the largest source", async () => {
   const { key, cert } = await createTestCertificate();
   server = createApiServer({
     key,
@@ -128,9 +128,9 @@ test("a full port closes the longest idle connection of the source that has most
   for (const socket of [honest, ...later]) expect(socket.destroyed).toBe(false);
 });
 
-test("whoever stalls handshakes stalls its own", async () => {
+test("stalled handshakes delay only their own source", async () => {
   const { port, ca } = await start((_request, response) => void response.end("ok"));
-  // The beginning of a first message of TLS, of which the rest never comes.
+  // The start of a TLS hello that never completes.
   const head = Buffer.from("1603010200010001fc0303", "hex");
   const stalled = Array.from({ length: 200 }, () => {
     const socket = connectPlain({ port, host: "127.0.0.1", localAddress: "127.0.0.9" }, () => socket.write(head));
@@ -141,7 +141,7 @@ test("whoever stalls handshakes stalls its own", async () => {
   for (const socket of stalled) socket.destroy();
 });
 
-test("an answer that nobody reads is cut, over both versions, and others on the connection go on", async () => {
+test("a response that is not read is aborted, without an effect on other streams", async () => {
   const { key, cert } = await createTestCertificate();
   const cut: string[] = [];
   server = createApiServer({
@@ -176,7 +176,7 @@ test("an answer that nobody reads is cut, over both versions, and others on the 
   socket.destroy();
 });
 
-test("a handler that fails ends its request with 500 and the id that the log has, and no other request", async () => {
+test("a failed handler ends only its request, with 500 and the logged id", async () => {
   const { key, cert: ca } = await createTestCertificate();
   const logged: { readonly requestId?: unknown; readonly path?: unknown; readonly error?: unknown }[] = [];
   server = createApiServer({
@@ -192,7 +192,7 @@ test("a handler that fails ends its request with 500 and the id that the log has
   });
   const port = await server.listen(0, "127.0.0.1");
   const session = connectH2(`https://localhost:${port}`, { ca });
-  const ask = async (path: string) => {
+  const sendRequest = async (path: string) => {
     const stream = session.request({ ":path": path });
     let text = "";
     let status = 0;
@@ -203,21 +203,21 @@ test("a handler that fails ends its request with 500 and the id that the log has
     return { status, text };
   };
   for (const path of ["/throws?token=secret", "/rejects"]) {
-    const { status, text } = await ask(path);
+    const { status, text } = await sendRequest(path);
     const { requestId } = logged.at(-1) ?? {};
     expect(status).toBe(500);
     expect(JSON.parse(text)).toMatchObject({ code: "internal", status: 500, instance: `urn:uuid:${requestId}` });
     expect(text).not.toMatch(/no such key|nobody waits/);
   }
   expect(logged).toMatchObject([{ path: "/throws" }, { path: "/rejects" }]);
-  expect((await ask("/half")).text).not.toContain("internal");
+  expect((await sendRequest("/half")).text).not.toContain("internal");
   const old = await raw(port, ca, "GET /throws HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   expect(old).toMatch(/^HTTP\/1.1 500 [\s\S]*urn:uuid:/);
-  expect(await ask("/ok")).toEqual({ status: 200, text: "ok" });
+  expect(await sendRequest("/ok")).toEqual({ status: 200, text: "ok" });
   session.destroy();
 });
 
-test("a trusted proxy, and no other peer, names the client of a connection", async () => {
+test("only a trusted proxy names the client of a connection", async () => {
   const { key, cert: ca } = await createTestCertificate();
   const clients = createClientAddresses({ trustedProxies: ["127.0.0.7"], balancers: [] });
   server = createApiServer({
@@ -246,6 +246,6 @@ test("a trusted proxy, and no other peer, names the client of a connection", asy
   expect(await through("127.0.0.7", "")).toContain("127.0.0.7");
   expect(await through("127.0.0.7", "PROXY TCP4 words\r\n")).toBe("");
   expect(await through("127.0.0.8", "")).toContain("127.0.0.8");
-  // It is no hello of TLS.
+  // Not a TLS hello.
   expect(await through("127.0.0.8", header)).toBe("");
 });

@@ -11,51 +11,61 @@ import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { type Certificates, createCertificates, type KeyPair, minVersion } from "./certificates.ts";
-import { limitControl } from "./control-frames.ts";
-import { createPortEntrance } from "./port-entrance.ts";
+import { createPublicPort } from "./public-port.ts";
 import type { HttpRequest, HttpResponse, RequestHandler } from "./request-handler.ts";
-import { createUnreadAnswers } from "./unread-answers.ts";
+import { createStalledResponses } from "./stalled-responses.ts";
 
-/** `key` and `cert` are for clients that ask for no name, or for one that has no certificate of its own. */
+/** `key` and `cert` are the default certificate, for clients without a server name or with an unknown one. */
 export interface ServerOptions extends KeyPair {
   readonly handler: RequestHandler;
-  /** Has one line of each request that the handler failed. */
+  /** Logs each request whose handler failed. */
   readonly log: Pick<Log, "error">;
-  /** Of names that have their own; none when absent. */
+  /** Certificates of further server names; none by default. */
   readonly certificates?: Certificates;
-  /** Past it the longest idle connection of the source that has most is closed. */
+  /** Limit at which the connection that is idle longest, of the source with the most connections, is closed. */
   readonly maxConnections?: number;
-  /** Sources, and proxies whose PROXY headers are believed; by default each address is a source, and no header is believed. */
+  /**
+   * Source groups, and trusted proxies whose PROXY headers are read. By default each address is a source and no header
+   * is read.
+   */
   readonly clients?: Pick<ClientAddresses, "sources" | "isTrusted">;
-  /** An answer of which nothing is read for so long is cut. */
+  /** Time in milliseconds after which a response that the client does not read is aborted. */
   readonly unreadMs?: number;
-  /** Time for the TLS handshake, and for the head of a request over HTTP/1.1; 10 s when absent. */
+  /** Time in milliseconds for the TLS handshake, and for the head of an HTTP/1.1 request; 10 s by default. */
   readonly headMs?: number;
 }
 
-/** The API on its port, of one address or several: TLS 1.2 and above, HTTP/1.1 and h2. */
+/**
+ * An HTTPS server for public ports: TLS 1.2 and above, HTTP/1.1 and HTTP/2. It bounds everything that a client
+ * controls: connections and handshakes by source (`PublicPort`), headers, slow requests, concurrent requests of a
+ * connection, control frames, and responses that are not read (`StalledResponses`).
+ */
 export interface ApiServer {
   /**
-   * Resolves to the port when it listens there, besides where it does already. With `reusePort` other processes of this user may
-   * listen there too, and the kernel shares out connections among them.
+   * Listens on a further endpoint; resolves with the port. With `reusePort` other processes of this user may listen on
+   * it too, and the kernel distributes connections among them.
    */
   listen(port: number, host: string, options?: { readonly reusePort?: boolean }): Promise<number>;
-  /** New connections get the new default certificate; those that are open stay. */
+  /** Replaces the default certificate, for new connections. */
   renew(key: string, cert: string): void;
-  /** Takes no new connection, lets requests end within graceMs, then cuts what is left. */
+  /** Accepts no further connections, lets requests end within graceMs, then closes the remaining ones. */
   close(graceMs: number): Promise<void>;
 }
 
 const maxHeaderBytes = 16 * 1024;
-const usualHeadMs = 10_000;
+const defaultHeadMs = 10_000;
 const requestTimeoutMs = 60_000;
 const idleTimeoutMs = 75_000;
-/** Requests of a connection that are under way: streams over h2, and over HTTP/1.1 those that came before their turn. */
+/** Concurrent requests of a connection: HTTP/2 streams, or pipelined HTTP/1.1 requests. */
 const streamsMax = 250;
-/** More than the largest body that anything takes which refuses some before it has read them. */
+/** Bytes that are read of a request body after the response; more than any handler accepts that may respond early. */
 const drainedBytes = 1 << 20;
 
-/** Makes the server with limits on headers, slow requests, streams and connections. */
+/** Rate of control frames. A client pings every few seconds, or once per window of data, and sends SETTINGS once. */
+const controlFramesPerSecond = 50;
+const controlFramesBurst = 1_000;
+
+/** Creates the server. */
 export function createApiServer(options: ServerOptions): ApiServer {
   const {
     handler,
@@ -66,7 +76,7 @@ export function createApiServer(options: ServerOptions): ApiServer {
     maxConnections = 8_000,
     clients = { sources: createSourceGroups(), isTrusted: () => false },
     unreadMs = 60_000,
-    headMs = usualHeadMs,
+    headMs = defaultHeadMs,
   } = options;
   const server: Http2SecureServer = createSecureServer({
     key,
@@ -82,17 +92,17 @@ export function createApiServer(options: ServerOptions): ApiServer {
       keepAliveTimeout: idleTimeoutMs,
       headersTimeout: headMs,
       requestTimeout: requestTimeoutMs,
-      // Twice as often as what it looks for: Node looks each 30 s, and lets three times the time pass.
+      // Node checks each 30 s by default, which would triple the timeout.
       connectionsCheckingInterval: headMs / 2,
     },
   } as Parameters<typeof createSecureServer>[0]);
 
-  const entrance = createPortEntrance({ server, maxConnections, clients, headMs });
+  const publicPort = createPublicPort({ server, maxConnections, clients, headMs });
   const sessions = new Set<ServerHttp2Session>();
-  const unread = createUnreadAnswers(unreadMs);
-  /** The newest answer of each connection that speaks HTTP/1.1. */
-  const answers = new Map<Socket, HttpResponse>();
-  /** Requests of each such connection that are not answered. */
+  const stalledResponses = createStalledResponses(unreadMs);
+  /** Newest response of each HTTP/1.1 connection. */
+  const newestResponses = new Map<Socket, HttpResponse>();
+  /** Number of pending requests of each HTTP/1.1 connection. */
   const pipelined = new WeakMap<Socket, number>();
   let closing = false;
 
@@ -101,22 +111,22 @@ export function createApiServer(options: ServerOptions): ApiServer {
     session.once("close", () => sessions.delete(session));
     session.setTimeout(idleTimeoutMs, () => session.close());
     session.on("error", () => session.destroy());
-    // Its connection was accepted before the end, and its handshake took longer.
+    // The connection was accepted before `close`, and its handshake ended after.
     if (closing) session.close();
-    limitControl(session);
+    limitControlFrames(session);
   });
-  // The parser of HTTP/1.1 gave up before there was a request.
+  // The HTTP/1.1 parser failed before there was a request.
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (socket.writable && error.code !== "ECONNRESET") socket.end(refusalOf(error.code));
     else socket.destroy();
   });
   server.on("request", (request, response) => {
-    unread.watch(response);
-    if (request.httpVersionMajor === 2) drain(request as Http2ServerRequest);
+    stalledResponses.watch(response);
+    if (request.httpVersionMajor === 2) drainBody(request as Http2ServerRequest);
     if (request.httpVersionMajor === 1) {
       const { socket } = request;
-      if (!answers.has(socket)) socket.once("close", () => answers.delete(socket));
-      answers.set(socket, response);
+      if (!newestResponses.has(socket)) socket.once("close", () => newestResponses.delete(socket));
+      newestResponses.set(socket, response);
       const waiting = (pipelined.get(socket) ?? 0) + 1;
       pipelined.set(socket, waiting);
       if (waiting > streamsMax) {
@@ -126,10 +136,10 @@ export function createApiServer(options: ServerOptions): ApiServer {
       response.once("close", () => pipelined.set(socket, (pipelined.get(socket) ?? 1) - 1));
       if (closing) response.setHeader("connection", "close");
     }
-    answer(request, response, entrance.peerOf(request.socket)).catch(() => response.destroy());
+    respond(request, response, publicPort.peerOf(request.socket)).catch(() => response.destroy());
   });
 
-  async function answer(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {
+  async function respond(request: HttpRequest, response: HttpResponse, peer: string): Promise<void> {
     try {
       await handler(request, response, peer);
     } catch (error) {
@@ -141,49 +151,66 @@ export function createApiServer(options: ServerOptions): ApiServer {
   }
 
   return {
-    listen: (port, host, listening) => entrance.openAt({ host, port }, listening),
+    listen: (port, host, listenOptions) => publicPort.openAt({ host, port }, listenOptions),
     renew: (newKey, newCert) => server.setSecureContext({ key: newKey, cert: newCert, minVersion }),
     async close(graceMs) {
       closing = true;
-      const stopped = entrance.stop();
+      const stopped = publicPort.stop();
       for (const session of sessions) session.close();
-      for (const [socket, answer] of answers) {
-        if (answer.writableFinished) socket.end();
-        // It began before the end was known, so the client would keep the connection.
-        else answer.once("finish", () => socket.end());
+      for (const [socket, response] of newestResponses) {
+        if (response.writableFinished) socket.end();
+        // The response started before `close`, so the client would keep the connection open.
+        else response.once("finish", () => socket.end());
       }
-      const cut = setTimeout(() => {
+      const deadline = setTimeout(() => {
         for (const session of sessions) session.destroy();
-        entrance.destroyAll();
+        publicPort.destroyAll();
       }, graceMs);
       await stopped;
-      clearTimeout(cut);
-      // It never listened, which is all that it says of that.
+      clearTimeout(deadline);
+      // The server itself never listened, which is the only error that it reports.
       server.close(() => undefined);
-      unread.close();
-      entrance.close();
+      stalledResponses.close();
+      publicPort.close();
     },
   };
 }
 
 /**
- * Who was answered before all of the body was read may go on to send it: as over HTTP/1.1 it is read and thrown away, since a
- * client waits for room in its windows until then, and one that has no end is reset.
+ * Closes a session whose client floods it with PING and SETTINGS frames: each needs a response, and no other limit
+ * counts them.
  */
-function drain({ stream }: Http2ServerRequest): void {
+function limitControlFrames(session: ServerHttp2Session): void {
+  let remaining = controlFramesBurst;
+  let since = performance.now();
+  const count = () => {
+    const now = performance.now();
+    remaining = Math.min(controlFramesBurst, remaining + ((now - since) / 1_000) * controlFramesPerSecond) - 1;
+    since = now;
+    if (remaining < 0) session.destroy(undefined, 11 /* ENHANCE_YOUR_CALM */);
+  };
+  session.on("ping", count);
+  session.on("remoteSettings", count);
+}
+
+/**
+ * Reads and discards the remainder of a request body after the response, as Node does for HTTP/1.1. A client may
+ * continue to send and waits for its flow-control window; a stream that exceeds the limit is reset.
+ */
+function drainBody({ stream }: Http2ServerRequest): void {
   stream.once("finish", () => {
-    let left = drainedBytes;
-    // The request stops its stream once it is destroyed or full, and nobody reads it any more.
+    let remaining = drainedBytes;
+    // A destroyed or full request stops reading its stream, and nothing else reads it.
     stream.removeAllListeners("data");
     stream.on("data", (chunk: Buffer) => {
-      left -= chunk.length;
-      if (left < 0) stream.close(8 /* CANCEL */);
+      remaining -= chunk.length;
+      if (remaining < 0) stream.close(8 /* CANCEL */);
     });
     stream.resume();
   });
 }
 
-/** 500 with the id under which the log has the error; an answer that has begun is cut. */
+/** Sends 500 with the id under which the error is logged; aborts a response that has started. */
 function sendFailure(response: HttpResponse, instance: string): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
@@ -198,7 +225,7 @@ function sendFailure(response: HttpResponse, instance: string): void {
   response.end(body);
 }
 
-/** A whole HTTP/1.1 answer for what could not be read as a request. */
+/** A complete HTTP/1.1 response to bytes that are not a valid request. */
 function refusalOf(code: string | undefined): string {
   const slow = code === "ERR_HTTP_REQUEST_TIMEOUT";
   const large = code === "HPE_HEADER_OVERFLOW";

@@ -1,27 +1,24 @@
 import { proxySettings } from "@holdfast/common/client-address.ts";
 import { integer, list, text } from "@holdfast/common/config.ts";
 
-/** All settings of a process of the inference proxy. */
+/** Settings of an inference proxy process. */
 export const inferenceSettings = {
-  installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation that it belongs to"),
+  installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation"),
   listen: list("HOLDFAST_INFERENCE_LISTEN", "Each host:port to listen on", "127.0.0.1:8450"),
   ...proxySettings,
   sharesPort: text(
     "HOLDFAST_INFERENCE_SHARES_PORT",
-    "yes: other processes of the proxy on this host may listen on the same port; the kernel shares out connections",
+    "yes: other proxy processes on this host may listen on the same port; the kernel distributes connections",
     "",
   ),
-  directory: text(
-    "HOLDFAST_INFERENCE_DIR",
-    "Directory of its own that keeps its journal and what it is configured with",
-  ),
+  directory: text("HOLDFAST_INFERENCE_DIR", "Directory of the process, for its journal and configuration"),
   keyFile: text(
     "HOLDFAST_INFERENCE_KEY_FILE",
-    "File with the key that its configuration is sealed with; made if it is not there",
+    "File with the key that encrypts the stored configuration; created if it does not exist",
   ),
   controllers: list(
     "HOLDFAST_CONTROLLERS",
-    "Agent listeners of the controllers, host:port, that its configuration comes from",
+    "Agent listeners of the controllers, host:port, which send the configuration",
   ),
   identityDirectory: text(
     "HOLDFAST_INFERENCE_IDENTITY_DIR",
@@ -33,13 +30,10 @@ export const inferenceSettings = {
     "Socket in the file system, or host:port, that serves /metrics; empty for none",
     "",
   ),
-  allowEgress: list(
-    "HOLDFAST_ALLOW_EGRESS",
-    "Networks (CIDRs) that are not public and that base URLs of providers may lead to all the same",
-  ),
-  aloneS: integer(
+  allowEgress: list("HOLDFAST_ALLOW_EGRESS", "Non-public networks (CIDRs) that base URLs of providers may lead to"),
+  maxDisconnectedS: integer(
     "HOLDFAST_INFERENCE_ALONE_S",
-    "Seconds for which it goes on with what it holds while no controller answers",
+    "Seconds for which it continues with its quota leases without a controller",
     3_600,
   ),
 };

@@ -4,7 +4,7 @@ import { ownAddresses } from "@holdfast/egress/own-addresses.ts";
 import { createResolveName } from "@holdfast/egress/resolve-name.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 
-/** Connections to providers: to public addresses and those that operators allow, never to what is the platform's own. */
+/** Egress client for providers: public addresses and those that operators allow, never the platform's own. */
 export function createProxyEgress(
   allow: readonly string[],
   listens: readonly string[],

@@ -1,3 +1,9 @@
+/**
+ * A process of the inference proxy. The feed brings configuration and quota leases from a controller and sends usage back.
+ * A call passes the handler (key, rate, body), `routeCall` (provider and price) and `Accounting` (reservation in the
+ * journal, against quota leases); then `serveCall` forwards it to the provider and settles it by its usage. Configuration
+ * and journal are on disk, so the process starts and serves without controllers.
+ */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -13,7 +19,7 @@ import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
-import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
+import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { createDrains } from "./call/drains.ts";
 import { serveCall } from "./call/serve-call.ts";
@@ -21,10 +27,10 @@ import { inferenceSettings } from "./config.ts";
 import { createConfiguration } from "./configuration/configuration.ts";
 import { createProxyEgress } from "./egress.ts";
 import { createControllerFeed } from "./feed/controller-feed.ts";
-import { createAccounting } from "./hold/accounting.ts";
-import { createHoldBook } from "./hold/hold-book.ts";
+import { createAccounting } from "./quota-lease/accounting.ts";
+import { createQuotaLeases } from "./quota-lease/quota-leases.ts";
 import { createHandler } from "./http/handler.ts";
-import { createBodyRoom } from "./http/read-body.ts";
+import { createBodyBudget } from "./http/read-body.ts";
 import { openJournal } from "./journal/journal.ts";
 import { createMetrics } from "./metrics.ts";
 import { createSealedFile, sealingKey } from "./sealed-file.ts";
@@ -34,39 +40,39 @@ const log = createLog("inference");
 watchProcessFaults({ role: "server", note: log.error, monotonicMs: systemClock.monotonicMs });
 const { now, monotonicMs } = systemClock;
 const { directory, identityDirectory, installationId } = config;
-/** Streams get so long to end; the rest is for what they used. */
+/** Time for streams to end; the remaining 10 s are for their settlements. */
 const graceMs = dataPlanes.inference.graceMs - 10_000;
-const settleEveryMs = 300;
+const settleIntervalMs = 300;
 
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
-/** Calls have ended, and controllers were told. */
-const over = new AbortController();
+/** Aborted when all calls have ended and their usage was sent. */
+const shutdown = new AbortController();
 
 await mkdir(directory, { recursive: true, mode: 0o700 });
-const kept = createSealedFile(join(directory, "configuration"), await sealingKey(config.keyFile));
-const configuration = createConfiguration(await kept.read());
+const configurationFile = createSealedFile(join(directory, "configuration"), await sealingKey(config.keyFile));
+const configuration = createConfiguration(await configurationFile.read());
 const journal = openJournal(directory, { now, log });
-const book = createHoldBook(journal.state, {
+const quotaLeases = createQuotaLeases(journal.state, {
   append: journal.append,
   now,
   rateOf: (keyId) => configuration.key(keyId)?.rateLimitRpm,
 });
-const accounting = createAccounting({ book, journal, now, newId: randomUUID });
+const accounting = createAccounting({ quotaLeases, journal, now, newId: randomUUID });
 const drains = createDrains();
-let keeping = Promise.resolve();
-let aloneSinceMs = monotonicMs();
+let writing = Promise.resolve();
+let connectedAtMs = monotonicMs();
 const feed = createControllerFeed({
   processId: await processId(),
-  listens: config.listen,
+  listeners: config.listen,
   configuration,
-  book,
+  quotaLeases,
   journal,
   onConfigured: takeConfiguration,
   log,
 });
 const metrics = createMetrics({
-  underWay: () => accounting.underWay,
+  inFlight: () => accounting.inFlight,
   drains: () => drains.count,
   journalBytes: () => journal.bytes,
   isConnected: () => feed.isConnected,
@@ -75,68 +81,68 @@ const egress = createProxyEgress(config.allowEgress, config.listen, configuratio
 const handler = createHandler({
   configuration,
   accounting,
-  book,
-  room: createBodyRoom(),
+  quotaLeases,
+  bodyBudget: createBodyBudget(),
   metrics,
   serve: (routed, client) => serveCall(routed, client, { egress, drains, metrics }),
-  mayAdmit: () => feed.isConnected || monotonicMs() - aloneSinceMs < config.aloneS * 1_000,
+  mayAdmit: () => feed.isConnected || monotonicMs() - connectedAtMs < config.maxDisconnectedS * 1_000,
   now,
   log,
 });
 const settling = setInterval(() => {
-  if (feed.isConnected) aloneSinceMs = monotonicMs();
+  if (feed.isConnected) connectedAtMs = monotonicMs();
   feed.sendSettlements();
-}, settleEveryMs);
-const served = config.metrics === "" ? undefined : await serveMetrics(config.metrics, metrics);
+}, settleIntervalMs);
+const metricsServer = config.metrics === "" ? undefined : await serveMetrics(config.metrics, metrics);
 const following = follow(
   feed,
   {
     installationId,
-    // Those that a controller told of, and those that are configured for the time when all of them have moved.
+    // Addresses from the feed, and configured ones in case all controllers have moved.
     controllers: () => [...new Set([...configuration.controllers, ...config.controllers])],
     identityDirectory,
     random: Math.random,
     log,
   },
-  over.signal,
+  shutdown.signal,
 );
-await (config.plain === "yes" ? servePlainly() : serve());
+await (config.plain === "yes" ? servePlainHttp() : serve());
 await Promise.race([untilSettled(), delay(2_000)]);
 clearInterval(settling);
-over.abort();
+shutdown.abort();
 await following;
-served?.close();
+metricsServer?.close();
 await egress.close();
 await journal.close();
 log.info("inference stopped", {});
 process.exit(0);
 
 async function serve(): Promise<void> {
-  let identity = await untilIdentity(identityDirectory, stopping.signal);
+  let identity = await waitForIdentity(identityDirectory, stopping.signal);
   if (identity === undefined) return;
   const clients = createClientAddresses(config);
   const server = createApiServer({ handler, log, key: identity.key, cert: identity.certificate, clients });
   const options = { reusePort: config.sharesPort === "yes" };
   for (const { host, port } of endpointsOf(config.listen)) await server.listen(port, host, options);
   log.info("inference ready", { listen: config.listen });
-  const takeNew = async () => {
+  const reloadIdentity = async () => {
     try {
       const next = await readIdentity(identityDirectory);
       if (next === undefined || next.certificate === identity?.certificate) return;
-      // Key and certificate are written one after the other: a pair that does not fit is looked at again.
+      // Key and certificate are written one after the other: an inconsistent pair is read again later.
       server.renew(next.key, next.certificate);
       identity = next;
-      log.info("certificate taken", {});
+      log.info("certificate reloaded", {});
     } catch (error) {
-      log.warn("certificate not taken", { error });
+      log.warn("certificate not reloaded", { error });
     }
   };
-  await watchIdentity(identityDirectory, takeNew, stopping.signal);
+  await watchIdentity(identityDirectory, reloadIdentity, stopping.signal);
   await server.close(graceMs);
 }
 
-/** Without TLS and its limits: for measurements on one host. */
-async function servePlainly(): Promise<void> {
+/** Plain HTTP without limits, for measurements on one host. */
+async function servePlainHttp(): Promise<void> {
   const server = createServer(handler);
   const [at] = endpointsOf(config.listen);
   await listenAt(server, at);
@@ -146,24 +152,24 @@ async function servePlainly(): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** Of the directory, and kept with it. */
+/** Id of the process, stored in its directory. */
 async function processId(): Promise<string> {
   const file = join(directory, "process-id");
-  const there = await readFile(file, "utf8").catch(() => "");
-  if (there !== "") return there.trim();
-  const made = randomUUID();
-  await writeFile(file, `${made}\n`, { mode: 0o600 });
-  return made;
+  const stored = await readFile(file, "utf8").catch(() => "");
+  if (stored !== "") return stored.trim();
+  const created = randomUUID();
+  await writeFile(file, `${created}\n`, { mode: 0o600 });
+  return created;
 }
 
 function takeConfiguration(): void {
-  book.configured();
-  keeping = keeping
-    .then(() => kept.write(configuration.snapshot()))
+  quotaLeases.configurationChanged();
+  writing = writing
+    .then(() => configurationFile.write(configuration.snapshot()))
     .catch((error: unknown) => log.error("configuration not written", { error }));
 }
 
-/** Controllers have all that calls used. */
+/** Waits until the controllers have confirmed all settlements. */
 async function untilSettled(): Promise<void> {
   while (feed.isConnected && (journal.state.unsent.length > 0 || journal.state.batches.length > 0)) {
     feed.sendSettlements();

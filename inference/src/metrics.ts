@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Tokens } from "./journal/journal-state.ts";
 
-/** What the process tells of itself. */
+/** Metrics of a proxy process. */
 export interface Metrics {
   answered(status: number, code: string, provider: string): void;
   firstByte(provider: string, seconds: number): void;
@@ -10,7 +10,7 @@ export interface Metrics {
 }
 
 interface Gauges {
-  readonly underWay: () => number;
+  readonly inFlight: () => number;
   readonly drains: () => number;
   readonly journalBytes: () => number;
   readonly isConnected: () => boolean;
@@ -20,13 +20,19 @@ export function createMetrics(read: Gauges): Metrics {
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
   const named = (name: string, help: string) => ({ name: `holdfast_inference_${name}`, help, registers });
-  const requests = new Counter({ ...named("requests_total", "Answers"), labelNames: ["status", "code", "provider"] });
+  const requests = new Counter({
+    ...named("requests_total", "Requests by response"),
+    labelNames: ["status", "code", "provider"],
+  });
   const first = new Histogram({
-    ...named("first_byte_seconds", "From the head of a request to the head of the provider's answer"),
+    ...named("first_byte_seconds", "Time from the head of a request to the head of the provider's response"),
     labelNames: ["provider"],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   });
-  const tokens = new Counter({ ...named("tokens_total", "Tokens"), labelNames: ["provider", "direction"] });
+  const tokens = new Counter({
+    ...named("tokens_total", "Tokens by direction"),
+    labelNames: ["provider", "direction"],
+  });
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
       ...named(name, help),
@@ -34,10 +40,10 @@ export function createMetrics(read: Gauges): Metrics {
         this.set(value());
       },
     });
-  gauge("calls_under_way", "Calls that have a reservation", read.underWay);
-  gauge("drains", "Answers that are read for clients that left", read.drains);
-  gauge("journal_bytes", "Bytes of the journal", read.journalBytes);
-  gauge("controller_connected", "1 while it follows a controller", () => (read.isConnected() ? 1 : 0));
+  gauge("calls_under_way", "Calls in flight", read.inFlight);
+  gauge("drains", "Responses that are read for disconnected clients", read.drains);
+  gauge("journal_bytes", "Size of the journal in bytes", read.journalBytes);
+  gauge("controller_connected", "1 while connected to a controller", () => (read.isConnected() ? 1 : 0));
   return {
     answered: (status, code, provider) => requests.inc({ status: String(status), code, provider }),
     firstByte: (provider, seconds) => first.observe({ provider }, seconds),

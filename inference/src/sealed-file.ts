@@ -1,27 +1,28 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { writeDurably } from "@holdfast/common/durable-file.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 
-/** A text on disk, sealed by a key that is in another file. */
+/** A text file that is encrypted under a key in another file. */
 export interface SealedFile {
-  /** Undefined where there is none, or one that another key sealed. */
+  /** The text; undefined if there is no file, or another key sealed it. */
   read(): Promise<string | undefined>;
-  /** The whole text or the one before, whatever breaks off. */
+  /** Replaces the text atomically and durably. */
   write(text: string): Promise<void>;
 }
 
 const [nonceBytes, tagBytes, keyBytes] = [12, 16, 32];
 
-/** The key of the file; made by the first that needs it. */
+/** Reads the key; the first process creates it. */
 export async function sealingKey(file: string): Promise<Buffer> {
   const read = () => readFile(file, "utf8").catch((error: unknown) => unlessMissing(error));
-  const there = await read();
-  if (there !== undefined) return keyOf(there, file);
+  const stored = await read();
+  if (stored !== undefined) return keyOf(stored, file);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}.new`;
   await writeFile(temporary, `${randomBytes(keyBytes).toString("base64")}\n`, { mode: 0o600 });
-  // Of two that make it at once, one key stays.
+  // If two processes create it concurrently, one key stays.
   await link(temporary, file).catch((error: unknown) => {
     if (!hasCode(error, "EEXIST")) throw error;
   });
@@ -46,22 +47,14 @@ export function createSealedFile(path: string, key: Buffer): SealedFile {
       const nonce = randomBytes(nonceBytes);
       const cipher = createCipheriv("aes-256-gcm", key, nonce);
       const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
-      const temporary = `${path}.new`;
-      const file = await open(temporary, "w", 0o600);
-      try {
-        await file.writeFile(sealed);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, path);
+      await writeDurably(path, sealed);
     },
   };
 }
 
 function keyOf(text: string, file: string): Buffer {
   const key = Buffer.from(text.trim(), "base64");
-  if (key.length !== keyBytes) throw new Error(`${file} is no key of ${keyBytes} bytes in base64`);
+  if (key.length !== keyBytes) throw new Error(`${file} is not a base64 key of ${keyBytes} bytes`);
   return key;
 }
 

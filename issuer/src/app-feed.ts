@@ -16,20 +16,20 @@ import {
 import type { IssuerServer } from "./issuer-server.ts";
 import type { StateFile } from "./state-file.ts";
 
-/** Every app as an issuer follows it, kept on disk for a start without controllers. */
+/** Feed of an issuer: all apps, which it also stores on disk for a start without controllers. */
 export interface AppFeed extends Feed<FollowRequest, AppBatch> {
   readonly controllers: readonly string[];
-  /** Serves what was served last. */
+  /** Serves the apps stored on disk. */
   restore(): Promise<void>;
-  /** Tells the controller that it follows; what is said while there is none is lost. */
-  tell(mail: MessageInitShape<typeof MailReportSchema>): void;
+  /** Sends a mail report to the connected controller; without one the report is lost. */
+  reportMail(mail: MessageInitShape<typeof MailReportSchema>): void;
   readonly isConnected: boolean;
-  /** Resolves when the newest state is on disk. */
-  settled(): Promise<void>;
+  /** Resolves when the latest state is on disk. */
+  flushed(): Promise<void>;
 }
 
 interface Deps {
-  readonly server: Pick<IssuerServer, "hold" | "release" | "setOwn">;
+  readonly server: Pick<IssuerServer, "setApp" | "removeApp" | "setPlatformNetworks">;
   readonly file: StateFile;
   readonly certificateRequest: Uint8Array;
   readonly log: Log;
@@ -37,74 +37,74 @@ interface Deps {
 
 export function createAppFeed({ server, file, certificateRequest, log }: Deps): AppFeed {
   const apps = new Map<string, AppSignIn>();
-  /** Apps that a new listing has not named yet. */
-  let unseen: Set<string> | undefined;
+  /** Apps that the current full listing has not contained yet. */
+  let unlisted: Set<string> | undefined;
   let controllers: readonly string[] = [];
-  let own: OwnNetworks | undefined;
+  let platformNetworks: OwnNetworks | undefined;
   let writing: Promise<void> = Promise.resolve();
-  let isOutdated = false;
+  let isWriteQueued = false;
   let send: ((message: FollowRequest) => void) | undefined;
 
-  function hold(app: AppSignIn): void {
+  function setApp(app: AppSignIn): void {
     apps.set(app.appId, app);
-    unseen?.delete(app.appId);
+    unlisted?.delete(app.appId);
     try {
-      server.hold(app);
+      server.setApp(app);
     } catch (error) {
       log.error("app not served", { app: app.appId, error: error instanceof Error ? error.message : "unknown" });
     }
   }
 
-  function release(appId: string): void {
+  function removeApp(appId: string): void {
     apps.delete(appId);
-    server.release(appId);
+    server.removeApp(appId);
   }
 
-  function take(batch: AppBatch): void {
-    if (batch.reset) unseen = new Set(apps.keys());
+  function applyBatch(batch: AppBatch): void {
+    if (batch.reset) unlisted = new Set(apps.keys());
     if (batch.controllers.length > 0) ({ controllers } = batch);
     if (batch.own !== undefined) {
-      own = batch.own;
-      server.setOwn(batch.own);
+      platformNetworks = batch.own;
+      server.setPlatformNetworks(batch.own);
     }
-    for (const app of batch.apps) hold(app);
-    for (const appId of batch.gone) release(appId);
+    for (const app of batch.apps) setApp(app);
+    for (const appId of batch.gone) removeApp(appId);
     if (!batch.synced) return;
-    for (const appId of unseen ?? []) release(appId);
-    unseen = undefined;
+    for (const appId of unlisted ?? []) removeApp(appId);
+    unlisted = undefined;
   }
 
-  /** One write at a time, always of the newest. */
-  function keep(): void {
-    if (isOutdated) return;
-    isOutdated = true;
+  /** Stores the state: one write at a time, always of the latest state. */
+  function save(): void {
+    if (isWriteQueued) return;
+    isWriteQueued = true;
     writing = writing.then(async () => {
-      isOutdated = false;
+      isWriteQueued = false;
       const state = { reset: true, synced: true, apps: [...apps.values()], controllers: [...controllers] };
       await file
-        .write(create(AppBatchSchema, { ...state, ...(own !== undefined && { own }) }))
-        .catch((error: unknown) => log.error("apps not kept", { error: String(error) }));
+        .write(create(AppBatchSchema, { ...state, ...(platformNetworks !== undefined && { own: platformNetworks }) }))
+        .catch((error: unknown) => log.error("apps not stored", { error: String(error) }));
     });
   }
 
   return {
     method: grpcService(IssuerService).follow,
-    greet: () => create(FollowRequestSchema, { certificateRequest, listeners: reportedListeners() }),
-    take(batch, controller) {
-      take(batch);
-      keep();
-      if (batch.reset) log.info("apps follow", { controller, apps: apps.size });
+    firstMessage: () => create(FollowRequestSchema, { certificateRequest, listeners: reportedListeners() }),
+    apply(batch, controller) {
+      applyBatch(batch);
+      save();
+      if (batch.reset) log.info("following controller", { controller, apps: apps.size });
       if (!batch.synced) return undefined;
       const served = batch.apps.map(({ appId, version }) => ({ appId, version }));
       return create(FollowRequestSchema, { served });
     },
-    opened(say) {
-      send = say;
+    onOpen(nextSend) {
+      send = nextSend;
     },
-    ended() {
+    onEnd() {
       send = undefined;
     },
-    tell: (mail) => send?.(create(FollowRequestSchema, { mail })),
+    reportMail: (mail) => send?.(create(FollowRequestSchema, { mail })),
     get isConnected() {
       return send !== undefined;
     },
@@ -113,8 +113,8 @@ export function createAppFeed({ server, file, certificateRequest, log }: Deps): 
     },
     async restore() {
       const state = await file.read();
-      if (state !== undefined) take(state);
+      if (state !== undefined) applyBatch(state);
     },
-    settled: () => writing,
+    flushed: () => writing,
   };
 }

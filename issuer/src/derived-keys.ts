@@ -1,20 +1,23 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 
-/** Keys for single purposes, of the secret of one app (RFC 5869). All replicas derive the same ones. */
+/**
+ * Keys derived from the secret of one app, each for a single purpose (HKDF, RFC 5869). All replicas derive the same
+ * keys.
+ */
 export interface DerivedKeys {
   /** HMAC-SHA256, base64url. */
   mac(purpose: string, text: string): string;
-  /** Is it that one? In constant time. */
+  /** True if the MAC is valid; compared in constant time. */
   isMac(purpose: string, text: string, mac: string): boolean;
-  /** 32 bytes for AES-256-GCM. */
+  /** A 32-byte key for AES-256-GCM. */
   sealingKey(purpose: string): KeyObject;
 }
 
 export function createDerivedKeys(secret: string): DerivedKeys {
   const keys = new Map<string, KeyObject>();
   const keyOf = (purpose: string): KeyObject => {
-    const known = keys.get(purpose);
-    if (known !== undefined) return known;
+    const cached = keys.get(purpose);
+    if (cached !== undefined) return cached;
     const bytes = hkdfSync("sha256", Buffer.from(secret, "base64url"), "", `holdfast issuer ${purpose}`, 32);
     const key = createSecretKey(Buffer.from(bytes));
     keys.set(purpose, key);
@@ -24,9 +27,9 @@ export function createDerivedKeys(secret: string): DerivedKeys {
   return {
     mac: (purpose, text) => digest(purpose, text).toString("base64url"),
     isMac(purpose, text, mac) {
-      const given = Buffer.from(mac, "base64url");
-      const right = digest(purpose, text);
-      return given.length === right.length && timingSafeEqual(given, right);
+      const presented = Buffer.from(mac, "base64url");
+      const expected = digest(purpose, text);
+      return presented.length === expected.length && timingSafeEqual(presented, expected);
     },
     sealingKey: (purpose) => keyOf(`seal ${purpose}`),
   };

@@ -10,25 +10,25 @@ import { createApiServer } from "@holdfast/https/server.ts";
 import type { AppSignIn, OwnNetworks } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "./app.ts";
 import { createDerivedKeys } from "./derived-keys.ts";
-import { type Answer, type Asked, askedOf, plain, Refused } from "./http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, readRequest, plain, Refused } from "./http/messages.ts";
 import type { Metrics } from "./metrics.ts";
 import { createTokenKeys } from "./protocol/token-keys.ts";
-import { createTokenPace } from "./protocol/token-pace.ts";
-import { answer, routeName } from "./routes.ts";
-import { createMailPace } from "./sign-in/mail-pace.ts";
-import { createMailWatch, type MailWatchDeps } from "./sign-in/mail-watch.ts";
+import { createTokenRateLimit } from "./protocol/token-rate-limit.ts";
+import { respond, routeName } from "./routes.ts";
+import { createMailRateLimit } from "./sign-in/mail-rate-limit.ts";
+import { createMailSender, type MailSenderDeps } from "./sign-in/mail-sender.ts";
 import { problemPage } from "./sign-in/page.ts";
-import { createDatabase, DatabaseAway, DatabaseBusy } from "./store/database.ts";
+import { createDatabase, DatabaseUnavailable, DatabaseBusy } from "./store/database.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { createProviders } from "./upstream/provider.ts";
 
 export interface IssuerServer {
   readonly apps: number;
-  /** Serves the app so from now on. */
-  hold(config: AppSignIn): void;
-  release(appId: string): void;
-  /** Where no server of a user may be. */
-  setOwn(own: OwnNetworks): void;
+  /** Adds or replaces an app. */
+  setApp(config: AppSignIn): void;
+  removeApp(appId: string): void;
+  /** Sets the platform's own networks, to which egress never connects. */
+  setPlatformNetworks(platformNetworks: OwnNetworks): void;
   setTrust(trust: string): void;
   close(): Promise<void>;
 }
@@ -36,40 +36,44 @@ export interface IssuerServer {
 interface Deps {
   readonly listen: readonly string[];
   readonly clients: ClientAddresses;
-  /** Requests of a source without a credential in a second; 0 for no limit. */
+  /** Requests without a credential that one source may send in a second; 0 for no limit. */
   readonly rateSource: number;
-  /** Of clients that ask for no name. */
+  /** Default key and certificate, for clients without a server name. */
   readonly key: string;
   readonly certificate: string;
-  /** PEM of the key that the certificates of all apps are for. */
+  /** PEM of the private key of the certificates of all apps. */
   readonly hostKey: string;
   readonly trust: string;
-  /** Tells controllers of mails. */
-  readonly tell: MailWatchDeps["tell"];
+  /** Sends a mail report to the controllers. */
+  readonly reportMail: MailSenderDeps["reportMail"];
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 const graceMs = 5_000;
-/** Seconds of its rate that a source may use at once. */
+/** Burst of a source, in seconds of its rate. */
 const burstS = 10;
-/** Mails of an app on their way at a time; the others stay owed, and upkeep sends them. */
-const mailsAtOnce = 8;
+/** Mails of an app that are sent at a time; upkeep sends the others. */
+const mailsInFlightMax = 8;
 const hsts = { "strict-transport-security": "max-age=31536000" };
 
-/** Serves the sign-in of each app under its own name. */
+/**
+ * The OpenID Connect issuers of all apps in one HTTPS server. The request's host selects the app. Apps arrive by the
+ * feed (app-feed.ts); each has its own keys, database connections and limits, and continues without controllers.
+ * routes.ts maps paths to handlers; upkeep.ts sends remaining mails and deletes expired rows.
+ */
 export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   const { hostKey, clock, log } = deps;
   const certificates = createCertificates();
   const byHost = new Map<string, App>();
   const hosts = new Map<string, string>();
   let { trust } = deps;
-  const pace = createTokenPace(clock.monotonicMs);
+  const tokenRateLimit = createTokenRateLimit(clock.monotonicMs);
   const providers = createProviders(clock.monotonicMs);
-  const mails = createMailWatch({
-    tell: deps.tell,
-    counted: (outcome) => deps.metrics.mail(outcome),
+  const mailSender = createMailSender({
+    reportMail: deps.reportMail,
+    onOutcome: (outcome) => deps.metrics.mail(outcome),
     monotonicMs: clock.monotonicMs,
   });
   const { clients, rateSource } = deps;
@@ -79,37 +83,37 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     clock.monotonicMs,
   );
   const sending = new Map<string, number>();
-  let own: OwnNetworks | undefined;
+  let platformNetworks: OwnNetworks | undefined;
   let egress: Egress | undefined;
   const stopping = new AbortController();
 
   const connections: App["egress"] = {
-    connect: (target) => egressNow().connect(target),
-    request: (url, request) => egressNow().request(url, request),
+    connect: (target) => currentEgress().connect(target),
+    request: (url, request) => currentEgress().request(url, request),
   };
-  function egressNow(): Egress["users"] {
-    if (egress === undefined) throw new Error("nobody has told yet where servers of users may be");
+  function currentEgress(): Egress["users"] {
+    if (egress === undefined) throw new Error("the platform's networks are not known yet");
     return egress.users;
   }
 
   function send(app: App, mailId: string): void {
     const { appId } = app.config;
-    const underWay = sending.get(appId) ?? 0;
-    if (underWay >= mailsAtOnce) return;
-    sending.set(appId, underWay + 1);
-    mails
+    const inFlight = sending.get(appId) ?? 0;
+    if (inFlight >= mailsInFlightMax) return;
+    sending.set(appId, inFlight + 1);
+    mailSender
       .send(app, mailId, stopping.signal)
       .catch((error: unknown) => {
         log.warn("mail not sent", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
       .finally(() => {
-        const left = (sending.get(appId) ?? 1) - 1;
-        if (left === 0) sending.delete(appId);
-        else sending.set(appId, left);
+        const remaining = (sending.get(appId) ?? 1) - 1;
+        if (remaining === 0) sending.delete(appId);
+        else sending.set(appId, remaining);
       });
   }
 
-  async function answerOf(request: HttpRequest, peer: string): Promise<Answer> {
+  async function responseTo(request: HttpRequest, peer: string): Promise<OutgoingResponse> {
     const authority = (request.headers[":authority"] ?? request.headers.host ?? "") as string;
     const app = byHost.get(authority.toLowerCase());
     if (app === undefined) return plain(421, "No app is served under this name.");
@@ -117,35 +121,35 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     const { waitS } = requests.take(address);
     if (waitS > 0) return tooMany(waitS);
     try {
-      const asked: Asked = await askedOf(request, app.config.issuerUrl, { address, sources });
-      return await answer(app, asked, {
+      const incoming: IncomingRequest = await readRequest(request, app.config.issuerUrl, { address, sources });
+      return await respond(app, incoming, {
         send: (mailId) => send(app, mailId),
-        limited: (limit) => mails.limited(app, limit),
-        proved: () => requests.giveBack(address),
+        reportLimit: (limit) => mailSender.reportLimit(app, limit),
+        onProved: () => requests.giveBack(address),
         providers,
-        pace,
+        tokenRateLimit,
       });
     } catch (error) {
-      if (error instanceof Refused) return error.answer;
-      if (error instanceof DatabaseAway) {
-        // A flood would fill the log too.
+      if (error instanceof Refused) return error.response;
+      if (error instanceof DatabaseUnavailable) {
+        // A flood would also fill the log.
         if (!(error instanceof DatabaseBusy))
-          log.warn("database away", { app: app.config.appId, reason: error.message });
-        const refused = problemPage(app, 503, "Signing in is not possible now. Try again in a moment.");
-        return { ...refused, headers: { ...refused.headers, "retry-after": "2" } };
+          log.warn("database unavailable", { app: app.config.appId, reason: error.message });
+        const reply = problemPage(app, 503, "Signing in is not possible now. Try again in a moment.");
+        return { ...reply, headers: { ...reply.headers, "retry-after": "2" } };
       }
       log.error("request failed", {
         app: app.config.appId,
         error: error instanceof Error ? error.name : "unknown",
         code: codeOf(error),
       });
-      return problemPage(app, 500, "Something went wrong here.");
+      return problemPage(app, 500, "An internal error occurred.");
     }
   }
 
   async function handle(request: HttpRequest, response: HttpResponse, peer = ""): Promise<void> {
     const beganMs = clock.monotonicMs();
-    const { status, headers, body } = await answerOf(request, peer);
+    const { status, headers, body } = await responseTo(request, peer);
     deps.metrics.answered(routeName(request.url ?? ""), status, (clock.monotonicMs() - beganMs) / 1_000);
     if (response.destroyed) return;
     const all = { ...headers, ...hsts, "content-length": String(Buffer.byteLength(body)) };
@@ -155,7 +159,7 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     else response.end(body);
   }
 
-  const upkeep = startUpkeep({ apps: () => [...byHost.values()], mails, log });
+  const upkeep = startUpkeep({ apps: () => [...byHost.values()], mailSender, log });
   const server = createApiServer({
     handler: handle,
     log,
@@ -166,13 +170,13 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   });
   for (const { host, port } of endpointsOf(deps.listen)) await server.listen(port, host);
 
-  function release(appId: string): void {
+  function removeApp(appId: string): void {
     const authority = hosts.get(appId);
     const app = authority === undefined ? undefined : byHost.get(authority);
     if (authority === undefined || app === undefined) return;
     hosts.delete(appId);
     byHost.delete(authority);
-    certificates.release(app.config.host);
+    certificates.delete(app.config.host);
     app.database.close().catch((error: unknown) => log.warn("database not closed", { app: appId, error }));
   }
 
@@ -180,19 +184,19 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
     get apps() {
       return byHost.size;
     },
-    hold(config) {
+    setApp(config) {
       const authority = new URL(config.issuerUrl).host;
       const before = byHost.get(authority);
       if (before !== undefined && before.config.appId !== config.appId)
-        throw new Error(`${authority} is the app ${before.config.appId}'s`);
-      if (hosts.get(config.appId) !== authority) release(config.appId);
+        throw new Error(`${authority} belongs to the app ${before.config.appId}`);
+      if (hosts.get(config.appId) !== authority) removeApp(config.appId);
       const address = config.database;
       if (address === undefined) return;
-      certificates.hold(config.host, { key: hostKey, cert: config.certificate });
-      const known = before?.config.database;
-      const isMoved = JSON.stringify(known) !== JSON.stringify(address);
+      certificates.set(config.host, { key: hostKey, cert: config.certificate });
+      const previousAddress = before?.config.database;
+      const isMoved = JSON.stringify(previousAddress) !== JSON.stringify(address);
       const database = before?.database ?? createDatabase(address, trust);
-      // One that has no address for the moment is where it was.
+      // An address that is empty for the moment does not replace the previous one.
       if (before !== undefined && isMoved && address.address !== "") database.moveTo(address, trust);
       const now = clock.now;
       byHost.set(authority, {
@@ -201,17 +205,17 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
         keys: createDerivedKeys(config.secret),
         tokens: createTokenKeys(config.keys, config.issuerUrl, now),
         egress: connections,
-        mailPace: before?.mailPace ?? createMailPace(clock.monotonicMs, sources),
+        mailRateLimit: before?.mailRateLimit ?? createMailRateLimit(clock.monotonicMs, sources),
         now,
         monotonicMs: clock.monotonicMs,
         log,
       });
       hosts.set(config.appId, authority);
     },
-    release,
-    setOwn(next) {
-      if (own !== undefined && JSON.stringify(own) === JSON.stringify(next)) return;
-      own = next;
+    removeApp,
+    setPlatformNetworks(next) {
+      if (platformNetworks !== undefined && JSON.stringify(platformNetworks) === JSON.stringify(next)) return;
+      platformNetworks = next;
       const before = egress;
       const { listeners, loopbackBlock, machineAddresses, allowed } = next;
       egress = createEgress(
@@ -233,9 +237,9 @@ export async function startIssuerServer(deps: Deps): Promise<IssuerServer> {
   };
 }
 
-function tooMany(waitS: number): Answer {
-  const refused = plain(429, "Too many requests came from this address. Wait a moment.");
-  return { ...refused, headers: { ...refused.headers, "retry-after": String(Math.ceil(waitS)) } };
+function tooMany(waitS: number): OutgoingResponse {
+  const reply = plain(429, "Too many requests came from this address. Wait a moment.");
+  return { ...reply, headers: { ...reply.headers, "retry-after": String(Math.ceil(waitS)) } };
 }
 
 function codeOf(error: unknown): string {

@@ -5,7 +5,7 @@ import { createLog } from "@holdfast/common/log.ts";
 import { serveMetrics } from "@holdfast/common/metrics-listener.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
 import { follow } from "@holdfast/feed/follow.ts";
-import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
+import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { createAppFeed } from "./app-feed.ts";
 import { issuerSettings } from "./config.ts";
 import { openHostKey } from "./host-key.ts";
@@ -22,7 +22,7 @@ const clients = createClientAddresses(config);
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
 
-const identity = await untilIdentity(identityDirectory, stopping.signal);
+const identity = await waitForIdentity(identityDirectory, stopping.signal);
 if (identity !== undefined) {
   const file = await openStateFile(directory);
   const { privateKey: hostKey, request: certificateRequest } = await openHostKey(directory);
@@ -36,16 +36,16 @@ if (identity !== undefined) {
     certificate,
     hostKey,
     trust,
-    tell: (report) => feed.tell(report),
+    reportMail: (report) => feed.reportMail(report),
     metrics,
     clock: systemClock,
     log,
   });
   const feed = createAppFeed({ server, file, certificateRequest, log });
-  const told = config.metrics === "" ? undefined : await serveMetrics(config.metrics, metrics);
+  const metricsServer = config.metrics === "" ? undefined : await serveMetrics(config.metrics, metrics);
   await feed.restore();
   log.info("issuer ready", { listen });
-  const trusted = watchIdentity(
+  const trustUpdates = watchIdentity(
     identityDirectory,
     async () => {
       const next = await readIdentity(identityDirectory).catch(() => undefined);
@@ -57,7 +57,7 @@ if (identity !== undefined) {
     feed,
     {
       installationId,
-      // Those that a controller told of, and those that are configured for the time when all of them have moved.
+      // Addresses from the feed, and configured ones in case all controllers have moved.
       controllers: () => [...new Set([...feed.controllers, ...config.controllers])],
       identityDirectory,
       random: Math.random,
@@ -65,7 +65,7 @@ if (identity !== undefined) {
     },
     stopping.signal,
   );
-  told?.close();
-  await Promise.all([server.close(), feed.settled(), trusted]);
+  metricsServer?.close();
+  await Promise.all([server.close(), feed.flushed(), trustUpdates]);
 }
 log.info("issuer stopped", {});

@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
-/** What an issuer tells of itself. Nothing of it names an app or a user. */
+/** Metrics of an issuer. They contain no names of apps or users. */
 export interface Metrics {
-  /** `route` is one of a few words. */
+  /** Counts a response; `route` is a value of `routeName`. */
   answered(route: string, status: number, seconds: number): void;
   mail(outcome: "sent" | "failed"): void;
   text(): Promise<string>;
@@ -17,11 +17,11 @@ export function createMetrics(read: Gauges): Metrics {
   const registry = new Registry();
   const named = (name: string, help: string) => ({ name: `holdfast_issuer_${name}`, help, registers: [registry] });
   const seconds = new Histogram({
-    ...named("request_seconds", "From a request to its answer"),
+    ...named("request_seconds", "Time from a request to its response"),
     labelNames: ["route", "status"],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   });
-  const mails = new Counter({ ...named("mails_total", "Mails that were tried"), labelNames: ["outcome"] });
+  const mails = new Counter({ ...named("mails_total", "Attempts to send a mail"), labelNames: ["outcome"] });
   const gauge = (name: string, help: string, value: () => number) =>
     new Gauge({
       ...named(name, help),
@@ -30,7 +30,7 @@ export function createMetrics(read: Gauges): Metrics {
       },
     });
   gauge("apps", "Apps that are served", read.apps);
-  gauge("controller_connected", "1 while it follows a controller", () => (read.isConnected() ? 1 : 0));
+  gauge("controller_connected", "1 while connected to a controller", () => (read.isConnected() ? 1 : 0));
   return {
     answered: (route, status, taken) => seconds.observe({ route, status: String(status) }, taken),
     mail: (outcome) => mails.inc({ outcome }),

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "n
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** AES-256-GCM with a random nonce, base64url; `bound` has to be the same to open it. */
+/** Encrypts with AES-256-GCM and a random nonce, in base64url; `bound` is authenticated and needed to decrypt. */
 export function seal(key: KeyObject, plain: string, bound: string): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv("aes-256-gcm", key, nonce);
@@ -13,7 +13,7 @@ export function seal(key: KeyObject, plain: string, bound: string): string {
   );
 }
 
-/** Undefined for what was not sealed so. */
+/** Decrypts; undefined if the text was not sealed under this key and `bound`. */
 export function unseal(key: KeyObject, sealed: string, bound: string): string | undefined {
   const bytes = Buffer.from(sealed, "base64url");
   if (bytes.length < nonceBytes + tagBytes) return undefined;

@@ -2,16 +2,19 @@ import { randomBytes, createSecretKey, type KeyObject } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fromBinary, toBinary, create } from "@bufbuild/protobuf";
+import { writeDurably } from "@holdfast/common/durable-file.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { type AppBatch, AppBatchSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import { seal, unseal } from "./sealed-text.ts";
-import { writeDurably } from "./write-durably.ts";
 
-/** What was served last, on disk: sealed under a key that is beside it, so that a copy of the file alone tells nothing. */
+/**
+ * The apps that were served last, on disk. They are encrypted under a key in a separate file, so a copy of the state
+ * file alone reveals nothing.
+ */
 export interface StateFile {
-  /** Undefined where there is none that is whole. */
+  /** The stored state; undefined if there is no intact one. */
   read(): Promise<AppBatch | undefined>;
-  /** Resolves when it is on disk; a crash leaves the one before. */
+  /** Resolves when the state is on disk; a crash leaves the previous one. */
   write(state: AppBatch): Promise<void>;
 }
 
@@ -35,12 +38,12 @@ export async function openStateFile(directory: string): Promise<StateFile> {
 }
 
 async function keyOf(file: string): Promise<KeyObject> {
-  const kept = await readFile(file).catch((error: unknown) => {
+  const stored = await readFile(file).catch((error: unknown) => {
     if (hasCode(error, "ENOENT")) return undefined;
     throw error;
   });
-  if (kept?.length === 32) return createSecretKey(kept);
-  const made = randomBytes(32);
-  await writeDurably(file, made);
-  return createSecretKey(made);
+  if (stored?.length === 32) return createSecretKey(stored);
+  const created = randomBytes(32);
+  await writeDurably(file, created);
+  return createSecretKey(created);
 }

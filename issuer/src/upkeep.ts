@@ -2,93 +2,96 @@ import { setTimeout as delay } from "node:timers/promises";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { App } from "./app.ts";
-import { roomForMails } from "./sign-in/mail-limits.ts";
-import type { MailWatch } from "./sign-in/mail-watch.ts";
+import { mailCapacity } from "./sign-in/mail-limits.ts";
+import type { MailSender } from "./sign-in/mail-sender.ts";
 
-const everyMs = 15_000;
+const intervalMs = 15_000;
 const mailsAtOnce = 20;
-/** Apps at a time: one whose database hangs delays few others. */
+/** Apps that are processed concurrently, so that a slow database delays few others. */
 const appsAtOnce = 16;
-const sweptAtOnce = 1_000;
-/** More than is written in a round; the remainder goes in the next. */
-const sweptInRound = 100;
+const rowsPerSweep = 1_000;
+/** Enough for all rows that are written between two rounds. */
+const sweepsPerRound = 100;
 
-/** Rows that nothing reads any more. Each condition has an index of its own, and each statement takes a bounded number. */
+/**
+ * Deletes rows that are no longer read. Each condition has its own index, and each statement deletes a bounded number
+ * of rows.
+ */
 const sweeps: readonly string[] = [
-  swept("login_tokens", "id", "created_at < now() - interval '1 day'"),
-  swept("oauth_codes", "code_hash", "expires_at < now() - interval '1 hour'"),
-  swept("refresh_tokens", "family", "expires_at < now()"),
-  swept("refresh_tokens", "family", "ended_at < now() - interval '7 days'"),
-  swept("sessions", "id", "expires_at < now()"),
-  swept("sessions", "id", "revoked_at < now() - interval '30 days'"),
-  swept("events", "id", "type = 'token.refused' AND occurred_at < now() - interval '1 hour'"),
-  swept("events", "id", "occurred_at < now() - interval '400 days'"),
+  sweepOf("login_tokens", "id", "created_at < now() - interval '1 day'"),
+  sweepOf("oauth_codes", "code_hash", "expires_at < now() - interval '1 hour'"),
+  sweepOf("refresh_tokens", "family", "expires_at < now()"),
+  sweepOf("refresh_tokens", "family", "ended_at < now() - interval '7 days'"),
+  sweepOf("sessions", "id", "expires_at < now()"),
+  sweepOf("sessions", "id", "revoked_at < now() - interval '30 days'"),
+  sweepOf("events", "id", "type = 'token.refused' AND occurred_at < now() - interval '1 hour'"),
+  sweepOf("events", "id", "occurred_at < now() - interval '400 days'"),
 ];
 
-function swept(table: string, key: string, isOver: string): string {
+function sweepOf(table: string, key: string, isExpired: string): string {
   return `WITH gone AS (
     DELETE FROM ${s}.${table}
-    WHERE ${key} = ANY (ARRAY (SELECT ${key} FROM ${s}.${table} WHERE ${isOver} LIMIT ${sweptAtOnce} FOR UPDATE SKIP LOCKED))
+    WHERE ${key} = ANY (ARRAY (SELECT ${key} FROM ${s}.${table} WHERE ${isExpired} LIMIT ${rowsPerSweep} FOR UPDATE SKIP LOCKED))
     RETURNING 1)
   SELECT count(*)::int AS count FROM gone`;
 }
 
-/** Sends mails that are still owed, and removes what is over, for every app; one whose database is away delays no other. */
+/** Sends pending mails and deletes expired rows, for every app. An unavailable database delays no other app. */
 export function startUpkeep({
   apps,
-  mails,
+  mailSender,
   log,
 }: {
   readonly apps: () => readonly App[];
-  readonly mails: MailWatch;
+  readonly mailSender: MailSender;
   readonly log: Log;
 }): { close(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** Ids of apps whose round is not over. */
-  const underWay = new Map<string, Promise<void>>();
+  /** Rounds in progress, by app id. */
+  const inFlight = new Map<string, Promise<void>>();
 
   async function sweep({ database }: App, statement: string): Promise<void> {
-    for (let times = 0; times < sweptInRound && !signal.aborted; times += 1) {
-      const [gone] = await database.tokens.rows<{ count: number }>(statement);
-      if ((gone?.count ?? 0) < sweptAtOnce) return;
+    for (let times = 0; times < sweepsPerRound && !signal.aborted; times += 1) {
+      const [deleted] = await database.tokens.rows<{ count: number }>(statement);
+      if ((deleted?.count ?? 0) < rowsPerSweep) return;
     }
   }
 
-  async function keep(app: App): Promise<void> {
+  async function runRound(app: App): Promise<void> {
     const { database, config } = app;
     for (const statement of sweeps) await sweep(app, statement);
-    if (config.mailLimited) mails.found(app, await roomForMails(app));
+    if (config.mailLimited) mailSender.reportCapacity(app, await mailCapacity(app));
     const owed = await database.tokens.rows<{ id: string }>(
       `SELECT id FROM ${s}.login_tokens WHERE is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()
          AND created_at BETWEEN now() - interval '15 minutes' AND now() - interval '20 seconds'
        ORDER BY created_at LIMIT ${mailsAtOnce}`,
     );
-    // Last: its server may be away for hours.
-    for (const { id } of owed) await mails.send(app, id, signal);
+    // Mails come last, since their server may be unavailable for hours.
+    for (const { id } of owed) await mailSender.send(app, id, signal);
   }
 
-  /** Adds a round of the app's upkeep to those that run; it never rejects. */
-  function begin(app: App): void {
+  /** Starts a round for an app; it never rejects. */
+  function startRound(app: App): void {
     const { appId } = app.config;
-    const round = keep(app)
+    const round = runRound(app)
       .catch((error: unknown) => {
-        log.warn("upkeep not done", { app: appId, error: error instanceof Error ? error.name : "unknown" });
+        log.warn("upkeep failed", { app: appId, error: error instanceof Error ? error.name : "unknown" });
       })
-      .finally(() => underWay.delete(appId));
-    underWay.set(appId, round);
+      .finally(() => inFlight.delete(appId));
+    inFlight.set(appId, round);
   }
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await delay(everyMs, undefined, { signal }).catch(() => undefined);
+      await delay(intervalMs, undefined, { signal }).catch(() => undefined);
       for (const app of apps()) {
-        while (underWay.size >= appsAtOnce && !signal.aborted) await Promise.race(underWay.values());
+        while (inFlight.size >= appsAtOnce && !signal.aborted) await Promise.race(inFlight.values());
         if (signal.aborted) break;
-        if (!underWay.has(app.config.appId)) begin(app);
+        if (!inFlight.has(app.config.appId)) startRound(app);
       }
     }
-    await Promise.all(underWay.values());
+    await Promise.all(inFlight.values());
   }
 
   const running = run();

@@ -1,27 +1,28 @@
 import type { Identity } from "@holdfast/common/identity.ts";
 
-/** An authority in this process, as what needs a certificate of it sees it. */
+/** A certificate authority in this process, as seen by components that need a certificate. */
 export interface IssuingAuthority extends Pick<Authority, "makeIdentity"> {
-  /** Calls back when what is trusted, or who signs, changes. */
+  /** Calls back when the trusted or signing authorities change. */
   subscribe(onChange: () => void): { close(): void };
 }
 
-/** The installation's own certificate authority. Its private key is sealed in the store. */
+/** The installation's certificate authority. Its private key is sealed in the store. */
 export interface Authority {
-  /** PEM of every authority to trust now; two while one takes over from the other. */
+  /** PEM of all trusted authorities; two during a rotation. */
   readonly trustBundle: string;
-  /** SHA-256 of the signing authority's DER, hex. */
+  /** SHA-256 of the signing authority's certificate in DER, hex. */
   readonly fingerprint: string;
-  /** Counts changes of what is trusted or signs. */
+  /** Counter that each change of the trusted or signing authorities raises. */
   readonly generation: number;
-  /** Client and server certificate of a part of the platform, with URI SAN holdfast://<installation>/<kind>/<id>. */
+  /** Issues a client and server certificate for a component, with the URI SAN holdfast://<installation>/<kind>/<id>. */
   issueIdentity(csr: Uint8Array, identity: Identity): Promise<IssuedCertificate>;
   /**
-   * Server certificate of a database, for these DNS names and nothing that the request says. With a member's name as the common
-   * name it is also for connecting to other members; it has no identity, so no part of the platform takes it for one of them.
+   * Issues a server certificate of a database for these DNS names; names in the request are ignored. With a member's
+   * name as the common name it also authenticates connections to other members. It contains no identity, so no
+   * component accepts it as one.
    */
   issueServer(csr: Uint8Array, names: readonly string[], member?: string): Promise<IssuedCertificate>;
-  /** A fresh key with a certificate, for a process that runs here. */
+  /** A new key with its certificate, for a process on this host. */
   makeIdentity(
     identity: Identity,
     names: readonly string[],
@@ -30,12 +31,12 @@ export interface Authority {
 }
 
 export interface IssuedCertificate {
-  /** DER, the leaf first. */
+  /** DER certificates, the leaf first. */
   readonly chain: readonly Uint8Array[];
   readonly serial: string;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** Of the authorities when it was issued. */
+  /** Generation of the authorities at the time of issue. */
   readonly generation: number;
 }
 

@@ -8,37 +8,37 @@ import {
 import type { AnyCall } from "./peer.ts";
 
 /**
- * Refuses a unary call before its message is read when as many as the caller may make are under way on its connection: each
- * can fill the memory of a whole message before anybody judges it. Streams come through as they are; who serves one judges
- * its caller at its beginning. Nobody has less than `fewest`.
+ * Refuses a unary call before its message is read if the connection already has its maximum of calls in flight, since
+ * each call can use the memory of a full message before it is authorized. Streams are not limited here: their handlers
+ * check the caller first. Every connection may have at least `minimum` calls in flight.
  */
-export function createCallLimit(fewest: number, callsAtOnce: (call: AnyCall) => number) {
-  /** By host:port. */
-  const underWay = new Map<string, number>();
+export function createCallLimit(minimum: number, callsAtOnce: (call: AnyCall) => number) {
+  /** Calls in flight by host:port. */
+  const inFlight = new Map<string, number>();
 
   return (
     method: { readonly requestStream: boolean },
     call: ServerInterceptingCallInterface & Partial<AnyCall>,
   ): ServerInterceptingCall => {
-    // The very call: what the types want instead would handle each message of each stream once more.
+    // The unwrapped call: a wrapper would process every message of a stream again.
     if (method.requestStream) return call as unknown as ServerInterceptingCall;
     const address = call.getPeer();
-    const count = underWay.get(address) ?? 0;
-    if (count >= fewest && count >= callsAtOnce(call as AnyCall)) return refused(call);
-    underWay.set(address, count + 1);
-    let isOver = false;
-    const over = () => {
-      if (isOver) return;
-      isOver = true;
-      const left = (underWay.get(address) ?? 1) - 1;
-      if (left === 0) underWay.delete(address);
-      else underWay.set(address, left);
+    const count = inFlight.get(address) ?? 0;
+    if (count >= minimum && count >= callsAtOnce(call as AnyCall)) return refused(call);
+    inFlight.set(address, count + 1);
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      const remaining = (inFlight.get(address) ?? 1) - 1;
+      if (remaining === 0) inFlight.delete(address);
+      else inFlight.set(address, remaining);
     };
-    const listener = new ServerListenerBuilder().withOnCancel(over).build();
+    const listener = new ServerListenerBuilder().withOnCancel(release).build();
     const responder = new ResponderBuilder()
       .withStart((next) => next(listener))
       .withSendStatus((status, next) => {
-        over();
+        release();
         next(status);
       })
       .build();
@@ -47,8 +47,8 @@ export function createCallLimit(fewest: number, callsAtOnce: (call: AnyCall) => 
 }
 
 function refused(call: ServerInterceptingCallInterface): ServerInterceptingCall {
-  const answer = () => call.sendStatus({ code: Code.RESOURCE_EXHAUSTED, details: "too many calls at once" });
-  // Nothing goes on to whoever would serve it.
-  const listener = new ServerListenerBuilder().withOnReceiveMetadata(answer).build();
+  const sendRefusal = () => call.sendStatus({ code: Code.RESOURCE_EXHAUSTED, details: "too many calls at once" });
+  // The call does not reach its handler.
+  const listener = new ServerListenerBuilder().withOnReceiveMetadata(sendRefusal).build();
   return new ServerInterceptingCall(call, new ResponderBuilder().withStart((next) => next(listener)).build());
 }

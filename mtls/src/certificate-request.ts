@@ -1,14 +1,14 @@
 import { createSign, generateKeyPairSync, type KeyObject } from "node:crypto";
 
-/** A key made here with the request for its certificate. The key leaves this machine in no form. */
+/** A new key with a certificate request. The key never leaves this machine. */
 export interface KeyWithRequest {
   /** PKCS #8 PEM. */
   readonly privateKey: string;
-  /** PKCS #10 DER without names: the controller knows them. */
+  /** PKCS #10 in DER, without names: the controller determines them. */
   readonly request: Uint8Array;
 }
 
-/** A fresh P-256 key, and a request (PKCS #10) signed with it. */
+/** Creates a P-256 key and a certificate request (PKCS #10) that is signed with it. */
 export function makeKeyWithRequest(): KeyWithRequest {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const exported = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
@@ -23,7 +23,10 @@ const noAttributes = Buffer.from("a000", "hex");
 /** ecdsa-with-SHA256, RFC 5758 section 3.2. */
 const signatureAlgorithm = Buffer.from("300a06082a8648ce3d040302", "hex");
 
-/** RFC 2986 section 4. Written out because the library for it takes longer to load than all else that the agent needs. */
+/**
+ * Encodes a request by RFC 2986 section 4. It is written by hand because a library for it takes longer to load than the
+ * remainder of the agent.
+ */
 function certificateRequest(privateKey: KeyObject, publicKey: KeyObject): Uint8Array {
   const key = publicKey.export({ type: "spki", format: "der" });
   const information = der(sequence, versionZero, noName, key, noAttributes);

@@ -4,17 +4,17 @@ import { expect, it, onTestFinished } from "vitest";
 import { waitUntil } from "../../test/support/wait-until.ts";
 import { createConnections } from "./connections.ts";
 
-it("ends the oldest stranger of the site that has most for its size, when the port is full", async () => {
+it("a full port closes the oldest unauthenticated connection of the largest site", async () => {
   const connections = createConnections({
-    most: 8,
-    strangerMs: 600_000,
-    strangerBytes: 1_000,
+    max: 8,
+    unauthenticatedMs: 600_000,
+    unauthenticatedBytes: 1_000,
     sources: (address) => [
       { name: address, factor: 1 },
       { name: address.split(".").slice(0, 3).join("."), factor: 2 },
     ],
   });
-  const listener = createServer((socket) => void connections.enter(socket.on("error", () => undefined)));
+  const listener = createServer((socket) => void connections.add(socket.on("error", () => undefined)));
   listener.listen(0, "127.0.0.1");
   await once(listener, "listening");
   const { port } = listener.address() as AddressInfo;
@@ -33,7 +33,7 @@ it("ends the oldest stranger of the site that has most for its size, when the po
     const before = connections.size;
     await waitUntil("it is there", () => connections.size > before || before === 8);
   };
-  // One source of its own has two; the six of one site have one each, and three for its size.
+  // A single source has two; the six sources of one site have one each, three in proportion to its size.
   for (const address of ["127.0.2.1", "127.0.2.1"]) await open(address);
   for (let n = 1; n <= 6; n += 1) await open(`127.0.1.${n}`);
   await open("127.0.3.1");

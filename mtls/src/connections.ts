@@ -1,113 +1,114 @@
 import type { Socket } from "node:net";
-import { addressOf } from "@holdfast/common/handshakes.ts";
+import { peerAddressOf } from "@holdfast/common/handshake-limiter.ts";
 import type { SourceGroup, SourceGroups } from "@holdfast/common/source-groups.ts";
 import { sourcesOf } from "./source.ts";
 
 /**
- * The connections of a port. Who has not shown a good certificate in a call is a stranger, who may stay for a moment and say
- * little. A full port turns away the newcomer of the source that has most, or ends the oldest stranger of that one.
+ * The connections of a port. A connection is unauthenticated until a call presents a valid certificate; until then its
+ * time and bytes are limited. If the port is full, the source with the most connections loses its oldest
+ * unauthenticated one; a new connection of that source is refused if it has none.
  */
 export interface Connections {
-  /** Takes it, or destroys it where there is no room. */
-  enter(socket: Socket): boolean;
-  /** A call with a good certificate came from this host:port. */
-  known(address: string): void;
-  isStranger(address: string): boolean;
-  /** Ends the connection from this host:port at once, with every call on it. */
+  /** Adds the connection; destroys it and returns false if the port is full. */
+  add(socket: Socket): boolean;
+  /** Marks the connection from this host:port as authenticated. */
+  authenticated(address: string): void;
+  isUnauthenticated(address: string): boolean;
+  /** Closes the connection from this host:port immediately, with all its calls. */
   disconnect(address: string): void;
   readonly size: number;
   close(): void;
 }
 
 export interface ConnectionsOptions {
-  readonly most: number;
-  /** How long a stranger may stay, from its connect on, and how many bytes it may send. */
-  readonly strangerMs: number;
-  readonly strangerBytes: number;
-  /** What an address is counted in; by default its prefixes. */
+  readonly max: number;
+  /** Limits of an unauthenticated connection: time since it was accepted, and received bytes. */
+  readonly unauthenticatedMs: number;
+  readonly unauthenticatedBytes: number;
+  /** Source groups of an address; by default its prefixes. */
   readonly sources?: SourceGroups;
 }
 
-const lookEveryMs = 50;
+const checkIntervalMs = 50;
 
 interface Connection {
   readonly socket: Socket;
-  /** As it was: a closed socket has none. */
+  /** host:port of the peer; a closed socket no longer has it. */
   readonly address: string;
   readonly sources: readonly SourceGroup[];
   readonly since: number;
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
-  const { most, strangerMs, strangerBytes, sources: groupsOf = sourcesOf } = options;
+  const { max, unauthenticatedMs, unauthenticatedBytes, sources: groupsOf = sourcesOf } = options;
   const all = new Map<string, Connection>();
-  /** The oldest first. */
-  const strangers = new Map<string, Connection>();
-  const counts = new Map<string, { of: number; readonly factor: number }>();
-  // One look at all strangers; their bytes are read by TLS, which tells nobody how many there are.
-  const timer = setInterval(look, lookEveryMs).unref();
+  /** Unauthenticated connections, the oldest first. */
+  const unauthenticated = new Map<string, Connection>();
+  const counts = new Map<string, { open: number; readonly factor: number }>();
+  // A single timer checks all of them; TLS reads the bytes and reports no counts.
+  const timer = setInterval(check, checkIntervalMs).unref();
 
-  function look(): void {
+  function check(): void {
     const now = performance.now();
-    for (const { socket, since } of strangers.values()) {
-      if (now - since > strangerMs || socket.bytesRead > strangerBytes) socket.destroy();
+    for (const { socket, since } of unauthenticated.values()) {
+      if (now - since > unauthenticatedMs || socket.bytesRead > unauthenticatedBytes) socket.destroy();
     }
   }
 
-  /** Is there room for one more of these sources, or can some be made? */
-  function hasRoom(sources: readonly SourceGroup[]): boolean {
-    if (all.size < most) return true;
+  /** True if there is capacity for one more connection of these sources, after closing one if necessary. */
+  function reserve(sources: readonly SourceGroup[]): boolean {
+    if (all.size < max) return true;
     let [fullest, share] = ["", 0];
     const consider = (name: string, each: number) => {
       if (each > share) [fullest, share] = [name, each];
     };
-    for (const { name, factor } of sources) consider(name, ((counts.get(name)?.of ?? 0) + 1) / factor);
-    for (const [name, { of, factor }] of counts) consider(name, of / factor);
-    for (const connection of strangers.values()) {
+    for (const { name, factor } of sources) consider(name, ((counts.get(name)?.open ?? 0) + 1) / factor);
+    for (const [name, { open, factor }] of counts) consider(name, open / factor);
+    for (const connection of unauthenticated.values()) {
       if (!connection.sources.some(({ name }) => name === fullest)) continue;
-      leave(connection);
+      remove(connection);
       connection.socket.destroy();
       return true;
     }
     return false;
   }
 
-  function leave(connection: Connection): void {
+  function remove(connection: Connection): void {
     const { address, sources } = connection;
     if (all.get(address) !== connection) return;
     all.delete(address);
-    strangers.delete(address);
+    unauthenticated.delete(address);
     for (const { name } of sources) {
       const count = counts.get(name);
       if (count === undefined) continue;
-      count.of -= 1;
-      if (count.of === 0) counts.delete(name);
+      count.open -= 1;
+      if (count.open === 0) counts.delete(name);
     }
   }
 
   return {
-    enter(socket) {
+    add(socket) {
       const sources = groupsOf(socket.remoteAddress ?? "");
-      if (!hasRoom(sources)) {
+      if (!reserve(sources)) {
         socket.destroy();
         return false;
       }
-      const address = addressOf(socket);
+      const address = peerAddressOf(socket);
       const connection: Connection = { socket, address, sources, since: performance.now() };
       all.set(address, connection);
-      strangers.set(address, connection);
+      unauthenticated.set(address, connection);
       for (const { name, factor } of sources) {
-        const count = counts.get(name) ?? { of: 0, factor };
-        count.of += 1;
+        const count = counts.get(name) ?? { open: 0, factor };
+        count.open += 1;
         counts.set(name, count);
       }
-      socket.on("close", () => leave(connection));
+      socket.on("close", () => remove(connection));
       return true;
     },
-    known: (address) => {
-      strangers.delete(address);
+    authenticated: (address) => {
+      unauthenticated.delete(address);
     },
-    isStranger: (address) => strangers.has(address),
+    isUnauthenticated: (address) => unauthenticated.has(address),
     disconnect: (address) => {
       all.get(address)?.socket.destroy();
     },

@@ -16,14 +16,14 @@ import type { PayloadRef } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
 export const agentMethods = grpcService(AgentService);
 export const enrollmentMethods = grpcService(EnrollmentService);
 
-/** A connection to one controller, made when it is first used. */
+/** A gRPC channel to one controller, opened on first use. */
 export interface ControllerChannel {
   readonly address: string;
   unary<Q, A>(method: GrpcMethod<Q, A>, request: Q, timeoutMs: number): Promise<A>;
   session(): ClientDuplexStream<AgentFrame, ControllerFrame>;
-  /** Bytes of a payload, as fast as they are taken. */
+  /** Downloads a payload at the pace of the reader. */
   readPayload(request: ReadPayloadRequest, signal: AbortSignal): AsyncIterable<PayloadChunk>;
-  /** Waits for the controller between chunks, so that few are in memory. */
+  /** Uploads a payload. It waits for the controller between chunks, so that few chunks are buffered. */
   writePayload(chunks: AsyncIterable<PayloadChunk>, signal: AbortSignal): Promise<PayloadRef>;
   close(): void;
 }
@@ -32,33 +32,33 @@ export interface ChannelTrust {
   /** PEM. */
   readonly trustBundle: string;
   readonly installationId: string;
-  /** Absent at enrollment. */
+  /** The client certificate; absent during enrollment. */
   readonly client?: { readonly privateKey: string; readonly certificate: string };
 }
 
 const largestMessageBytes = 16 << 20;
 
 export function createControllerChannel(address: string, trust: ChannelTrust): ControllerChannel {
-  const { client: own } = trust;
+  const { client: clientCertificate } = trust;
   const tls = credentials.createSsl(
     Buffer.from(trust.trustBundle),
-    own === undefined ? null : Buffer.from(own.privateKey),
-    own === undefined ? null : Buffer.from(own.certificate),
-    // A controller is known by what the authority says of it, at whatever address it is reached.
-    { checkServerIdentity: (_host, certificate) => refusalOf(certificate, trust.installationId) },
+    clientCertificate === undefined ? null : Buffer.from(clientCertificate.privateKey),
+    clientCertificate === undefined ? null : Buffer.from(clientCertificate.certificate),
+    // A controller is identified by its certificate's URI, at any address.
+    { checkServerIdentity: (_host, certificate) => identityFault(certificate, trust.installationId) },
   );
   const client = new Client(address, tls, {
     "grpc.max_receive_message_length": largestMessageBytes,
-    // TLS knows no addresses as server names.
+    // TLS does not allow IP addresses as server names.
     "grpc.ssl_target_name_override": "controller.holdfast.internal",
     "grpc.keepalive_time_ms": 10_000,
     "grpc.keepalive_timeout_ms": 5_000,
     "grpc.enable_channelz": 0,
-    // Who retries is the dialer, at another controller.
+    // The dialer retries, at another controller.
     "grpc.enable_retries": 0,
     "grpc.initial_reconnect_backoff_ms": 100,
     "grpc.max_reconnect_backoff_ms": 1_000,
-    // Each channel has its own connection: a renewed certificate must show.
+    // A connection of its own for each channel, so that a renewed certificate takes effect.
     "grpc.use_local_subchannel_pool": 1,
   });
 
@@ -92,7 +92,7 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
         const call = client.makeClientStreamRequest(path, requestSerialize, responseDeserialize, (error, ref) => {
           end();
           if (error === null && ref !== undefined) resolve(ref);
-          else reject(error ?? new Error("no answer"));
+          else reject(error ?? new Error("no response"));
         });
         const send = async () => {
           for await (const chunk of chunks) {
@@ -113,10 +113,10 @@ export function createControllerChannel(address: string, trust: ChannelTrust): C
   };
 }
 
-function refusalOf(certificate: PeerCertificate, installationId: string): Error | undefined {
+function identityFault(certificate: PeerCertificate, installationId: string): Error | undefined {
   const names = (certificate.subjectaltname ?? "").split(", ");
-  const wanted = `URI:holdfast://${installationId}/controller/`;
-  return names.some((name) => name.startsWith(wanted))
+  const required = `URI:holdfast://${installationId}/controller/`;
+  return names.some((name) => name.startsWith(required))
     ? undefined
     : new Error("the server is not a controller of this installation");
 }

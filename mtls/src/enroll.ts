@@ -8,7 +8,10 @@ import { fetchPinnedAuthority } from "./pinned-authority.ts";
 
 const timeoutMs = 5_000;
 
-/** Spends the token for this key's client certificate. It goes only to a controller of the authority that the enrollment names. */
+/**
+ * Exchanges the token for a client certificate of this key. The token is sent only to a controller that the
+ * enrollment's authority certifies.
+ */
 export async function enroll(
   file: EnrollmentFile,
   { privateKey, request }: KeyWithRequest,

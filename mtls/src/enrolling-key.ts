@@ -4,13 +4,13 @@ import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import { type KeyWithRequest, makeKeyWithRequest } from "./certificate-request.ts";
 
 /**
- * The key that a token is being spent for. It is on the disk before the token leaves: when the answer is lost, with the
- * connection or with this process, the same token buys another certificate for the same key, and for no other.
+ * The key of an enrollment in progress. It is on disk before the token is sent: if the response or this process is
+ * lost, the same token can be used again, but only for the same key.
  */
 export interface EnrollingKey {
-  /** The one that was begun with, or a new one. */
+  /** The stored key for this token, or a new one. */
   of(tokenDigest: string): Promise<KeyWithRequest>;
-  /** The certificate is kept: the key is kept with it. */
+  /** Deletes the key after the certificate was saved with it. */
   forget(): Promise<void>;
 }
 
@@ -19,9 +19,9 @@ export function createEnrollingKey(stateDir: string): EnrollingKey {
   return {
     async of(tokenDigest) {
       const bytes = await readIfThere(path);
-      const begun = bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as Record<string, string>);
-      if (begun?.["tokenDigest"] === tokenDigest) {
-        const { privateKey = "", request = "" } = begun;
+      const stored = bytes === undefined ? undefined : (JSON.parse(bytes.toString("utf8")) as Record<string, string>);
+      if (stored?.["tokenDigest"] === tokenDigest) {
+        const { privateKey = "", request = "" } = stored;
         return { privateKey, request: Buffer.from(request, "base64") };
       }
       const { privateKey, request } = makeKeyWithRequest();

@@ -2,18 +2,21 @@ import { createHash } from "node:crypto";
 import { readIfThere } from "@holdfast/common/durable-file.ts";
 import { lookUp } from "@holdfast/common/look-up.ts";
 
-/** What the provider leaves in the machine at each start: where to go, whom to trust, and a token that works once. */
+/**
+ * File that the compute provider writes into a machine at each start: the controllers, the authority to trust and a
+ * single-use token.
+ */
 export interface EnrollmentFile {
   readonly installationId: string;
   readonly machineId: string;
   /** host:port. */
   readonly controllers: readonly string[];
-  /** SHA-256 of an authority's DER, hex. */
+  /** SHA-256 of the authority's certificate in DER, hex. */
   readonly caFingerprint: string;
   readonly token: string;
 }
 
-/** Throws when the file is there and not as it should be; undefined when there is none. */
+/** Reads the file; undefined if it does not exist. Throws if it is invalid. */
 export async function readEnrollment(path: string): Promise<EnrollmentFile | undefined> {
   const bytes = await readIfThere(path);
   if (bytes === undefined) return undefined;
@@ -29,7 +32,7 @@ export async function readEnrollment(path: string): Promise<EnrollmentFile | und
   };
 }
 
-/** Tells a token that was used from a fresh one without keeping it. */
+/** Digest of a token, to recognize a used token without storing it. */
 export function tokenDigest(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }

@@ -1,6 +1,6 @@
 import { type DescService, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 
-/** A method as @grpc/grpc-js wants it described; the same object serves client and server. */
+/** A method in the form that @grpc/grpc-js needs, for client and server. */
 export interface GrpcMethod<Request, Response> {
   readonly path: string;
   readonly requestStream: boolean;
@@ -11,7 +11,7 @@ export interface GrpcMethod<Request, Response> {
   readonly responseDeserialize: (bytes: Buffer) => Response;
 }
 
-/** Definition of a service for grpc-js, methods by their local names. */
+/** Definition of a service for grpc-js, its methods by local name. */
 export type GrpcService<S extends DescService> = {
   readonly [N in keyof S["method"]]: GrpcMethod<
     MessageShape<S["method"][N]["input"]>,
@@ -19,7 +19,7 @@ export type GrpcService<S extends DescService> = {
   >;
 };
 
-/** Describes a service of the protos to grpc-js with the codec of protobuf-es; imports no socket. */
+/** Converts a service of the protos for grpc-js, with the codec of protobuf-es. It opens no socket. */
 export function grpcService<S extends DescService>(service: S): GrpcService<S> {
   const methods = service.methods.map((method): [string, GrpcMethod<never, never>] => [
     method.localName,

@@ -1,25 +1,28 @@
 import { join } from "node:path";
 import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 
-/** Where controllers are, as enrollment, welcomes and goodbyes told; kept on disk for the time when all of them moved. */
+/**
+ * Addresses of controllers, from configuration, enrollment and messages of controllers. They are stored on disk for the
+ * case that all controllers have moved.
+ */
 export interface KnownControllers {
   load(): Promise<void>;
   learn(addresses: readonly string[]): void;
-  /** What a controller says of its fleet; resolves when it is kept. */
+  /** Stores the addresses that a controller reported; resolves when they are on disk. */
   keep(addresses: readonly string[]): Promise<void>;
-  /** The one whose turn it is; throws when none is known. */
+  /** The next address in turn; throws if there is none. */
   next(): string;
 }
 
-const most = 20;
+const addressesMax = 20;
 
 export function createKnownControllers(stateDir: string, configured: readonly string[]): KnownControllers {
   const path = join(stateDir, "controllers.json");
-  let known: string[] = [...configured];
-  let turn = 0;
+  let current: string[] = [...configured];
+  let nextIndex = 0;
 
   function learn(addresses: readonly string[]): void {
-    known = [...new Set([...addresses, ...known])].slice(0, most);
+    current = [...new Set([...addresses, ...current])].slice(0, addressesMax);
   }
 
   return {
@@ -29,13 +32,13 @@ export function createKnownControllers(stateDir: string, configured: readonly st
       if (stored !== undefined) learn(JSON.parse(stored.toString("utf8")) as string[]);
     },
     async keep(addresses) {
-      if (addresses.every((address) => known.includes(address))) return;
+      if (addresses.every((address) => current.includes(address))) return;
       learn(addresses);
       await writeDurably(path, JSON.stringify(addresses));
     },
     next() {
-      const address = known[turn++ % Math.max(known.length, 1)];
-      if (address === undefined) throw new Error("no controller is known");
+      const address = current[nextIndex++ % Math.max(current.length, 1)];
+      if (address === undefined) throw new Error("no controller address is known");
       return address;
     },
   };

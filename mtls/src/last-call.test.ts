@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createLastCall } from "./last-call.ts";
 
-test("closes at once when nothing runs, and at the end of the last call otherwise", () => {
+test("closes immediately if idle, otherwise at the end of the last use", () => {
   const idle = vi.fn();
   createLastCall(idle).close();
   expect(idle).toHaveBeenCalledOnce();

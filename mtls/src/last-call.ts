@@ -1,14 +1,14 @@
-/** Closes something when nobody uses it any more. */
+/** Closes a resource when its last use ends. */
 export interface LastCall {
-  /** A use begins; what it answers ends it. */
+  /** Starts a use; the returned function ends it. */
   begin(): () => void;
-  /** No use begins from now on: closes at the end of the last one. */
+  /** Closes the resource when the last use has ended; no further use starts. */
   close(): void;
 }
 
 /**
- * For gRPC clients that give way to newer ones. grpc-js lets calls go on after `close`, but fails those that are still
- * connecting, and drops the others when the keepalive of their connection is next due.
+ * For gRPC clients that are replaced. After `close`, grpc-js continues running calls but fails those that are still
+ * connecting, and drops the others at the connection's next keepalive.
  */
 export function createLastCall(close: () => void): LastCall {
   let running = 0;
@@ -19,10 +19,10 @@ export function createLastCall(close: () => void): LastCall {
   return {
     begin() {
       running += 1;
-      let over = false;
+      let isEnded = false;
       return () => {
-        if (over) return;
-        over = true;
+        if (isEnded) return;
+        isEnded = true;
         running -= 1;
         closeWhenIdle();
       };

@@ -3,7 +3,7 @@ import { endpointOf } from "@holdfast/common/endpoint.ts";
 
 const unspecified = new Set(["0.0.0.0", "::", ""]);
 
-/** Names and addresses for the certificate of a listener: where it listens, what it is dialled by, and this host. */
+/** Names and IP addresses for the certificate of a listener: the listen address, the advertised one and localhost. */
 export function listenerNames(
   host: string,
   advertise: string | undefined,

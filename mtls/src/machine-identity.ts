@@ -4,20 +4,20 @@ import type { CertificateResponse } from "@holdfast/proto/holdfast/agent/v1/sess
 import { readIfThere, writeDurably } from "@holdfast/common/durable-file.ts";
 import { pemOf } from "./pem.ts";
 
-/** The machine's client certificate with its key, in one file, so that both change together. */
+/** A machine's client certificate with its key, in one file so that both change atomically. */
 export interface MachineIdentity {
   readonly installationId: string;
-  /** PKCS #8 PEM; made here. */
+  /** PKCS #8 PEM, created on this machine. */
   readonly privateKey: string;
   /** PEM, the leaf first. */
   readonly certificate: string;
-  /** PEM of every authority to trust. */
+  /** PEM of all trusted authorities. */
   readonly trustBundle: string;
   readonly issuedAt: number;
   readonly notAfter: number;
-  /** Of the authorities by which it was issued. */
+  /** Generation of the authorities that issued it. */
   readonly authorityGeneration: number;
-  /** Of the token that the identity began with. */
+  /** Digest of the token that the machine enrolled with. */
   readonly tokenDigest: string;
 }
 
@@ -37,13 +37,13 @@ export function createIdentityFile(stateDir: string): IdentityFile {
   };
 }
 
-/** What an answer of the controller makes of a key. */
+/** Creates the identity from a controller's response. */
 export function identityOf(
   response: CertificateResponse,
   issuedAt: number,
-  rest: Pick<MachineIdentity, "installationId" | "privateKey" | "tokenDigest">,
+  own: Pick<MachineIdentity, "installationId" | "privateKey" | "tokenDigest">,
 ): MachineIdentity {
-  const { installationId, privateKey, tokenDigest } = rest;
+  const { installationId, privateKey, tokenDigest } = own;
   return {
     installationId,
     privateKey,
@@ -56,13 +56,13 @@ export function identityOf(
   };
 }
 
-/** Milliseconds since 1970. */
+/** Expiry of the certificate in milliseconds since 1970. */
 export function endOf(response: CertificateResponse): number {
-  if (response.notAfter === undefined) throw new Error("the certificate has no end");
+  if (response.notAfter === undefined) throw new Error("the certificate has no expiry");
   return timestampMs(response.notAfter);
 }
 
-/** When two thirds of a certificate's life are over: time for the next one. */
+/** Time to renew a certificate: after two thirds of its lifetime. */
 export function renewalTime({ issuedAt, notAfter }: { issuedAt: number; notAfter: number }): number {
   return issuedAt + ((notAfter - issuedAt) * 2) / 3;
 }

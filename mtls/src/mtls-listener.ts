@@ -6,7 +6,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { Endpoint } from "@holdfast/common/endpoint.ts";
-import { addressOf, createHandshakes } from "@holdfast/common/handshakes.ts";
+import { peerAddressOf, createHandshakeLimiter } from "@holdfast/common/handshake-limiter.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { listenAt } from "@holdfast/common/open-listeners.ts";
 import type { KeyWithCertificate } from "./authority.ts";
@@ -14,7 +14,7 @@ import { createCallLimit } from "./call-limit.ts";
 import { createConnections } from "./connections.ts";
 import type { AnyCall } from "./peer.ts";
 
-/** Key and certificate in PEM, which are replaced while it listens. */
+/** Key and certificate in PEM, which can be replaced while the listener runs. */
 export interface ListenerIdentity {
   readonly current: Pick<KeyWithCertificate, "privateKey" | "certificate">;
   subscribe(onChange: (renewed: Pick<KeyWithCertificate, "privateKey" | "certificate">) => void): { close(): void };
@@ -22,52 +22,59 @@ export interface ListenerIdentity {
 
 export interface MtlsListenerDeps {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** Port; 0 selects a free one. */
   readonly port: number;
-  /** Where it listens besides. */
+  /** Further endpoints to listen on. */
   readonly alsoListen?: readonly Endpoint[];
   readonly identity: ListenerIdentity;
-  /** PEM of the authorities that clients may come from. */
+  /** PEM of the authorities of client certificates. */
   readonly trustBundle: () => string;
   readonly messageBytes: number;
   readonly log: Log;
-  /** Unary calls that may be under way at a time on the connection of a peer with a good certificate; 1,000 when absent. */
+  /** Maximum number of unary calls in flight on an authenticated connection; 1,000 by default. */
   readonly callsAtOnce?: (call: AnyCall) => number;
-  /** Connections at a time; 15,000 when absent, which leaves some of a process's 20,000 files for etcd and history. */
+  /**
+   * Maximum number of connections; 15,000 by default, which leaves some of the process's 20,000 file descriptors for
+   * etcd and history.
+   */
   readonly connections?: number;
-  /** How long a connection may stay without a call by a good certificate; a minute when absent. */
+  /** Time in milliseconds without an authenticated call before a connection is closed; one minute by default. */
   readonly strangerMs?: number;
 }
 
-/** One port with mTLS: of a controller for agents, hosts, DNS servers and other controllers; of a host for controllers. Each RPC checks who it serves. */
+/**
+ * An mTLS port: of a controller for agents, hosts, DNS servers and other controllers; of a host for controllers. Each
+ * RPC checks its peer's identity. A connection passes `Connections` (limits by source), `HandshakeLimiter` (TLS) and
+ * `createCallLimit` (unary calls) before a handler sees it.
+ */
 export interface MtlsListener {
   addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
-  /** Answers the port; rejects when one of its addresses cannot be had. */
+  /** Listens and returns the port; rejects if one of the addresses is not available. */
   listen(): Promise<number>;
-  /** Ends the connection from this host:port at once, with every call on it. */
+  /** Closes the connection from this host:port immediately, with all its calls. */
   disconnect(address: string): void;
   close(): Promise<void>;
 }
 
 const handshakeTimeoutMs = 10_000;
-/** Enough to keep this thread busy while peers answer; each takes some milliseconds of it. */
+/** Enough to use one CPU while peers respond; each handshake takes a few milliseconds of it. */
 const handshakesAtOnce = 64;
-const handshakeWaitMs = 1_000;
-/** Who has no certificate asks for one. */
-const strangerCalls = 2;
-/** A session, payloads and a few calls; controllers pass on many quick tasks at once. */
+const handshakeStalledMs = 1_000;
+/** A peer without a certificate only enrolls. */
+const unauthenticatedCalls = 2;
+/** A session, payloads and a few calls; controllers forward many short tasks at once. */
 const streamsPerConnection = 1_000;
-/** A certificate and the request for one are some kilobytes. */
-const strangerBytes = 64 << 10;
-const usualStrangerMs = 60_000;
-const usualConnections = 15_000;
-/** A connection without any call is closed; agents dial again when they need one. */
+/** A certificate and its request have a few kilobytes. */
+const unauthenticatedBytes = 64 << 10;
+const defaultUnauthenticatedMs = 60_000;
+const defaultConnections = 15_000;
+/** A connection without calls is closed; agents dial again when they need one. */
 const idleConnectionMs = 120_000;
 
 export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const { host, port, alsoListen = [], identity, trustBundle, messageBytes, log } = deps;
-  const limited = createCallLimit(strangerCalls, (call) =>
-    isKnown(call) ? (deps.callsAtOnce?.(call) ?? streamsPerConnection) : strangerCalls,
+  const limited = createCallLimit(unauthenticatedCalls, (call) =>
+    hasCertificate(call) ? (deps.callsAtOnce?.(call) ?? streamsPerConnection) : unauthenticatedCalls,
   );
   const grpc = new GrpcServer({
     "grpc.max_receive_message_length": messageBytes,
@@ -78,8 +85,8 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
     interceptors: [
       (method, call) => {
         const address = call.getPeer();
-        handshakes.over(address);
-        if (connections.isStranger(address) && isKnown(call)) connections.known(address);
+        handshakes.finish(address);
+        if (connections.isUnauthenticated(address) && hasCertificate(call)) connections.authenticated(address);
         return limited(method, call);
       },
     ],
@@ -87,29 +94,29 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   const credentials = new RotatingCredentials(contextOf(identity.current, trustBundle()));
   const renewals = identity.subscribe((renewed) => credentials.replace(contextOf(renewed, trustBundle())));
   const injector = grpc.createConnectionInjector(credentials);
-  const handshakes = createHandshakes({
-    atOnce: handshakesAtOnce,
-    waitMs: handshakeWaitMs,
+  const handshakes = createHandshakeLimiter({
+    maxInFlight: handshakesAtOnce,
+    stalledMs: handshakeStalledMs,
     begin: (socket) => injector.injectConnection(socket),
   });
 
-  // The sockets are ours, so that one connection can be ended whatever its peer does: a call's status waits behind
-  // data that a stalled peer never reads.
+  // This listener owns the sockets, so that a connection can be closed regardless of its peer: the status of a call
+  // waits behind data that a stalled peer does not read.
   const connections = createConnections({
-    most: deps.connections ?? usualConnections,
-    strangerMs: deps.strangerMs ?? usualStrangerMs,
-    strangerBytes,
+    max: deps.connections ?? defaultConnections,
+    unauthenticatedMs: deps.strangerMs ?? defaultUnauthenticatedMs,
+    unauthenticatedBytes,
   });
-  const enter = (socket: Socket) => {
-    const address = addressOf(socket);
-    if (!connections.enter(socket)) return;
+  const accept = (socket: Socket) => {
+    const address = peerAddressOf(socket);
+    if (!connections.add(socket)) return;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 30_000);
-    // TLS reports on its own socket; this one only must not go unheard.
+    // TLS reports errors on its own socket; this one only needs a listener.
     socket.on("error", (error) => log.debug("agent connection broke", { address, error: error.message }));
-    handshakes.enter(socket);
+    handshakes.add(socket);
   };
-  const listeners = [{ host, port }, ...alsoListen].map((at) => ({ at, server: createServer(enter) }));
+  const listeners = [{ host, port }, ...alsoListen].map((at) => ({ at, server: createServer(accept) }));
 
   return {
     addService: (definition, implementation) => grpc.addService(definition, implementation),
@@ -135,8 +142,8 @@ export function createMtlsListener(deps: MtlsListenerDeps): MtlsListener {
   };
 }
 
-/** Did the peer show a certificate of one of the authorities? */
-function isKnown(call: Pick<AnyCall, "getAuthContext">): boolean {
+/** True if the peer presented a certificate of a trusted authority. */
+function hasCertificate(call: Pick<AnyCall, "getAuthContext">): boolean {
   return call.getAuthContext().sslPeerCertificate !== undefined;
 }
 
@@ -145,8 +152,8 @@ function contextOf(own: ListenerIdentity["current"], trustBundle: string) {
 }
 
 /**
- * TLS for grpc-js with a certificate that is replaced while it runs, and with a client certificate that is asked for
- * but not demanded (enrollment has none yet). A class because grpc-js takes credentials only as one.
+ * TLS credentials for grpc-js whose certificate can be replaced at run time. A client certificate is requested but
+ * optional, since enrollment has none. It is a class because grpc-js requires a subclass.
  */
 class RotatingCredentials extends ServerCredentials {
   constructor(context: ReturnType<typeof contextOf>) {

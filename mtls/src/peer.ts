@@ -2,7 +2,7 @@ import type { ServerDuplexStream, ServerReadableStream, ServerUnaryCall, ServerW
 import type { Identity } from "@holdfast/common/identity.ts";
 import { normalSerial, parseIdentity } from "@holdfast/common/identity.ts";
 
-/** Any call of the agent listener, its messages forgotten. */
+/** Any call of an mTLS listener, regardless of its messages. */
 export type AnyCall = Pick<
   | ServerUnaryCall<unknown, unknown>
   | ServerReadableStream<unknown, unknown>
@@ -11,18 +11,18 @@ export type AnyCall = Pick<
   "getAuthContext" | "getPeer"
 >;
 
-/** Who is at the other end, by the certificate that TLS verified. */
+/** The peer of a call, from the certificate that TLS verified. */
 export interface Peer {
   readonly identity: Identity;
   readonly serial: string;
-  /** When the certificate begins and ends, milliseconds since 1970. */
+  /** Validity of the certificate, in milliseconds since 1970. */
   readonly beganAt: number;
   readonly endsAt: number;
-  /** host:port that the connection came from. */
+  /** host:port of the peer. */
   readonly address: string;
 }
 
-/** Undefined for a peer without a certificate, and for one whose certificate is not good here. */
+/** The peer of a call; undefined without a certificate or for another installation's. */
 export function peerOf(call: AnyCall, installationId: string): Peer | undefined {
   const certificate = call.getAuthContext().sslPeerCertificate;
   if (certificate === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** PEM of DER certificates, one after the other. */
+/** Encodes DER certificates as PEM, one after the other. */
 export function pemOf(chain: readonly Uint8Array[]): string {
   return chain.map((der) => `-----BEGIN CERTIFICATE-----\n${folded(der)}\n-----END CERTIFICATE-----\n`).join("");
 }

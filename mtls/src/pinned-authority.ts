@@ -4,27 +4,27 @@ import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import { pemOf } from "./pem.ts";
 
 /**
- * PEM of the authority with this fingerprint out of the chain that a server shows. Throws when it is not there. Nothing
- * is sent on this connection; the authority is what the next one is verified with.
+ * Fetches the authority with this fingerprint from a server's certificate chain, as PEM. Throws if the chain lacks it.
+ * No data is sent on this connection; the authority verifies the next one.
  */
 export async function fetchPinnedAuthority(address: string, fingerprint: string, timeoutMs: number): Promise<string> {
-  const chain = await shownChain(address, timeoutMs);
+  const chain = await presentedChain(address, timeoutMs);
   const pinned = chain.find((der) => fingerprintOf(der) === fingerprint);
-  if (pinned === undefined) throw new Error("the server's chain has not the authority of the enrollment");
+  if (pinned === undefined) throw new Error("the server's chain lacks the authority of the enrollment");
   return pemOf([pinned]);
 }
 
-function shownChain(address: string, timeoutMs: number): Promise<Buffer[]> {
+function presentedChain(address: string, timeoutMs: number): Promise<Buffer[]> {
   const { host, port } = endpointOf(address);
   return new Promise((resolve, reject) => {
-    // Unverified on purpose: all that is wanted is the chain, to find the one certificate that is known already.
+    // Unverified on purpose: only the chain is needed, to find the pinned certificate.
     const socket = connect({ host, port, rejectUnauthorized: false, ALPNProtocols: ["h2"] });
-    socket.setTimeout(timeoutMs, () => socket.destroy(new Error("the controller does not answer")));
+    socket.setTimeout(timeoutMs, () => socket.destroy(new Error("the controller does not respond")));
     socket.once("error", reject);
     socket.once("secureConnect", () => {
       const certificates: Buffer[] = [];
       let each: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
-      while (each?.raw !== undefined && !certificates.some((known) => known.equals(each?.raw as Buffer))) {
+      while (each?.raw !== undefined && !certificates.some((certificate) => certificate.equals(each?.raw as Buffer))) {
         certificates.push(each.raw);
         each = each.issuerCertificate;
       }

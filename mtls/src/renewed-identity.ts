@@ -6,7 +6,7 @@ import type { IssuingAuthority, KeyWithCertificate } from "./authority.ts";
 export interface RenewedIdentityDeps {
   readonly authority: IssuingAuthority;
   readonly identity: Identity;
-  /** DNS names and IP addresses of the listener: the host of base_url, localhost, 127.0.0.1. */
+  /** DNS names and IP addresses of the listener: host of base_url, localhost, 127.0.0.1. */
   readonly names: readonly string[];
   readonly addresses: readonly string[];
   readonly clock: Clock;
@@ -14,8 +14,8 @@ export interface RenewedIdentityDeps {
 }
 
 /**
- * A certificate for a listener of this process that never ends: it is made anew after two thirds of its time, and when the
- * wall clock was put back to before its begin.
+ * A certificate for a listener of this process that renews itself: after two thirds of its lifetime, and if the wall
+ * clock was set back to before its start.
  */
 export interface RenewedIdentity {
   readonly current: KeyWithCertificate;
@@ -24,25 +24,25 @@ export interface RenewedIdentity {
   close(): void;
 }
 
-/** A clock that is put back, as a while after the host's start, is seen by then. */
-const longestWaitMs = 60_000;
+/** Bound on the time until a clock that was set back, for example after boot, is noticed. */
+const maxWaitMs = 60_000;
 const retryMs = 5_000;
 
 export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<RenewedIdentity> {
   const { authority, identity, names, addresses, clock, log } = deps;
   const listeners = new Set<(renewed: KeyWithCertificate) => void>();
-  const make = () => authority.makeIdentity(identity, names, addresses);
-  let current = await make();
-  let renewAt = dueAt(current);
+  const issue = () => authority.makeIdentity(identity, names, addresses);
+  let current = await issue();
+  let renewAt = renewalOf(current);
   let timer = schedule();
   let closed = false;
 
-  function dueAt(made: KeyWithCertificate): number {
+  function renewalOf(issued: KeyWithCertificate): number {
     const now = clock.now();
-    return now + ((made.notAfter.getTime() - now) * 2) / 3;
+    return now + ((issued.notAfter.getTime() - now) * 2) / 3;
   }
 
-  function schedule(afterMs = Math.min(Math.max(renewAt - clock.now(), 100), longestWaitMs)) {
+  function schedule(afterMs = Math.min(Math.max(renewAt - clock.now(), 100), maxWaitMs)) {
     const waiting = setTimeout(renewWhenDue, afterMs);
     waiting.unref();
     return waiting;
@@ -55,8 +55,8 @@ export async function createRenewedIdentity(deps: RenewedIdentityDeps): Promise<
   }
 
   async function renew(): Promise<void> {
-    current = await make();
-    renewAt = dueAt(current);
+    current = await issue();
+    renewAt = renewalOf(current);
     log.info("certificate renewed", { identity: identity.id, notAfter: current.notAfter.toISOString() });
     for (const listener of listeners) listener(current);
     if (closed) return;

@@ -5,7 +5,7 @@ import type { Log } from "@holdfast/common/log.ts";
 import { type AnyCall, type Peer, peerOf } from "./peer.ts";
 import { RpcFailure } from "./rpc-status.ts";
 
-/** The peer, if its certificate is of this kind; throws UNAUTHENTICATED or PERMISSION_DENIED. */
+/** The peer, if its identity is of this kind; throws UNAUTHENTICATED or PERMISSION_DENIED. */
 export function requirePeer(call: AnyCall, installationId: string, kind: Identity["kind"]): Peer {
   const peer = peerOf(call, installationId);
   if (peer === undefined)
@@ -14,14 +14,14 @@ export function requirePeer(call: AnyCall, installationId: string, kind: Identit
   return peer;
 }
 
-/** A unary handler out of an async function; what it throws becomes the call's status and is logged here. */
+/** Creates a unary handler from an async function. A thrown error becomes the call's status and is logged here. */
 export function unary<Request, Response>(
   name: string,
   log: Log,
   handler: (request: Request, call: ServerUnaryCall<Request, Response>) => Promise<Response>,
 ): handleUnaryCall<Request, Response> {
   return (call, callback) => {
-    const answer = async () => {
+    const respond = async () => {
       let response: Response;
       try {
         response = await handler(call.request, call);
@@ -32,11 +32,11 @@ export function unary<Request, Response>(
       }
       callback(null, response);
     };
-    answer().catch((error: unknown) => log.error("agent call not answered", { rpc: name, error }));
+    respond().catch((error: unknown) => log.error("agent call without response", { rpc: name, error }));
   };
 }
 
-/** An error of ours is logged as such; what the caller did wrong is a warning. */
+/** Logs a failed call: an internal error as an error, a refusal as a warning. */
 export function logRefusal(log: Log, name: string, call: AnyCall, error: unknown): void {
   const failure = RpcFailure.from(error);
   const fields = { rpc: name, address: call.getPeer(), reason: failure.message };

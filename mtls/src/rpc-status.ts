@@ -1,7 +1,7 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { status as Code, type StatusObject } from "@grpc/grpc-js";
 
-/** An RPC that ends with this gRPC code; the text goes to the peer. */
+/** A gRPC status; the message is sent to the peer. */
 export class RpcFailure extends Error {
   override readonly name = "RpcFailure";
   readonly code: Code;
@@ -11,11 +11,11 @@ export class RpcFailure extends Error {
     this.code = code;
   }
 
-  /** What a peer is told about anything thrown; the cause of an unknown error stays here. */
+  /** The status for anything thrown; an unknown error becomes INTERNAL without its cause. */
   static from(error: unknown): RpcFailure {
     if (error instanceof RpcFailure) return error;
     if (error instanceof HoldfastError) return new RpcFailure(Code[error.entry.grpc], error.detail);
-    return new RpcFailure(Code.INTERNAL, "the controller could not do it");
+    return new RpcFailure(Code.INTERNAL, "the controller failed");
   }
 
   get status(): Pick<StatusObject, "code" | "details"> {

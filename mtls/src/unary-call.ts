@@ -1,6 +1,6 @@
 import type { GrpcMethod } from "./grpc-service.ts";
 
-/** What a unary call needs of a client of grpc-js. */
+/** The method of a grpc-js client that a unary call needs. */
 export interface UnaryClient {
   makeUnaryRequest<Q, A>(
     path: string,
@@ -13,8 +13,8 @@ export interface UnaryClient {
 }
 
 /**
- * One call. Rejects with the ServiceError of grpc-js, also when no answer came within timeoutMs; with the signal's reason when
- * that aborted, and the other end is told then.
+ * Runs a unary call. Rejects with the ServiceError of grpc-js, also after timeoutMs; if the signal aborts, cancels the
+ * call at the server and rejects with the signal's reason.
  */
 export function unaryCall<Q, A>(
   client: UnaryClient,

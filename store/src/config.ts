@@ -1,7 +1,7 @@
 import { proxySettings } from "@holdfast/common/client-address.ts";
 import { list, text } from "@holdfast/common/config.ts";
 
-/** All settings of the process that serves a directory's objects. */
+/** Settings of the process that serves the objects of a directory. */
 export const storeSettings = {
   directory: text("HOLDFAST_STORE_DIR", "Directory of the objects"),
   keyFile: text("HOLDFAST_STORE_KEY_FILE", "File with the secret that controllers sign URLs with"),

@@ -6,7 +6,7 @@ import { endpointsOf } from "@holdfast/common/endpoint.ts";
 import { createLog } from "@holdfast/common/log.ts";
 import { directoryKey } from "@holdfast/common/objects/signed-url.ts";
 import { watchProcessFaults } from "@holdfast/common/process-faults.ts";
-import { readIdentity, untilIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
+import { readIdentity, waitForIdentity, watchIdentity } from "@holdfast/feed/identity-directory.ts";
 import { storeSettings } from "./config.ts";
 import { startStoreServer } from "./store-server.ts";
 
@@ -20,7 +20,7 @@ const clients = createClientAddresses(config);
 const stopping = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopping.abort());
 
-let identity = await untilIdentity(identityDirectory, stopping.signal);
+let identity = await waitForIdentity(identityDirectory, stopping.signal);
 if (identity !== undefined) {
   const key = directoryKey((await readFile(config.keyFile, "utf8")).trim());
   const first = identity;
@@ -30,19 +30,19 @@ if (identity !== undefined) {
     ),
   );
   log.info("store ready", { listen });
-  const takeNew = async () => {
+  const reloadIdentity = async () => {
     try {
       const next = await readIdentity(identityDirectory);
       if (next === undefined || next.certificate === identity?.certificate) return;
-      // Key and certificate are written one after the other: a pair that does not fit is looked at again.
+      // Key and certificate are written one after the other: an inconsistent pair is read again later.
       for (const server of servers) server.setIdentity(next);
       identity = next;
-      log.info("certificate taken", {});
+      log.info("certificate reloaded", {});
     } catch (error) {
-      log.warn("certificate not taken", { error });
+      log.warn("certificate not reloaded", { error });
     }
   };
-  await watchIdentity(identityDirectory, takeNew, stopping.signal);
+  await watchIdentity(identityDirectory, reloadIdentity, stopping.signal);
   await Promise.all(servers.map((server) => server.close()));
 }
 log.info("store stopped", {});

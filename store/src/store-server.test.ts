@@ -54,7 +54,7 @@ async function use(method: "PUT" | "GET" | "HEAD", object: string, body?: string
   return { status: answer.status, text: await answer.text(), length: answer.headers.get("content-length") };
 }
 
-test("an object is put once, and read as it was put", async () => {
+test("an object is stored once and read unchanged", async () => {
   expect((await use("GET", "a/b/000001")).status).toBe(404);
   expect((await use("PUT", "a/b/000001", "hello")).status).toBe(200);
   expect(await use("GET", "a/b/000001")).toMatchObject({ status: 200, text: "hello" });
@@ -63,7 +63,7 @@ test("an object is put once, and read as it was put", async () => {
   expect((await use("GET", "a/b/000001")).text).toBe("hello");
 });
 
-test("a URL is good for its object, its method, its headers, its time and its key only", async () => {
+test("a URL is valid only for its object, method, headers, time and key", async () => {
   const put = await signer.sign({ method: "PUT", key: "c/1" }, 3_600);
   const status = async (method: string, url: string, headers: Record<string, string> = put.headers) =>
     (await fetch(url, { method, headers, ...(method === "PUT" && { body: "x" }) })).status;
@@ -82,7 +82,7 @@ test("a URL is good for its object, its method, its headers, its time and its ke
   expect(await status("PUT", put.url)).toBe(200);
 });
 
-test("a body that is cut leaves no object", async () => {
+test("an incomplete body leaves no object", async () => {
   const { url, headers } = await signer.sign({ method: "PUT", key: "cut/1" }, 60);
   const cut = new AbortController();
   async function* half() {
@@ -95,14 +95,14 @@ test("a body that is cut leaves no object", async () => {
   expect((await use("HEAD", "cut/1")).status).toBe(404);
 });
 
-/** A request whose line and Host are sent as they stand. */
+/** A request with a raw request line and Host header. */
 async function raw(line: string, host = "127.0.0.1"): Promise<string> {
   const socket = connect(server.port, "127.0.0.1");
   socket.end(`${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
   return (await text(socket)).slice(0, 12);
 }
 
-test("words of strangers are refused, and no error is logged", async () => {
+test("malformed requests are refused without an error in the log", async () => {
   const signed = (name: string) =>
     `GET /${storeBucket}/a?X-Amz-Signature=a&X-Amz-Date=20990101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=${name}`;
   expect(await raw(`GET /${storeBucket}/%zz`)).toBe("HTTP/1.1 400");

@@ -130,7 +130,7 @@ const unbearable: Readonly<Record<string, { readonly fault: Fault; readonly says
         return true;
       },
     },
-    says: /the manifest is not the one that was written/,
+    says: /the manifest differs from the one that was written/,
   },
   "cuts all that it gives back": {
     fault: { method: "GET", isIt: always, misbehave: halved },

@@ -40,13 +40,13 @@ beforeAll(async () => {
     trust: cert,
     clients: createClientAddresses({ trustedProxies: [], balancers: [] }),
     rateSource: 10_000,
-    tell() {},
+    reportMail() {},
     metrics: createMetrics({ apps: () => 1, isConnected: () => true }),
     clock: systemClock,
     log,
   });
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
-  server.hold(
+  server.setApp(
     create(AppSignInSchema, {
       appId: "app-1",
       issuerUrl: `https://${authority}`,

@@ -123,9 +123,9 @@ describe("sign-in for an app", () => {
     const { code } = await its.mailTo("carl@example.com");
     const wrong = code === "000000" ? "000001" : "000000";
     for (let times = 0; times < 5; times += 1) page = await browser.submit(page, { code: wrong });
-    expect(page.text).toContain("The mail is over or was used");
+    expect(page.text).toContain("The mail has expired or was used");
     const late = await browser.get(`${new URL(begun.page.url).href}/code`);
-    expect((await browser.submit(late, { code })).text).toContain("The mail is over or was used");
+    expect((await browser.submit(late, { code })).text).toContain("The mail has expired or was used");
   });
 
   it("lets one of 50 at once in, by a code of the protocol as by a refresh token", async () => {

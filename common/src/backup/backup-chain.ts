@@ -1,8 +1,8 @@
 import { BackupDamaged, type BackupReader, type BackupReaderDeps, openBackup } from "./backup-reader.ts";
 
 /**
- * Opens a backup with all that it goes on from, the full one first. Throws BackupDamaged unless each is an increment since the very
- * one before it, down to one that needs nothing.
+ * Opens a chain of backups, the full backup first. Throws BackupDamaged unless each is an increment of exactly the
+ * preceding one and the first has no base.
  */
 export async function openChain(chain: readonly BackupReaderDeps[]): Promise<readonly BackupReader[]> {
   const readers: BackupReader[] = [];
@@ -11,14 +11,14 @@ export async function openChain(chain: readonly BackupReaderDeps[]): Promise<rea
     requireNext(readers.at(-1), reader);
     readers.push(reader);
   }
-  if (readers.length === 0) throw new Error("a chain has a backup at least");
+  if (readers.length === 0) throw new Error("a chain has at least one backup");
   return readers;
 }
 
 function requireNext(before: BackupReader | undefined, { manifest }: BackupReader): void {
   const { backup, base } = manifest;
   if (before === undefined) {
-    if (base !== undefined) throw new BackupDamaged(`${backup} goes on from ${base.backup}, which is not there`);
+    if (base !== undefined) throw new BackupDamaged(`${backup} is based on ${base.backup}, which is missing`);
     return;
   }
   const { attempt } = before.manifest;
@@ -27,5 +27,5 @@ function requireNext(before: BackupReader | undefined, { manifest }: BackupReade
     base.attempt === attempt &&
     base.manifestSha256 === before.manifestSha256 &&
     manifest.engine === before.manifest.engine;
-  if (!isNext) throw new BackupDamaged(`${backup} does not go on from ${before.manifest.backup} as it is stored`);
+  if (!isNext) throw new BackupDamaged(`${backup} is not based on the stored ${before.manifest.backup}`);
 }

@@ -19,7 +19,7 @@ const place = { service: "s-1", backup: "b-1", attempt: 1 };
 const read = (name: string) => readFile(join(vectors, name));
 const keyOf = async () => ({ id: "k-1", secret: Buffer.from((await read("key")).toString(), "base64") });
 
-test("the vectors open as what they were made of", async () => {
+test("the test vectors open as their plain content", async () => {
   const key = await keyOf();
   const get = async (object: string) => createReadStream(join(vectors, object)) as AsyncIterable<Buffer>;
   const backup = await openBackup({ place, key, get });
@@ -40,7 +40,7 @@ const filesOf = async (root: string) => {
   return Object.fromEntries(await Promise.all(found));
 };
 
-test("the increment of the vectors makes of the files of its base those that it was taken of", async () => {
+test("the increment of the test vectors restores the files on top of its base", async () => {
   const key = await keyOf();
   const get = async (object: string) => createReadStream(join(vectors, object)) as AsyncIterable<Buffer>;
   const of = (backup: string) => ({ place: { ...place, backup }, key, get });
@@ -54,8 +54,8 @@ test("the increment of the vectors makes of the files of its base those that it 
     else if (step.kind === "changed") files[last] += step.bytes.toString();
   }
   expect(files).toEqual(await filesOf(join(vectors, "files")));
-  await expect(openChain([of("b-3")])).rejects.toThrow("b-3 goes on from b-2, which is not there");
-  await expect(openChain([of("b-2"), of("b-2")])).rejects.toThrow("b-2 does not go on from b-2");
+  await expect(openChain([of("b-3")])).rejects.toThrow("b-3 is based on b-2, which is missing");
+  await expect(openChain([of("b-2"), of("b-2")])).rejects.toThrow("b-2 is not based on the stored b-2");
   await increment?.verify("all");
 });
 
@@ -75,7 +75,7 @@ function splitTar(tar: Buffer): Map<string, Buffer> {
   }
 }
 
-test("what is sealed today is sealed as the vectors are", async () => {
+test("the current format equals that of the test vectors", async () => {
   const key = await keyOf();
   const sealed = await read(manifestObject(place));
   const manifest = await openManifest(sealed, place, key);
@@ -105,7 +105,7 @@ describe.skipIf(!python)(`the readers in Python${python ? "" : " (skipped: no cr
   };
   const run = (...words: string[]) => runReader("read_backup.py", ...words, "k-1");
 
-  test("opens the vectors, and refuses what was changed", async () => {
+  test("open the test vectors and reject changed objects", async () => {
     expect(runReader("read_log.py", "2", "7")).toMatchObject({ status: 0 });
     expect(await readFile(join(directory, "out"))).toEqual(await read("log.bin"));
     await rm(join(directory, "out"));
@@ -113,7 +113,7 @@ describe.skipIf(!python)(`the readers in Python${python ? "" : " (skipped: no cr
     expect(await readFile(join(directory, "out/data.bin"))).toEqual(await read("data.bin"));
     expect(run("b-0", "1").status).not.toBe(0);
     await rm(join(directory, "out"), { recursive: true });
-    // An increment alone is nothing, and neither is one of another base.
+    // An increment without its base, or with another base, is rejected.
     expect(run("b-3", "1")).toMatchObject({
       status: 1,
       stderr: expect.stringContaining("holdfast backup 2") as string,

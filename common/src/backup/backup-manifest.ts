@@ -2,57 +2,66 @@ import { buffer } from "node:stream/consumers";
 import { openStream, sealStream } from "../sealed/sealed-stream.ts";
 import { type BackupPlace, manifestObject } from "./object-names.ts";
 
-/** What a backup is made of: all that is to be known to open it, but its key. Sealed itself; the last object that is written. */
+/**
+ * Metadata of a backup: everything needed to open it, except its key. It is sealed, and it is the last object to be
+ * written. Example in docs/backup-format.md.
+ */
 export interface BackupManifest {
-  /** The second one has a base; readers that know only the first refuse it. */
+  /** `incrementFormat` has a base; readers that know only the first format reject it. */
   readonly format: typeof backupFormat | typeof incrementFormat;
   readonly service: string;
   readonly backup: string;
   readonly attempt: number;
-  /** `full`: files of the engine; `incremental`: what of them changed since another one; `snapshot`: contents at one moment. */
+  /**
+   * `full`: the engine's files; `incremental`: files that changed since another backup; `snapshot`: contents at one
+   * time.
+   */
   readonly kind: string;
-  /** What an increment goes on from: it brings nothing back without it. */
+  /** The backup that an increment is based on; required to restore it. */
   readonly base?: BackupBase;
   readonly engine: string;
-  /** As the engine tells it, such as 17.11. */
+  /** Version that the engine reports, such as 17.11. */
   readonly version: string;
   /** RFC 3339. */
   readonly startedAt: string;
   readonly endedAt: string;
-  /** No later than the data: what was acknowledged before is in them. Of files, older versions noted when the last byte was read. */
+  /** A lower bound of the data's age: every write that was acknowledged before is included. RFC 3339. */
   readonly dataTime: string;
   /** Null for an engine without a log. */
   readonly positions: BackupPositions | null;
   readonly streams: readonly BackupStream[];
-  /** Digests of the pages of a stream's files (page-map.ts), named `<stream>.map`: for the next increment, not for a restore. */
+  /**
+   * Page maps of the streams' files (page-map.ts), named `<stream>.map`. The next increment needs them, a restore does
+   * not.
+   */
   readonly maps?: readonly BackupStream[];
 }
 
-/** Another backup of the same service, and no other one in its place. */
+/** Identifies another backup of the same service by its content. */
 export interface BackupBase {
   readonly backup: string;
   readonly attempt: number;
-  /** Of its manifest as it is stored, hex. */
+  /** SHA-256 of its manifest object, hex. */
   readonly manifestSha256: string;
 }
 
-/** In the engine's own words. */
+/** Positions in the engine's log, such as `0/2000028`. */
 export interface BackupPositions {
-  /** Timeline or its like. */
+  /** Timeline, or the engine's equivalent. */
   readonly branch: string;
-  /** Log is needed from here on. */
+  /** Start of the log that a restore needs. */
   readonly from: string;
-  /** From here on the data is consistent. */
+  /** Position from which the data is consistent. */
   readonly consistent: string;
 }
 
 export interface BackupStream {
-  /** Names what the engine's driver makes of it, such as base.tar. */
+  /** Name that the engine's driver interprets, such as base.tar. */
   readonly name: string;
-  /** Node that it came from. */
+  /** Node that was backed up. */
   readonly member: string;
   readonly codec: "zstd";
-  /** Of the plain bytes. */
+  /** Size of the plain bytes. */
   readonly bytes: number;
   readonly sha256: string;
   readonly parts: readonly BackupPart[];
@@ -61,12 +70,12 @@ export interface BackupStream {
 /** One object: a sealed stream with a piece of the compressed bytes. */
 export interface BackupPart {
   readonly object: string;
-  /** Of the object as it is stored. */
+  /** Size of the stored object. */
   readonly bytes: number;
   readonly sha256: string;
 }
 
-/** The key of a backup or of a log, by the name that headers know it by. */
+/** Data key of a backup or log, with the id by which headers refer to it. */
 export interface SealingKey {
   readonly id: string;
   /** 32 bytes. */
@@ -79,7 +88,7 @@ export const partFormat = "holdfast backup part 1";
 const manifestFormat = "holdfast backup manifest 1";
 const largestManifestBytes = 64 << 20;
 
-/** Labels of a sealed object of a backup: part or manifest. */
+/** Header labels of a sealed part or manifest. */
 export function labelsOf(format: string, { service, backup }: BackupPlace, object: string) {
   return { format, service, backup, object };
 }
@@ -93,18 +102,22 @@ export function sealManifest(
   return buffer(sealStream(chunk(Buffer.from(JSON.stringify(manifest))), header, () => key.secret, random));
 }
 
-/** Throws for bytes that are not this attempt's manifest, sealed with this key. */
-export async function openManifest(sealed: Uint8Array, place: BackupPlace, key: SealingKey): Promise<BackupManifest> {
+/** Opens a manifest. Throws unless it is the manifest of this attempt, sealed with this key. */
+export async function openManifest(
+  sealed: Uint8Array,
+  location: BackupPlace,
+  key: SealingKey,
+): Promise<BackupManifest> {
   if (sealed.byteLength > largestManifestBytes) throw new Error("the manifest is too large");
-  const expected = { ...labelsOf(manifestFormat, place, manifestObject(place)), keyVersion: key.id };
+  const expected = { ...labelsOf(manifestFormat, location, manifestObject(location)), keyVersion: key.id };
   const text = await buffer(openStream(chunk(sealed), expected, () => key.secret));
   const manifest = JSON.parse(text.toString("utf8")) as BackupManifest;
   if (manifest.format !== backupFormat && manifest.format !== incrementFormat)
-    throw new Error(`the backup is a ${String(manifest.format)}, which this reader does not know`);
+    throw new Error(`the backup is a ${String(manifest.format)}, which this reader does not support`);
   if ((manifest.format === incrementFormat) !== (manifest.base !== undefined))
     throw new Error(`it is a ${manifest.format} with${manifest.base === undefined ? "out" : ""} a base`);
   const { service, backup, attempt } = manifest;
-  if (service !== place.service || backup !== place.backup || attempt !== place.attempt) {
+  if (service !== location.service || backup !== location.backup || attempt !== location.attempt) {
     throw new Error("the manifest is that of another backup");
   }
   return manifest;

@@ -8,7 +8,7 @@ import { manifestObject } from "./object-names.ts";
 
 const key: SealingKey = { id: "k1", secret: randomBytes(32) };
 const place = { service: "s-1", backup: "b-1", attempt: 1 };
-/** Does not compress: its parts are as many as they look. */
+/** Incompressible, so the number of parts is predictable. */
 const plain = randomBytes(700_000);
 const store = new Map<string, Buffer>();
 let manifest: BackupManifest;
@@ -29,7 +29,7 @@ async function make(where: typeof place, into: Map<string, Buffer>, sealing = ke
     await writer.write({ name: "empty", member: "n-1", bytes: inChunks(Buffer.alloc(0)) }),
   ];
   const at = new Date(0).toISOString();
-  const made: BackupManifest = {
+  const created: BackupManifest = {
     format: backupFormat,
     ...where,
     kind: "full",
@@ -41,8 +41,8 @@ async function make(where: typeof place, into: Map<string, Buffer>, sealing = ke
     positions: null,
     streams,
   };
-  into.set(manifestObject(where), await sealManifest(made, sealing));
-  return made;
+  into.set(manifestObject(where), await sealManifest(created, sealing));
+  return created;
 }
 
 async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
@@ -59,12 +59,12 @@ async function restore(objects: ReadonlyMap<string, Buffer>, options: { key?: Se
       return found && inChunks(found);
     },
   });
-  const whole: Buffer[] = [];
-  for (const stream of reader.manifest.streams) for await (const chunk of reader.read(stream)) whole.push(chunk);
-  return Buffer.concat(whole);
+  const complete: Buffer[] = [];
+  for (const stream of reader.manifest.streams) for await (const chunk of reader.read(stream)) complete.push(chunk);
+  return Buffer.concat(complete);
 }
 
-test("a backup is read as it was written, and its objects are all that is in the store", async () => {
+test("a backup is read as written, and its objects are exactly those in the store", async () => {
   expect((await restore(store)).equals(plain)).toBe(true);
   const parts = manifest.streams.flatMap((stream) => stream.parts);
   expect(parts.length).toBeGreaterThan(3);
@@ -75,7 +75,7 @@ test("a backup is read as it was written, and its objects are all that is in the
   await expect(restore(store, { sha: "00" })).rejects.toThrow("not the one that was written");
 });
 
-describe("a backup that was tampered with is refused", () => {
+describe("a changed backup is rejected", () => {
   const names = () => [...store.keys()];
   const partNames = () => names().filter((name) => /\/\d{6}$/.test(name));
 
@@ -91,7 +91,7 @@ describe("a backup that was tampered with is refused", () => {
 
   const objectOf = (objects: Map<string, Buffer>, name: string) => Buffer.from(objects.get(name) ?? Buffer.alloc(0));
 
-  test("any flipped bit", async () => {
+  test("with any flipped bit", async () => {
     for (let i = 0; i < 160; i += 1) {
       const name = names()[i % names().length] ?? "";
       const at = Math.floor(Math.random() * (store.get(name)?.length ?? 0));
@@ -104,7 +104,7 @@ describe("a backup that was tampered with is refused", () => {
     }
   });
 
-  test("any cut, any byte too much, any object that is missing", async () => {
+  test("with a truncated, extended or missing object", async () => {
     for (let i = 0; i < 80; i += 1) {
       const name = names()[i % names().length] ?? "";
       const bytes = store.get(name) ?? Buffer.alloc(0);
@@ -119,7 +119,7 @@ describe("a backup that was tampered with is refused", () => {
     }
   });
 
-  test("parts in another order or in another one's place, and frames that were swapped, repeated or left out", async () => {
+  test("with reordered parts, or with swapped, repeated or missing frames", async () => {
     const parts = partNames();
     for (const a of parts) {
       for (const b of parts) {
@@ -143,7 +143,7 @@ describe("a backup that was tampered with is refused", () => {
     }
   });
 
-  test("objects of another backup, of an earlier attempt, or with another header", async () => {
+  test("with objects of another backup or attempt, or with another header", async () => {
     const others = [
       { ...place, backup: "b-2" },
       { ...place, attempt: 2 },
@@ -171,7 +171,7 @@ describe("a backup that was tampered with is refused", () => {
     }
   });
 
-  test("a wrong key, and a manifest that names parts elsewhere", async () => {
+  test("with a wrong key, or a manifest that refers to other objects", async () => {
     const wrong = { ...key, secret: randomBytes(32) };
     await expect(restore(store, { key: wrong })).rejects.toThrow(BackupDamaged);
     await expect(restore(store, { key: { ...key, id: "k2" } })).rejects.toThrow(BackupDamaged);
@@ -191,7 +191,7 @@ describe("a backup that was tampered with is refused", () => {
   });
 });
 
-test("a store that fails is not a backup that is damaged", async () => {
+test("a failing store is not reported as a damaged backup", async () => {
   const failing = openBackup({
     place,
     key,
@@ -204,7 +204,7 @@ test("a store that fails is not a backup that is damaged", async () => {
   await expect(failing).rejects.not.toThrow(BackupDamaged);
 });
 
-test("a sample opens the first and the last part of each stream", async () => {
+test("a sample verification opens the first and last part of each stream", async () => {
   const opened: string[] = [];
   const reader = await openBackup({
     place,

@@ -14,41 +14,41 @@ import {
 } from "./backup-manifest.ts";
 import { type BackupPlace, isPartOf, manifestObject } from "./object-names.ts";
 
-/** Reads an object; undefined only when the store says that there is none. Whatever else goes wrong is thrown. */
+/** Reads an object; undefined only if the store reports that it does not exist. Other failures are thrown. */
 export type GetObject = (object: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 export interface BackupReaderDeps {
   readonly place: BackupPlace;
   readonly key: SealingKey;
   readonly get: GetObject;
-  /** Of the manifest as it is stored, hex, by whoever saw the backup end; undefined where nobody remembers. */
+  /** Expected SHA-256 of the manifest object, hex; undefined if it was not recorded. */
   readonly manifestSha256?: string | undefined;
 }
 
 /** One backup in the store. */
 export interface BackupReader {
   readonly manifest: BackupManifest;
-  /** As it is stored, hex. */
+  /** SHA-256 of the manifest object, hex. */
   readonly manifestSha256: string;
-  /** All that it is made of: its manifest and its parts, some of them perhaps of attempts before. */
+  /** Keys of its manifest and parts, some of which earlier attempts may have stored. */
   readonly objects: ReadonlySet<string>;
   /**
-   * Plain bytes of a stream. Only genuine bytes come out, in their order; what is missing, changed or too much is thrown as
-   * BackupDamaged, at the latest behind the last byte: nothing counts before the end.
+   * Plain bytes of a stream, in order. Only authentic bytes are returned; missing, changed or extra ones throw
+   * BackupDamaged, at the latest after the last byte. So the result is valid only at the end.
    */
   read(stream: BackupStream): AsyncIterable<Buffer>;
-  /** Opens every byte, or of each stream and map the first and the last part; throws BackupDamaged. */
+  /** Verifies every byte, or the first and last part of each stream and map. Throws BackupDamaged. */
   verify(extent: "all" | "sample", onProgress?: (bytes: number) => void): Promise<void>;
 }
 
-/** What is in the store is not what was put there: no repetition heals it. */
+/** The stored backup is not the one that was written. A retry does not help. */
 export class BackupDamaged extends Error {
   override readonly name = "BackupDamaged";
 }
 
 /**
- * Each chunk is a round trip to the thread that decompresses. CPU time of a reader, a GB of text: 2.6 to 3.7 s with 16 KiB,
- * 1.8 to 2.0 s with 1 MiB.
+ * Each chunk is a round trip to the decompression thread. CPU time of a reader for 1 GB of text: 2.6 to 3.7 s with 16
+ * KiB, 1.8 to 2.0 s with 1 MiB.
  */
 const plainChunkBytes = 1 << 20;
 
@@ -57,7 +57,7 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
   const sealed = await buffer(await present(manifestObject(place)));
   const sealedSha256 = createHash("sha256").update(sealed).digest("hex");
   if (manifestSha256 !== undefined && sealedSha256 !== manifestSha256) {
-    throw new BackupDamaged("the manifest is not the one that was written");
+    throw new BackupDamaged("the manifest differs from the one that was written");
   }
   const manifest = await openManifest(sealed, place, key).catch((error: unknown) => {
     throw damaged(manifestObject(place), error);
@@ -71,11 +71,11 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
     return found;
   }
 
-  /** Parts are objects of this backup, and of no other: a manifest cannot point elsewhere. */
+  /** Parts must be objects of this backup: a manifest cannot refer to another one. */
   function checkNames({ name, parts }: BackupStream): void {
-    if (!/^[a-z0-9][a-z0-9._-]{0,99}$/.test(name)) throw new BackupDamaged(`${name} is no name of a stream`);
+    if (!/^[a-z0-9][a-z0-9._-]{0,99}$/.test(name)) throw new BackupDamaged(`${name} is not a valid stream name`);
     for (const { object } of parts) {
-      if (!isPartOf(place, name, object)) throw new BackupDamaged(`${object} is no part of ${name}`);
+      if (!isPartOf(place, name, object)) throw new BackupDamaged(`${object} is not a part of ${name}`);
     }
   }
 
@@ -87,17 +87,18 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
       for await (const chunk of stored) {
         hash.update(chunk);
         size += chunk.byteLength;
-        if (size > bytes) throw new Damage("it is too long");
+        if (size > bytes) throw new TooLong("it is too long");
         yield chunk;
       }
     }
     const expected = { ...labelsOf(partFormat, place, object), keyVersion: key.id };
     try {
-      yield* openStream(marked(hashed()), expected, () => key.secret);
+      yield* openStream(withStoreFaults(hashed()), expected, () => key.secret);
     } catch (error) {
-      throw error instanceof Unreadable ? error.cause : damaged(object, error);
+      throw error instanceof StoreFault ? error.cause : damaged(object, error);
     }
-    if (size !== bytes || hash.digest("hex") !== sha256) throw new BackupDamaged(`${object} is not what was stored`);
+    if (size !== bytes || hash.digest("hex") !== sha256)
+      throw new BackupDamaged(`${object} differs from what was stored`);
   }
 
   async function* read({ name, bytes, sha256, parts }: BackupStream): AsyncGenerator<Buffer> {
@@ -121,7 +122,8 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
     } catch (error) {
       throw failure ?? damaged(name, error);
     }
-    if (size !== bytes || hash.digest("hex") !== sha256) throw new BackupDamaged(`${name} is not what was backed up`);
+    if (size !== bytes || hash.digest("hex") !== sha256)
+      throw new BackupDamaged(`${name} differs from what was backed up`);
   }
 
   return {
@@ -142,16 +144,16 @@ export async function openBackup(deps: BackupReaderDeps): Promise<BackupReader> 
   };
 }
 
-class Damage extends Error {}
+class TooLong extends Error {}
 
-/** The store failed while it was read: that says nothing of what is in it. */
-class Unreadable extends Error {}
+/** The store failed during a read, which proves nothing about the stored object. */
+class StoreFault extends Error {}
 
-async function* marked(source: AsyncIterable<Buffer | Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* withStoreFaults(source: AsyncIterable<Buffer | Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* source;
   } catch (error) {
-    throw error instanceof Damage ? error : new Unreadable("the store failed", { cause: error });
+    throw error instanceof TooLong ? error : new StoreFault("the store failed", { cause: error });
   }
 }
 

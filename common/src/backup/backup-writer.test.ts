@@ -8,7 +8,7 @@ const key = { id: "k1", secret: randomBytes(32) };
 const [partBytes, chunkBytes, streamBytes] = [100_000, 10_000, 2_000_000];
 const names = ["base.tar", "base.tar.map", "dump-1", "dump-2", "dump-3"];
 
-test("a store that takes nothing holds the sources back: so many parts are in memory, over all streams", async () => {
+test("a stalled store pauses the sources, with a bounded number of parts in memory", async () => {
   let read = 0;
   async function* source() {
     for (let at = 0; at < streamBytes; at += chunkBytes) {
@@ -24,14 +24,14 @@ test("a store that takes nothing holds the sources back: so many parts are in me
     before = read;
     await sleep(200);
   }
-  // Three that are sealed, three that are read or compressed, and of each stream what comes next.
+  // Three sealed parts, three pieces that are read or compressed, and the next piece of each stream.
   expect(read).toBeLessThanOrEqual(6 * partBytes + names.length * chunkBytes);
   expect(read).toBeGreaterThanOrEqual(3 * partBytes);
   opened.resolve();
   expect((await writing).map(({ bytes }) => bytes)).toEqual(names.map(() => streamBytes));
 });
 
-test("a put that fails ends the stream with what it failed with", async () => {
+test("a failed put fails the stream with the same error", async () => {
   let read = 0;
   async function* endless() {
     for (;;) {

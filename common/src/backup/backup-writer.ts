@@ -4,53 +4,53 @@ import { createPool } from "../pool.ts";
 import { sealStream } from "../sealed/sealed-stream.ts";
 import { type BackupPart, type BackupStream, labelsOf, partFormat, type SealingKey } from "./backup-manifest.ts";
 import { type BackupPlace, partObject } from "./object-names.ts";
-import { createPieceRoom, type PieceRoom } from "./piece-room.ts";
+import { createPieceBuffer, type PieceBuffer } from "./piece-buffer.ts";
 import { piecesOf } from "./stream-pieces.ts";
 
 export interface BackupWriterDeps {
   readonly place: BackupPlace;
   readonly key: SealingKey;
   /**
-   * Resolves when the object is durable. The bytes are its own until then, and others' afterwards. Never called twice
-   * for one object; retries are its own.
+   * Stores an object and resolves when it is durable. It owns the buffer until then; afterwards the buffer is reused.
+   * It is called at most once for an object and retries by itself.
    */
   readonly put: (object: string, bytes: Buffer) => Promise<void>;
-  /** What an earlier attempt stored; by default there was none. */
+  /** Parts that earlier attempts stored; none by default. */
   readonly stored?: StoredParts;
-  /** Of the plain bytes in a part, at most. */
+  /** Maximum number of plain bytes in a part. */
   readonly partBytes?: number;
   readonly random?: (bytes: number) => Buffer;
   readonly onProgress?: (progress: BackupProgress) => void;
 }
 
-/** Parts of a backup by what is in them: the digest of their compressed bytes. */
+/** Stored parts by the digest of their compressed bytes. */
 export interface StoredParts {
-  /** The stored part with these bytes, of this attempt or an earlier one; undefined when it is to be stored. */
+  /** The stored part with this content, from any attempt; undefined if there is none. */
   find(stream: string, digest: string): Promise<BackupPart | undefined>;
-  /** The store has it. */
+  /** Records that a part was stored. */
   add(stream: string, digest: string, part: BackupPart): Promise<void>;
 }
 
-/** Counted over all streams. */
+/** Totals over all streams. */
 export interface BackupProgress {
   readonly sourceBytes: number;
   readonly storedBytes: number;
   readonly storedObjects: number;
 }
 
-/** Takes the streams of one attempt, one after the other or several at a time. */
+/** Writes the streams of one attempt, one after the other or concurrently. */
 export interface BackupWriter {
-  /** Resolves when all of the stream is durable; what the source throws is thrown. */
+  /** Resolves when the complete stream is durable. An error of the source is thrown. */
   write(source: { name: string; member: string; bytes: AsyncIterable<Uint8Array> }): Promise<BackupStream>;
 }
 
 const usualPartBytes = 8 << 20;
 /**
- * Of all streams: so many pieces are read or compressed, and so many parts are sealed or on their way to the store.
- * Each has memory.
+ * Limits over all streams, each of which costs a buffer: pieces that are read or compressed, and parts that are sealed
+ * or uploaded.
  */
 const [piecesAtATime, partsAtATime] = [3, 3];
-/** What zstd and seals add to bytes that do not compress, at most. */
+/** Maximum size of a sealed part, including the overhead of zstd and encryption for incompressible bytes. */
 const sealedBytesOf = (plainBytes: number) => plainBytes + Math.ceil(plainBytes / 128) + (64 << 10);
 const nothingStored: StoredParts = { find: async () => undefined, add: async () => undefined };
 
@@ -58,21 +58,23 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
   const { place, key, put, partBytes = usualPartBytes, random = randomBytes, onProgress } = deps;
   const { stored = nothingStored } = deps;
   const progress = { sourceBytes: 0, storedBytes: 0, storedObjects: 0 };
-  const rooms = createPool(piecesAtATime, () => createPieceRoom(partBytes));
-  const sealedRooms = createPool(partsAtATime, () => Buffer.allocUnsafeSlow(sealedBytesOf(partBytes)));
+  const pieceBuffers = createPool(piecesAtATime, () => createPieceBuffer(partBytes));
+  const sealedBuffers = createPool(partsAtATime, () => Buffer.allocUnsafeSlow(sealedBytesOf(partBytes)));
 
-  async function store(stream: string, number: number, room: PieceRoom, piece: Buffer): Promise<BackupPart> {
-    const into = await sealedRooms.take();
+  async function store(stream: string, number: number, pieceBuffer: PieceBuffer, piece: Buffer): Promise<BackupPart> {
+    const into = await sealedBuffers.take();
     try {
       const object = partObject(place, stream, number);
-      const { bytes, digest } = await seal(object, room, piece, into).finally(() => rooms.give(room));
+      const { bytes, digest } = await seal(object, pieceBuffer, piece, into).finally(() =>
+        pieceBuffers.release(pieceBuffer),
+      );
       const part = (await stored.find(stream, digest)) ?? (await storeNew(stream, object, bytes, digest));
       progress.storedBytes += part.bytes;
       progress.storedObjects += 1;
       onProgress?.({ ...progress });
       return part;
     } finally {
-      sealedRooms.give(into);
+      sealedBuffers.release(into);
     }
   }
 
@@ -83,22 +85,22 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
     return part;
   }
 
-  /** Answers with what is sealed, and the digest of the compressed bytes. */
-  async function seal(object: string, room: PieceRoom, piece: Buffer, into: Buffer) {
+  /** Returns the sealed bytes, and the digest of the compressed bytes. */
+  async function seal(object: string, pieceBuffer: PieceBuffer, piece: Buffer, into: Buffer) {
     const digest = createHash("sha256");
     async function* compressed() {
-      for await (const chunk of room.compress(piece)) {
+      for await (const chunk of pieceBuffer.compress(piece)) {
         digest.update(chunk);
         yield chunk;
       }
     }
-    let held = 0;
+    let written = 0;
     const header = { ...labelsOf(partFormat, place, object), keyVersion: key.id };
     for await (const frame of sealStream(compressed(), header, () => key.secret, random)) {
-      assert(held + frame.length <= into.length, "a part has room for what does not compress");
-      held += frame.copy(into, held);
+      assert(written + frame.length <= into.length, "the buffer fits an incompressible part");
+      written += frame.copy(into, written);
     }
-    return { bytes: into.subarray(0, held), digest: digest.digest("base64url") };
+    return { bytes: into.subarray(0, written), digest: digest.digest("base64url") };
   }
 
   return {
@@ -116,13 +118,17 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
       }
       const parts: Promise<BackupPart>[] = [];
       let hasFailed = false;
-      let room: PieceRoom | undefined;
+      let pieceBuffer: PieceBuffer | undefined;
       try {
-        for await (const piece of piecesOf(name, counted(), async () => (room ??= await rooms.take()).bytes)) {
-          const taken = room;
-          assert(taken !== undefined, "a piece is in a room");
-          room = undefined;
-          const part = store(name, parts.length + 1, taken, piece);
+        for await (const piece of piecesOf(
+          name,
+          counted(),
+          async () => (pieceBuffer ??= await pieceBuffers.take()).bytes,
+        )) {
+          const filled = pieceBuffer;
+          assert(filled !== undefined, "a piece has a buffer");
+          pieceBuffer = undefined;
+          const part = store(name, parts.length + 1, filled, piece);
           part.catch(() => void (hasFailed = true));
           parts.push(part);
           if (hasFailed) break;
@@ -132,7 +138,7 @@ export function createBackupWriter(deps: BackupWriterDeps): BackupWriter {
         await Promise.allSettled(parts);
         throw error;
       } finally {
-        if (room !== undefined) rooms.give(room);
+        if (pieceBuffer !== undefined) pieceBuffers.release(pieceBuffer);
       }
     },
   };

@@ -1,13 +1,13 @@
-/** Sentences for users by the code of a failure whose own words are those of a process, a system or a store. */
-const wordsByCode: Readonly<Record<string, string>> = {
+/** Messages for users by failure code, for failures whose own message is that of a process, system or store. */
+const messages: Readonly<Record<string, string>> = {
   interrupted: "The engine, the agent or the machine restarted meanwhile.",
-  source_failed: "The engine did not let all of its data be read.",
+  source_failed: "The engine's data could not be read completely.",
   store_failed: "The object store refused, lost or did not return an object.",
-  no_room: "The disk of the machine is full: expand the storage.",
-  failed: "The machine could not go on with it.",
+  no_room: "The machine's disk is full: expand the storage.",
+  failed: "The machine could not complete it.",
 };
 
-/** A failure in words for users: those of the catalog, else what Holdfast itself said of it. */
-export function failureWords(code: string, said: string): string {
-  return Object.hasOwn(wordsByCode, code) ? (wordsByCode[code] ?? said) : said;
+/** A failure message for users: that of the code, else Holdfast's own detail. */
+export function failureWords(code: string, detail: string): string {
+  return Object.hasOwn(messages, code) ? (messages[code] ?? detail) : detail;
 }

@@ -16,7 +16,7 @@ const header = {
 const keyOf = (id: string) => (id === key.id ? key.secret : undefined);
 const log = randomBytes(50_000);
 
-test("a log comes back with its header, and is the same object again with the same secrets", () => {
+test("a log object round-trips, and is deterministic for the same secrets", () => {
   const secrets = newLogSecrets();
   const sealed = sealLog(log, header, key, secrets);
   expect(openLog(sealed, header, keyOf)).toEqual({ header, log });
@@ -24,7 +24,7 @@ test("a log comes back with its header, and is the same object again with the sa
   expect(sealLog(log, header, key, newLogSecrets()).equals(sealed)).toBe(false);
 });
 
-test("what was flipped, cut, lengthened, renumbered or sealed by another key is refused", () => {
+test("a changed, truncated, renumbered or foreign log object is rejected", () => {
   const sealed = sealLog(log, header, key, newLogSecrets());
   const refused = (bytes: Buffer, expected = header, keys = keyOf) =>
     expect(() => openLog(bytes, expected, keys)).toThrow(BackupDamaged);

@@ -4,27 +4,27 @@ import type { SealingKey } from "./backup-manifest.ts";
 import { BackupDamaged } from "./backup-reader.ts";
 
 /**
- * A piece of an engine's log as one object: `HFLO1`, the header's length (4 bytes) and JSON, AES-256-CBC text of the compressed
- * log, and 32 bytes of HMAC-SHA256 over all before. Two keys of its own derive from a fresh salt in the header. Not a byte is
- * decrypted before the HMAC was checked.
+ * A piece of an engine's log in one object: `HFLO1`, the header's length (4 bytes) and JSON, the compressed log as
+ * AES-256-CBC ciphertext, and 32 bytes of HMAC-SHA256 over everything before. Both keys derive from a random salt in
+ * the header. The HMAC is checked before any byte is decrypted.
  */
 export interface LogHeader {
   readonly service: string;
   readonly term: number;
-  /** From 1 on without a hole. */
+  /** Sequence number within the term, from 1 on without gaps. */
   readonly sequence: number;
-  /** Timeline or its like. */
+  /** Timeline, or the engine's equivalent. */
   readonly branch: string;
-  /** First position, and the one behind the last, in the engine's words. */
+  /** First position, and the one after the last, in the engine's format, such as `0/3000000`. */
   readonly from: string;
   readonly to: string;
-  /** A commit of this time or a later one is before `to`, RFC 3339; empty when none is known. */
+  /** Time of a commit before `to`, RFC 3339; empty if there is none. */
   readonly time: string;
-  /** Settings that the engine wrote its log under, oldest first; absent in what an older version stored. */
+  /** Settings under which the engine wrote its log, oldest first; absent in objects of older versions. */
   readonly settings?: readonly LogSettings[];
 }
 
-/** Settings that replay takes at least as much of, from a position of the log on. */
+/** Minimum values of settings that replay needs from a log position on. */
 export interface LogSettings {
   readonly from: string;
   readonly values: Readonly<Record<string, number>>;
@@ -34,13 +34,13 @@ interface StoredHeader extends LogHeader {
   readonly format: typeof format;
   readonly keyId: string;
   readonly codec: "zstd";
-  /** Of the plain log. */
+  /** Size of the plain log. */
   readonly bytes: number;
   readonly salt: string;
   readonly iv: string;
 }
 
-/** What is random in an object. The same secrets and log make the same object again, for one that may have been put already. */
+/** Random values of an object. The same values and log produce the same object, so a retried upload is identical. */
 export interface LogSecrets {
   readonly salt: Buffer;
   readonly iv: Buffer;
@@ -55,7 +55,7 @@ const format = "holdfast log 1";
 const magic = Buffer.from("HFLO1");
 const macBytes = 32;
 const maxHeaderBytes = 4_096;
-const mostLogBytes = 64 << 20;
+const logBytesMax = 64 << 20;
 
 export function newLogSecrets(random: (bytes: number) => Buffer = randomBytes): LogSecrets {
   return { salt: random(32), iv: random(16) };
@@ -81,10 +81,10 @@ export function sealLog(log: Buffer, header: LogHeader, key: SealingKey, { salt,
   return Buffer.concat([sealed, createHmac("sha256", macKey).update(sealed).digest()]);
 }
 
-/** At least so many bytes from an object's start have its header. */
+/** Number of bytes from an object's start that include its header. */
 export const logHeadBytes = magic.length + 4 + maxHeaderBytes;
 
-/** What an object says of itself, unproved: for plans alone. Undefined for what is no log. */
+/** Reads the header without verifying it, for planning only. Undefined if it is not a log object. */
 export function peekLog(start: Buffer): (LogHeader & { readonly keyId: string }) | undefined {
   if (start.length < magic.length + 4 || !start.subarray(0, magic.length).equals(magic)) return undefined;
   const headBytes = start.readUInt32BE(magic.length);
@@ -92,7 +92,10 @@ export function peekLog(start: Buffer): (LogHeader & { readonly keyId: string })
   return parsed(start.subarray(magic.length + 4, magic.length + 4 + headBytes));
 }
 
-/** Throws BackupDamaged for an object that is not this one, as it was sealed; `keyOf` answers undefined for a key that is not known. */
+/**
+ * Verifies and decrypts a log object. Throws BackupDamaged unless it is the expected one; `keyOf` returns undefined for
+ * an unknown key id.
+ */
 export function openLog(
   object: Buffer,
   expected: Pick<LogHeader, "service" | "term" | "sequence">,
@@ -107,11 +110,11 @@ export function openLog(
   if (!timingSafeEqual(mac, object.subarray(-macBytes))) refuse("it was changed");
   if (head.format !== format) refuse(`it is a ${head.format}, not a ${format}`);
   if (head.service !== expected.service) refuse("it is of another service");
-  if (head.term !== expected.term || head.sequence !== expected.sequence) refuse("it is in another one's place");
-  if (head.bytes > mostLogBytes) refuse("it is too large");
+  if (head.term !== expected.term || head.sequence !== expected.sequence) refuse("it has another position");
+  if (head.bytes > logBytesMax) refuse("it is too large");
   const decipher = createDecipheriv("aes-256-cbc", cipherKey, Buffer.from(head.iv, "base64"));
   const compressed = Buffer.concat([decipher.update(sealed.subarray(headEnd)), decipher.final()]);
-  const log = zstdDecompressSync(compressed, { maxOutputLength: mostLogBytes });
+  const log = zstdDecompressSync(compressed, { maxOutputLength: logBytesMax });
   if (log.length !== head.bytes) refuse("it has another length");
   const { service, term, sequence, branch, from, to, time, settings } = head;
   return { header: { service, term, sequence, branch, from, to, time, ...(settings && { settings }) }, log };
@@ -125,12 +128,13 @@ function refuserOf({ term, sequence }: Pick<LogHeader, "term" | "sequence">): Re
   };
 }
 
-/** The header as it stands, and where it ends. */
+/** The header and the offset of its end. */
 function headOf(object: Buffer, refuse: Refuse): { readonly head: StoredHeader; readonly end: number } {
   const start = magic.length + 4;
-  if (object.length < start + macBytes || !object.subarray(0, magic.length).equals(magic)) refuse("it is no log");
+  if (object.length < start + macBytes || !object.subarray(0, magic.length).equals(magic))
+    refuse("it is not a log object");
   const end = start + object.readUInt32BE(magic.length);
-  if (end - start > maxHeaderBytes || end + macBytes > object.length) refuse("its header is cut");
+  if (end - start > maxHeaderBytes || end + macBytes > object.length) refuse("its header is truncated");
   return { head: parsed(object.subarray(start, end)) ?? refuse("its header is not readable"), end };
 }
 

@@ -13,7 +13,7 @@ import {
 
 const place = { service: "s-1", backup: "b-1", attempt: 2 };
 
-test("names are below their service, and sort as they follow each other", () => {
+test("keys start with their service and sort in sequence", () => {
   expect(servicePrefix("s-1")).toBe("services/s-1/");
   expect(backupPrefix("s-1", "b-1")).toBe("services/s-1/backups/b-1/");
   expect(attemptPrefix(place)).toBe("services/s-1/backups/b-1/2/");
@@ -25,7 +25,7 @@ test("names are below their service, and sort as they follow each other", () => 
   expect(names.toSorted()).toEqual(names);
 });
 
-test("parts of a stream are counted, and told with those behind them", () => {
+test("partsFrom returns consecutive parts of a stream", () => {
   const part = partObject(place, "base.tar", 9);
   expect(partNumber(part)).toBe(9);
   expect(partNumber(manifestObject(place))).toBeUndefined();

@@ -1,83 +1,89 @@
-/** Keys of a service's backups and logs in the object store. Nobody makes or takes them apart elsewhere. */
+/**
+ * Keys of a service's backups and logs in the object store. Only this file builds and parses them;
+ * docs/backup-format.md lists them.
+ */
 export interface BackupPlace {
   readonly service: string;
   readonly backup: string;
-  /** From 1 on: each attempt has objects of its own. */
+  /** Number of the attempt, from 1 on; each attempt has its own objects. */
   readonly attempt: number;
 }
 
-export interface LogPlace {
+export interface LogLocation {
   readonly service: string;
   readonly term: number;
 }
 
-/** Everything of a service is below it. */
+/** Prefix of all objects of a service. */
 export const servicePrefix = (service: string): string => `${servicesPrefix}${service}/`;
 
-/** Where every service is below. */
+/** Prefix of all services. */
 export const servicesPrefix = "services/";
 
-/** The key that wraps others, sealed under the installation's master key. */
+/** Key-encryption key of a service, sealed under the installation's master key. */
 export const keyObject = (service: string, version: number): string => `${servicePrefix(service)}keys/${version}`;
 
-/** The keys that wrap others, by version. */
+/** Prefix of the key-encryption keys, by version. */
 export const keysPrefix = (service: string): string => `${servicePrefix(service)}keys/`;
 
-/** A data key of the log, wrapped. */
+/** A data key of the log, encrypted with the key-encryption key. */
 export const logKeyObject = (service: string, keyId: string): string => `${logKeysPrefix(service)}${keyId}`;
 
 export const logKeysPrefix = (service: string): string => `${servicePrefix(service)}log-keys/`;
 
-/** What a service is; the one that sorts last is the newest. */
+/** Prefix of the service's descriptors; the last one in key order is the newest. */
 export const descriptorsPrefix = (service: string): string => `${servicePrefix(service)}descriptors/`;
 
-/** Numbers go on through all terms, from 1 on. */
+/** Key of a descriptor; numbers continue across terms, from 1 on. */
 export const descriptorObject = (service: string, term: number, number: number): string =>
   `${descriptorsPrefix(service)}${termText(term)}/${String(number).padStart(12, "0")}`;
 
-/** Everything of a backup is below it, whichever attempt made it. */
+/** Prefix of all objects of a backup, over all attempts. */
 export const backupPrefix = (service: string, backup: string): string => `${servicePrefix(service)}backups/${backup}/`;
 
 export const attemptPrefix = ({ service, backup, attempt }: BackupPlace): string =>
   `${backupPrefix(service, backup)}${attempt}/`;
 
-export const manifestObject = (place: BackupPlace): string => `${attemptPrefix(place)}manifest`;
+export const manifestObject = (location: BackupPlace): string => `${attemptPrefix(location)}manifest`;
 
-/** Parts of a stream count from 1 on. */
-export const partObject = (place: BackupPlace, stream: string, part: number): string =>
-  `${attemptPrefix(place)}${stream}/${partText(part)}`;
+/** Key of a part, such as `.../base.tar/000001`; parts of a stream are numbered from 1 on. */
+export const partObject = (location: BackupPlace, stream: string, part: number): string =>
+  `${attemptPrefix(location)}${stream}/${partText(part)}`;
 
-/** The number of a part within its stream; undefined for any other object. */
+/** Number of a part within its stream; undefined for other objects. */
 export function partNumber(object: string): number | undefined {
   const [, number] = /\/(\d{6})$/.exec(object) ?? [];
   return number === undefined ? undefined : Number(number);
 }
 
-/** A part and those that come after it in its stream, by the same attempt, whether they are there or not. */
+/** Keys of `count` consecutive parts of the same stream and attempt, whether they exist or not. */
 export function partsFrom(object: string, count: number): string[] {
   const first = partNumber(object);
-  if (first === undefined) throw new Error(`${object} is no part of a backup`);
+  if (first === undefined) throw new Error(`${object} is not a part of a backup`);
   const stream = object.slice(0, -partDigits);
   return Array.from({ length: count }, (_, index) => `${stream}${partText(first + index)}`);
 }
 
-/** Is it a part of this stream, by this attempt or one before it? A later one takes over what is stored already. */
+/** True if the object is a part of this stream by this attempt or an earlier one, whose parts it reuses. */
 export function isPartOf({ service, backup, attempt }: BackupPlace, stream: string, object: string): boolean {
   const prefix = backupPrefix(service, backup);
-  const [by = "", of, number, ...rest] = object.startsWith(prefix) ? object.slice(prefix.length).split("/") : [];
-  if (of !== stream || rest.length > 0 || !/^\d{6}$/.test(number ?? "") || !/^[1-9]\d*$/.test(by)) return false;
-  return Number(by) <= attempt;
+  const [attemptText = "", streamName, number, ...rest] = object.startsWith(prefix)
+    ? object.slice(prefix.length).split("/")
+    : [];
+  if (streamName !== stream || rest.length > 0 || !/^\d{6}$/.test(number ?? "") || !/^[1-9]\d*$/.test(attemptText))
+    return false;
+  return Number(attemptText) <= attempt;
 }
 
-/** The log of one term; terms sort as they follow each other. */
-export const logPrefix = ({ service, term }: LogPlace): string => `${logsPrefix(service)}${termText(term)}/`;
+/** Prefix of the log of one term; terms sort in numeric order. */
+export const logPrefix = ({ service, term }: LogLocation): string => `${logsPrefix(service)}${termText(term)}/`;
 
-/** The logs of all terms. */
+/** Prefix of the logs of all terms. */
 export const logsPrefix = (service: string): string => `${servicePrefix(service)}log/`;
 
-/** Sequence numbers count from 1 on in each term. */
-export const logObject = (place: LogPlace, sequence: number): string =>
-  `${logPrefix(place)}${String(sequence).padStart(12, "0")}`;
+/** Key of a log object; sequence numbers start at 1 in each term. */
+export const logObject = (location: LogLocation, sequence: number): string =>
+  `${logPrefix(location)}${String(sequence).padStart(12, "0")}`;
 
 const partDigits = 6;
 
@@ -85,7 +91,7 @@ function partText(part: number): string {
   return String(part).padStart(partDigits, "0");
 }
 
-/** Terms sort as they follow each other. */
+/** Pads a term so that terms sort in numeric order. */
 function termText(term: number): string {
   return String(term).padStart(10, "0");
 }

@@ -4,54 +4,58 @@ import { type ByteReader, createByteReader } from "../sealed/byte-reader.ts";
 import { digestBytes, digestsOf, pageMapFile, pageMapHead } from "./page-map.ts";
 import { readTarHeader, tarBlockBytes, tarPaddingOf } from "./tar-header.ts";
 
-/** What an earlier backup had. */
+/** Page digests of the previous backup. */
 export interface PageLookup {
-  /** Digests of pages of a file, from one on, at most so many: fewer behind its end, none of a file that was not there. */
+  /**
+   * Digests of up to `count` pages of a file, from page `first` on: fewer at its end, none for a file that did not
+   * exist.
+   */
   digests(path: string, first: number, count: number): Promise<Buffer>;
 }
 
-/** Both are to be read at the same time, to their ends. */
+/** Two streams that must be read concurrently to their ends. */
 export interface PageStreams {
-  /** The tar as it is; or its delta, where there is something to tell it from. */
+  /** The tar unchanged, or its delta if there is a previous backup. */
   readonly content: AsyncIterable<Buffer>;
-  /** A digest of each page (page-map.ts). */
+  /** The page map: a digest of each page (page-map.ts). */
   readonly map: AsyncIterable<Buffer>;
 }
 
 /**
- * A tar without the pages that an earlier backup has at the same place: `HFPD1` and the pages' size (4 bytes, big-endian), then the
- * header of each entry as the tar has it. A file's header is followed by runs until all of its pages were told: how many are
- * as they were (4 bytes), how many follow (4 bytes), and these. A block of zeros ends it.
+ * A step of a delta: a tar without the pages that the previous backup has at the same position. The format is `HFPD1`
+ * and the page size (4 bytes, big-endian), then the tar header of each entry. A file's header is followed by runs until
+ * all of its pages are covered: the number of unchanged pages (4 bytes), the number of changed pages (4 bytes), and
+ * these pages. A block of zeros ends the delta.
  */
 export type DeltaStep =
   | { readonly kind: "directory"; readonly path: string; readonly mode: number }
   | { readonly kind: "file"; readonly path: string; readonly mode: number; readonly size: number }
-  /** Of the file that was named last: bytes that stay as they were. */
+  /** Unchanged byte range of the current file. */
   | { readonly kind: "same"; readonly from: number; readonly to: number }
   | { readonly kind: "changed"; readonly from: number; readonly bytes: Buffer };
 
 const magic = Buffer.from("HFPD1");
-/** So many pages are looked at together, or brought back. */
+/** Number of pages that are compared, or restored, at a time. */
 const stepPages = 32;
 
 export function splitPages(
   tar: AsyncIterable<Uint8Array>,
   pageBytes: number,
-  before: PageLookup | undefined,
+  previous: PageLookup | undefined,
 ): PageStreams {
   const map = new PassThrough({ highWaterMark: 1 << 20 });
-  // The reader of the stream handles the error.
+  // The reader of the stream handles errors.
   map.on("error", () => undefined);
 
-  async function note(bytes: Buffer): Promise<void> {
+  async function writeMap(bytes: Buffer): Promise<void> {
     if (map.write(bytes)) return;
     await Promise.race([once(map, "drain"), once(map, "close")]);
   }
 
-  async function* told(): AsyncGenerator<Buffer> {
+  async function* entries(): AsyncGenerator<Buffer> {
     const reader = createByteReader(tar);
-    await note(pageMapHead(pageBytes));
-    if (before !== undefined) yield deltaHead(pageBytes);
+    await writeMap(pageMapHead(pageBytes));
+    if (previous !== undefined) yield deltaHead(pageBytes);
     for (;;) {
       const header = await reader.take(tarBlockBytes);
       const entry = readTarHeader(header);
@@ -59,32 +63,32 @@ export function splitPages(
       if (entry === undefined) break;
       const { kind, path, size } = entry;
       if (kind === "file") yield* pagesOf(reader, path, size);
-      else if (before === undefined) yield* bytesOf(reader, size);
+      else if (previous === undefined) yield* bytesOf(reader, size);
       else if (kind === "other") throw new Error(`${path} is neither a file nor a directory`);
       const padding = await reader.take(tarPaddingOf(size));
-      if (before === undefined) yield padding;
+      if (previous === undefined) yield padding;
     }
     for (;;) {
       const rest = await reader.takeUpTo(stepPages * pageBytes);
       if (rest.length === 0) return;
-      if (before === undefined) yield rest;
+      if (previous === undefined) yield rest;
     }
   }
 
   async function* pagesOf(reader: ByteReader, path: string, size: number): AsyncGenerator<Buffer> {
-    await note(pageMapFile(path, size));
+    await writeMap(pageMapFile(path, size));
     const pages = Math.ceil(size / pageBytes);
     let same = 0;
     for (let first = 0; first < pages; first += stepPages) {
       const count = Math.min(stepPages, pages - first);
       const bytes = await reader.take(Math.min(count * pageBytes, size - first * pageBytes));
       const digests = digestsOf(bytes, pageBytes);
-      await note(digests);
-      if (before === undefined) {
+      await writeMap(digests);
+      if (previous === undefined) {
         yield bytes;
         continue;
       }
-      const earlier = await before.digests(path, first, count);
+      const earlier = await previous.digests(path, first, count);
       const isSame = (page: number) => {
         const [from, to] = [page * digestBytes, (page + 1) * digestBytes];
         return to <= earlier.length && digests.compare(earlier, from, to, from, to) === 0;
@@ -106,7 +110,7 @@ export function splitPages(
 
   async function* content(): AsyncGenerator<Buffer> {
     try {
-      yield* told();
+      yield* entries();
       map.end();
     } catch (error) {
       map.destroy(error instanceof Error ? error : new Error(String(error)));
@@ -116,12 +120,12 @@ export function splitPages(
   return { content: content(), map };
 }
 
-/** Reads a delta; throws for what is none. Its pages may be of any size. */
+/** Reads a delta of any page size; throws if it is invalid. */
 export async function* readDelta(delta: AsyncIterable<Uint8Array>): AsyncGenerator<DeltaStep> {
   const reader = createByteReader(delta);
-  if (!(await reader.take(magic.length)).equals(magic)) throw new Error("not a delta of pages");
+  if (!(await reader.take(magic.length)).equals(magic)) throw new Error("not a page delta");
   const pageBytes = (await reader.take(4)).readUInt32BE();
-  if (pageBytes === 0) throw new Error("the delta has pages without a size");
+  if (pageBytes === 0) throw new Error("the delta has a page size of zero");
   for (;;) {
     const entry = readTarHeader(await reader.take(tarBlockBytes));
     if (entry === undefined) break;
@@ -137,7 +141,7 @@ export async function* readDelta(delta: AsyncIterable<Uint8Array>): AsyncGenerat
       const run = await reader.take(8);
       const [same, changed] = [run.readUInt32BE(0), run.readUInt32BE(4)];
       const end = page + same + changed;
-      if (same + changed === 0 || end > pages) throw new Error(`a run of ${path} is impossible`);
+      if (same + changed === 0 || end > pages) throw new Error(`a run of ${path} is invalid`);
       if (same > 0) yield { kind: "same", from: page * pageBytes, to: Math.min((page + same) * pageBytes, size) };
       for (page += same; page < end; page += Math.min(stepPages, end - page)) {
         const to = Math.min(page + stepPages, end) * pageBytes;

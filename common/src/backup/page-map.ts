@@ -2,18 +2,19 @@ import { hash } from "node:crypto";
 import { createByteReader } from "../sealed/byte-reader.ts";
 
 /**
- * A digest of each page of each file of a backup, by which a later one knows what changed: `HFPM1` and the pages' size (4 bytes,
- * big-endian), then of each file the length of its path (2 bytes), the path, its size (6 bytes), and its pages' digests.
+ * A step of a page map: digests of all pages of a backup's files, from which the next backup determines the changed
+ * pages. The format is `HFPM1` and the page size (4 bytes, big-endian), then for each file the length of its path (2
+ * bytes), the path, its size (6 bytes), and the digests of its pages.
  */
 export type PageMapStep =
   | { readonly kind: "file"; readonly path: string; readonly size: number }
-  /** Of the pages that are next in the file. */
+  /** Digests of the next pages of the file. */
   | { readonly kind: "digests"; readonly bytes: Buffer };
 
-/** Of a page: the first bytes of its SHA-256. */
+/** Size of a page digest: the first bytes of its SHA-256. */
 export const digestBytes = 16;
 const magic = Buffer.from("HFPM1");
-/** So many pages at a time. */
+/** Number of digests read at a time. */
 const stepPages = 4_096;
 
 export function pageMapHead(pageBytes: number): Buffer {
@@ -32,7 +33,7 @@ export function pageMapFile(path: string, size: number): Buffer {
   return head;
 }
 
-/** Digests of whole pages, and of a last one that may be shorter. */
+/** Digests of complete pages, and of a last one that may be shorter. */
 export function digestsOf(bytes: Buffer, pageBytes: number): Buffer {
   const digests = Buffer.allocUnsafe(Math.ceil(bytes.length / pageBytes) * digestBytes);
   for (let at = 0, to = 0; at < bytes.length; at += pageBytes, to += digestBytes)
@@ -40,12 +41,12 @@ export function digestsOf(bytes: Buffer, pageBytes: number): Buffer {
   return digests;
 }
 
-/** Reads a map; throws for what is none, and for one of pages of another size. */
+/** Reads a page map; throws if it is invalid or has another page size. */
 export async function* readPageMap(map: AsyncIterable<Uint8Array>, pageBytes: number): AsyncGenerator<PageMapStep> {
   const reader = createByteReader(map);
-  if (!(await reader.take(magic.length)).equals(magic)) throw new Error("not a map of pages");
+  if (!(await reader.take(magic.length)).equals(magic)) throw new Error("not a page map");
   const size = (await reader.take(4)).readUInt32BE();
-  if (size !== pageBytes) throw new Error(`the map is one of pages of ${size} bytes, not ${pageBytes}`);
+  if (size !== pageBytes) throw new Error(`the map has pages of ${size} bytes, not ${pageBytes}`);
   for (;;) {
     const length = await reader.takeUpTo(2);
     if (length.length === 0) return;

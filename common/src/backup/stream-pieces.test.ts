@@ -4,7 +4,7 @@ import { piecesOf } from "./stream-pieces.ts";
 
 const pieceBytes = 8_192;
 
-/** As pg_basebackup and others write one: a header of a block, the bytes, zeros up to a block. */
+/** A tar entry as pg_basebackup writes it: a header block, the content, and padding to a full block. */
 function tarOf(files: readonly (readonly [name: string, bytes: Buffer])[]): Buffer {
   const blocks = files.flatMap(([name, bytes]) => {
     const header = Buffer.alloc(512);
@@ -51,7 +51,7 @@ test.each([
   expect((await cut(name, bytes, 333)).map(({ length }) => length)).toEqual(pieces.map(({ length }) => length));
 });
 
-test("a file that grew leaves the pieces of other files as they were", async () => {
+test("a file that grew does not change the pieces of other files", async () => {
   const before = await cut("base.tar", tarOf(files));
   const grown = files.map(([name, bytes]): [string, Buffer] => [name, name === "a" ? Buffer.alloc(2_900, 9) : bytes]);
   const after = new Set((await cut("base.tar", tarOf(grown))).map((piece) => piece.toString("latin1")));

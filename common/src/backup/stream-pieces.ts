@@ -3,25 +3,25 @@ import { type ByteReader, createByteReader } from "../sealed/byte-reader.ts";
 const blockBytes = 512;
 
 /**
- * A stream in pieces, the same bytes when joined; an empty one is an empty piece. A tar is cut where its files begin,
- * and a large file at multiples of the size from its own beginning: whatever else changed, files that did not are in
- * the same pieces another time. Each piece is the beginning of the buffer that `room` answered with, which is the same
- * one until there is a piece in it.
+ * Splits a stream into pieces, whose concatenation is the stream; an empty stream is one empty piece. A tar is split at
+ * the start of its files, and a large file at multiples of the size from its start, so unchanged files are in the same
+ * pieces in the next backup. Each piece is the start of the buffer that `nextBuffer` returned, which must return the
+ * same buffer until a piece in it was yielded.
  */
 export async function* piecesOf(
   name: string,
   source: AsyncIterable<Uint8Array>,
-  room: () => Promise<Buffer>,
+  nextBuffer: () => Promise<Buffer>,
 ): AsyncGenerator<Buffer> {
   const reader = createByteReader(source);
   let isEmpty = true;
   if (name.endsWith(".tar"))
-    for await (const piece of piecesOfTar(reader, room)) {
+    for await (const piece of piecesOfTar(reader, nextBuffer)) {
       isEmpty = false;
       yield piece;
     }
   for (;;) {
-    const into = await room();
+    const into = await nextBuffer();
     const piece = into.subarray(0, await reader.fill(into));
     if (piece.length > 0 || isEmpty) yield piece;
     if (piece.length < into.length) return;
@@ -29,38 +29,38 @@ export async function* piecesOf(
   }
 }
 
-/** Up to the end, or to what is no header of a file. */
-async function* piecesOfTar(reader: ByteReader, room: () => Promise<Buffer>): AsyncGenerator<Buffer> {
-  let into = await room();
-  let held = 0;
+/** Splits up to the end of the stream or the first invalid tar header. */
+async function* piecesOfTar(reader: ByteReader, nextBuffer: () => Promise<Buffer>): AsyncGenerator<Buffer> {
+  let into = await nextBuffer();
+  let filled = 0;
   for (;;) {
     const header = await reader.takeUpTo(blockBytes);
-    let left = header.length < blockBytes ? undefined : bodyBytes(header);
-    if (held > 0 && held + header.length + (left ?? 0) > into.length) {
-      yield into.subarray(0, held);
-      into = await room();
-      held = 0;
+    let remaining = header.length < blockBytes ? undefined : bodyBytes(header);
+    if (filled > 0 && filled + header.length + (remaining ?? 0) > into.length) {
+      yield into.subarray(0, filled);
+      into = await nextBuffer();
+      filled = 0;
     }
-    held += header.copy(into, held);
-    if (left === undefined) {
-      held += await reader.fill(into.subarray(held));
-      if (held > 0) yield into.subarray(0, held);
+    filled += header.copy(into, filled);
+    if (remaining === undefined) {
+      filled += await reader.fill(into.subarray(filled));
+      if (filled > 0) yield into.subarray(0, filled);
       return;
     }
-    while (left > 0) {
-      const read = await reader.fill(into.subarray(held, held + left));
+    while (remaining > 0) {
+      const read = await reader.fill(into.subarray(filled, filled + remaining));
       if (read === 0) break;
-      left -= read;
-      held += read;
-      if (held < into.length) continue;
+      remaining -= read;
+      filled += read;
+      if (filled < into.length) continue;
       yield into;
-      into = await room();
-      held = 0;
+      into = await nextBuffer();
+      filled = 0;
     }
   }
 }
 
-/** Of the file behind a header, with its padding; undefined for what is no header. */
+/** Size of the file after a header, including padding; undefined if the block is not a header. */
 function bodyBytes(header: Buffer): number | undefined {
   const text = header.toString("latin1", 124, 136).replace(/[\0 ]+$/, "");
   if (!/^ *[0-7]*$/.test(text)) return undefined;

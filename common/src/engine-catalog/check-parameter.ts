@@ -7,7 +7,7 @@ export type ParameterCheck =
   | { readonly ok: true; readonly value: string; readonly parameter: Parameter }
   | { readonly ok: false; readonly code: ParameterFaultCode; readonly detail: string };
 
-/** Stable codes of what can be wrong with a parameter. */
+/** Stable codes of parameter faults. */
 export type ParameterFaultCode =
   | "unknown_parameter"
   | "managed_parameter"
@@ -15,7 +15,7 @@ export type ParameterFaultCode =
   | "out_of_range"
   | "not_allowed";
 
-/** Pure: the value as the engine itself would print it, or what is wrong with it in words for its user. */
+/** Pure: normalizes a parameter value to the form that the engine prints, or describes the fault for the user. */
 export function checkParameter(engine: string, version: string, name: string, text: string): ParameterCheck {
   const parameters = parametersOf(engine, version);
   const parameter = parameters.get(name);
@@ -27,8 +27,8 @@ function unknown(engine: string, version: string, name: string): ParameterCheck 
   if (engineOf(engine)?.managedParameters.some((pattern) => pattern.test(name)) === true) {
     return fault("managed_parameter", `${name} is set by the platform and cannot be changed`);
   }
-  const near = nearName(name, parametersOf(engine, version).keys());
-  const hint = near === undefined ? "GET /catalog lists those that can be set" : `did you mean ${near}?`;
+  const closest = nearName(name, parametersOf(engine, version).keys());
+  const hint = closest === undefined ? "GET /catalog lists the supported ones" : `did you mean ${closest}?`;
   return fault("unknown_parameter", `${engine} ${version} has no parameter ${name} that can be set here; ${hint}`);
 }
 
@@ -39,7 +39,7 @@ function checkValue(parameter: Parameter, text: string): ParameterCheck {
     case "enum": {
       const value = parameter.values.find((candidate) => candidate.toLowerCase() === text.toLowerCase());
       if (value !== undefined) return { ok: true, value, parameter };
-      return fault("not_allowed", `${parameter.name} takes one of ${parameter.values.join(", ")}`);
+      return fault("not_allowed", `${parameter.name} must be one of ${parameter.values.join(", ")}`);
     }
     case "text":
       if (parameter.pattern === null || parameter.pattern.test(text)) return { ok: true, value: text, parameter };
@@ -57,7 +57,7 @@ function checkBoolean(parameter: Parameter, text: string): ParameterCheck {
   const lower = text.toLowerCase();
   if (["on", "true", "yes", "1"].includes(lower)) return { ok: true, value: yes ?? "on", parameter };
   if (["off", "false", "no", "0"].includes(lower)) return { ok: true, value: no ?? "off", parameter };
-  return fault("wrong_type", `${parameter.name} is a switch: ${yes} or ${no}`);
+  return fault("wrong_type", `${parameter.name} is a boolean: ${yes} or ${no}`);
 }
 
 function checkNumber(parameter: Parameter, text: string): ParameterCheck {
@@ -67,8 +67,8 @@ function checkNumber(parameter: Parameter, text: string): ParameterCheck {
     const units = unit === null ? "" : `, alone (in ${unit}) or with one of ${unitsOf(unit).join(", ")}`;
     return fault("wrong_type", `${name} is a number${units}`);
   }
-  const whole = Number.isInteger(number) || parameter.type === "real" || isRealDuration(parameter);
-  if (!whole) return fault("wrong_type", `${name} is a whole number${unit === null ? "" : ` of ${unit}`}`);
+  const isIntegral = Number.isInteger(number) || parameter.type === "real" || isRealDuration(parameter);
+  if (!isIntegral) return fault("wrong_type", `${name} is an integer${unit === null ? "" : ` of ${unit}`}`);
   if ((minimum !== null && number < minimum) || (maximum !== null && number > maximum)) {
     const print = (limit: number | null) => (limit === null ? "any" : printNumber(parameter, limit));
     return fault("out_of_range", `${name} is from ${print(minimum)} to ${print(maximum)}`);
@@ -78,7 +78,7 @@ function checkNumber(parameter: Parameter, text: string): ParameterCheck {
   return { ok: true, value: printNumber(parameter, number), parameter };
 }
 
-/** Delays of the vacuum are fractions of milliseconds. */
+/** Vacuum delays may be fractions of a millisecond. */
 function isRealDuration(parameter: Parameter): boolean {
   return parameter.type === "duration" && parameter.name.endsWith("_cost_delay");
 }

@@ -1,4 +1,4 @@
-/** User that every service is made with, and who gets what users leave behind that go. */
+/** Initial user of every service. It inherits what a deleted user owns. */
 export const defaultUser = "app_user";
-/** Database that every PostgreSQL is made with. */
+/** Initial database of every PostgreSQL service. */
 export const defaultDatabase = "defaultdb";

@@ -3,10 +3,10 @@ import { postgresqlExtensions } from "./postgresql-extensions.ts";
 import { postgresqlManaged, postgresqlParameters } from "./postgresql-parameters.ts";
 import { valkeyManaged, valkeyParameters } from "./valkey-parameters.ts";
 
-/** Values of database_type that there are. */
+/** Supported values of database_type. */
 export type Engine = "postgresql" | "valkey";
 
-/** What is known of one engine without asking it: versions, port, what its users may set and create. */
+/** Static facts about one engine: versions, port, parameters and features. */
 export interface EngineFacts {
   /** Value of database_type. */
   readonly engine: Engine;
@@ -16,21 +16,21 @@ export interface EngineFacts {
   readonly versions: readonly string[];
   readonly defaultVersion: string;
   readonly parameters: readonly Parameter[];
-  /** Names that exist but belong to the platform. */
+  /** Parameters that exist but are managed by the platform. */
   readonly managedParameters: readonly RegExp[];
-  /** Extensions that the default user may create; empty where the engine has none. */
+  /** Extensions that the default user may create; empty if the engine has none. */
   readonly extensions: readonly string[];
-  /** True when databases inside it can be listed and made. */
+  /** True if the engine has databases that can be listed and created. */
   readonly hasDatabases: boolean;
-  /** True when there can be queues in these. */
+  /** True if its databases can contain queues. */
   readonly hasQueues: boolean;
-  /** True when it counts what its queries cost, and tells which run. */
+  /** True if it records query statistics and lists running queries. */
   readonly hasQueryStatistics: boolean;
-  /** True when the query console can hold a statement to reading. */
+  /** True if the query console can enforce read-only statements. */
   readonly hasQueryConsole: boolean;
-  /** True when machines with it are made ahead of demand. */
+  /** True if machines with this engine are created ahead of demand, in the warm pool. */
   readonly isMadeAhead: boolean;
-  /** True when a newer version of it runs on the data of an older one as they are. */
+  /** True if a newer version runs on the data files of an older one without converting them. */
   readonly upgradesInPlace: boolean;
   /** Undefined for an engine without backups. */
   readonly backups?: EngineBackups;
@@ -38,22 +38,22 @@ export interface EngineFacts {
   readonly pooler?: EnginePooler;
 }
 
-/** What lets many clients share few sessions of an engine. */
+/** Connection pooler of an engine. */
 export interface EnginePooler {
   readonly port: number;
-  /** For how long a client has a session for itself; the first is the default. */
+  /** Supported pooling modes; the first one is the default. */
   readonly modes: readonly PoolerMode[];
 }
 
 export type PoolerMode = "transaction" | "session";
 
-/** What backups of an engine are, and what can be restored out of them. */
+/** Backup features of an engine. */
 export interface EngineBackups {
-  /** What a base backup is called. */
+  /** Kind of its base backups. */
   readonly kind: "full" | "snapshot";
-  /** With a log of changes any second of the window can be restored to, else only the moments of its backups. */
+  /** `any_second` needs an archived log; otherwise only the times of the backups can be restored. */
   readonly restorePoints: "any_second" | "snapshots";
-  /** True when a backup can be only what changed since another one. */
+  /** True if there are incremental backups. */
   readonly increments: boolean;
   readonly fork: boolean;
 }
@@ -96,19 +96,19 @@ export const engineCatalog: readonly EngineFacts[] = [
   },
 ];
 
-/** Undefined for an engine that is not in the catalog. */
+/** The engine's facts; undefined if the catalog lacks it. */
 export function engineOf(engine: string): EngineFacts | undefined {
   return engineCatalog.find((facts) => facts.engine === engine);
 }
 
-/** Does a newer version of the engine read only data that are made anew out of those of the older one? False for an unknown engine. */
+/** True if a newer version of the engine needs converted data. False for an unknown engine. */
 export function upgradesData(engine: string): boolean {
   return engineOf(engine)?.upgradesInPlace === false;
 }
 
-/** Parameters that a version of an engine has, by name; empty for an unknown engine. */
+/** Parameters of an engine's version by name; empty for an unknown engine. */
 export function parametersOf(engine: string, version: string): ReadonlyMap<string, Parameter> {
   const parameters = engineOf(engine)?.parameters ?? [];
-  const had = parameters.filter(({ versions }) => versions.length === 0 || versions.includes(version));
-  return new Map(had.map((parameter) => [parameter.name, parameter]));
+  const available = parameters.filter(({ versions }) => versions.length === 0 || versions.includes(version));
+  return new Map(available.map((parameter) => [parameter.name, parameter]));
 }

@@ -1,8 +1,8 @@
-/** The known name that is closest to a mistyped one, if any is close: at most a third of its letters differ. */
-export function nearName(name: string, known: Iterable<string>): string | undefined {
+/** The candidate that is closest to a mistyped name; undefined unless at most a third of the letters differ. */
+export function nearName(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.floor(name.length / 3) + 1;
-  for (const candidate of known) {
+  for (const candidate of candidates) {
     if (Math.abs(candidate.length - name.length) >= least) continue;
     const distance = editDistance(name.toLowerCase(), candidate);
     if (distance < least) [best, least] = [candidate, distance];

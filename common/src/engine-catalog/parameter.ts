@@ -1,22 +1,25 @@
-/** One tuning parameter of an engine. Limits are numbers of `unit`; texts are as the engine itself prints them. */
+/** One configuration parameter of an engine. Limits are numbers of `unit`; texts are as the engine prints them. */
 export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
   readonly description: string;
-  /** What an instance runs with when nobody set it; null where the plan decides. */
+  /** The platform's default; null if the plan determines it. */
   readonly default: string | null;
   readonly minimum: number | null;
   readonly maximum: number | null;
-  /** Least value beside `minimum`, which turns the parameter off; null where there is no such gap. */
+  /** Smallest effective value, if `minimum` disables the parameter; null if there is no such gap. */
   readonly leastOn: number | null;
   /** Values of an enum. */
   readonly values: readonly string[];
-  /** What a bare number counts; null for a plain number. `byte` is printed bare, as valkey does, `B` in larger units. */
+  /**
+   * Unit of a bare number; null for a plain number. `byte` is printed without a unit, as valkey does; `B` in larger
+   * units.
+   */
   readonly unit: Unit | null;
   readonly needsRestart: boolean;
-  /** Versions that have it; empty means all. */
+  /** Versions that have the parameter; empty means all. */
   readonly versions: readonly string[];
-  /** What a text must match. */
+  /** Pattern of a valid text. */
   readonly pattern: RegExp | null;
 }
 
@@ -24,7 +27,7 @@ export type ParameterType = "integer" | "real" | "boolean" | "enum" | "text" | "
 
 export type Unit = "byte" | "B" | "kB" | "8kB" | "MB" | "ms" | "s" | "min";
 
-/** What is not the same for all parameters; what is left out is not limited. */
+/** Optional properties of a parameter; an absent limit means unlimited. */
 export interface ParameterLimits {
   readonly unit?: Unit;
   readonly minimum?: number;
@@ -36,7 +39,7 @@ export interface ParameterLimits {
   readonly needsRestart?: boolean;
 }
 
-/** A row of an engine's table of parameters: one that a running engine takes, unless its limits say otherwise. */
+/** Creates a row of an engine's parameter table. By default a running engine applies changes. */
 export function parameterOf(
   name: string,
   type: ParameterType,
@@ -60,7 +63,7 @@ export function parameterOf(
   };
 }
 
-/** Pure: the value within today's limits; one that was stored under wider ones is cut to them. */
+/** Pure: clamps a stored value to the current limits, which may be narrower than when it was stored. */
 export function withinLimits({ unit, minimum, maximum }: Limited, value: string): string {
   const number = Number(value);
   if (unit !== null || value === "" || Number.isNaN(number)) return value;
@@ -69,7 +72,7 @@ export function withinLimits({ unit, minimum, maximum }: Limited, value: string)
   return value;
 }
 
-/** A plain number of the catalog; what is offered to users has its limits printed. */
+/** Limits as the catalog has them, or as text for users. */
 interface Limited {
   readonly unit: string | null;
   readonly minimum: number | string | null;

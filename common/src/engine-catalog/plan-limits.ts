@@ -4,12 +4,12 @@ import type { Parameter } from "./parameter.ts";
 import { parseQuantity, printQuantity } from "./quantity.ts";
 import { lookUp } from "../look-up.ts";
 
-/** A parameter of which a plan holds less. */
+/** A parameter value that exceeds the resources of a plan. */
 export interface PlanExcess {
   readonly name: string;
-  /** The greatest value for the plan, as the engine prints it; undefined where even the least one is too much. */
-  readonly greatest: string | undefined;
-  /** What the plan has too little of. */
+  /** Maximum for the plan, as the engine prints it; undefined if even the smallest value is too large. */
+  readonly maximum: string | undefined;
+  /** The resource that is too small. */
   readonly of: "memory" | "storage";
 }
 
@@ -18,26 +18,26 @@ type Values = ReadonlyMap<string, number>;
 const mib = 1024 ** 2;
 const kib = 1024;
 
-/** What is shared by all sessions takes this of the memory at most: the remainder is for sessions, and for the agent. */
+/** Maximum share of memory for shared memory; the remainder is for sessions and the agent. */
 const sharedShare = 0.6;
-/** One sort, one maintenance or the temporary tables of one session. */
+/** Maximum share of memory for one sort, one maintenance command or the temporary tables of one session. */
 const sessionShare = 0.5;
-const ofSessions = [
+const sessionParameters = [
   "work_mem",
   "maintenance_work_mem",
   "autovacuum_work_mem",
   "temp_buffers",
   "logical_decoding_work_mem",
 ] as const;
-/** A session that idles takes about as much beside what is shared. */
+/** Approximate memory of an idle session, beside shared memory. */
 const connectionBytes = mib;
-const fewConnections = 500;
-/** Log that waits for a checkpoint, and log that is never removed, beside the data. */
-const ofStorage = { max_wal_size: 0.5, min_wal_size: 0.25 } as const;
+const connectionsFloor = 500;
+/** Maximum shares of the storage for WAL: before a checkpoint forces its removal, and WAL that is never removed. */
+const storageShares = { max_wal_size: 0.5, min_wal_size: 0.25 } as const;
 
 /**
- * Pure: which of the named parameters are more than a plan holds, given all that the instance is to run with; the parameters in
- * canonical form. Whatever is not named was there before.
+ * Pure: those of the named parameters that exceed the plan, given all parameters of the instance in canonical form.
+ * Parameters that are not named were accepted earlier and are not checked.
  */
 export function planExcesses(
   engine: string,
@@ -47,36 +47,36 @@ export function planExcesses(
   names: readonly string[],
 ): readonly PlanExcess[] {
   if (engine !== "postgresql") return [];
-  const known = parametersOf(engine, version);
+  const catalog = parametersOf(engine, version);
   const byPlan = planParameters(engine, plan);
   const bytesOf = (parameter: Parameter, text: string) => {
     const number = parameter.unit === null ? Number(text) : (parseQuantity(text, parameter.unit) ?? 0);
     return number * bytesIn(parameter);
   };
   const values = new Map<string, number>();
-  for (const [name, parameter] of known) {
+  for (const [name, parameter] of catalog) {
     const text = lookUp(parameters, name) ?? lookUp(byPlan, name) ?? parameter.default;
     if (text !== null) values.set(name, bytesOf(parameter, text));
   }
   return names.flatMap((name) => {
-    const parameter = known.get(name);
+    const parameter = catalog.get(name);
     const standard = parameter && (lookUp(byPlan, name) ?? parameter.default);
     if (parameter === undefined || !Object.hasOwn(parameters, name)) return [];
-    const greatest = greatestOf(name, values, plan);
-    // What the plan itself brings is never too much.
-    const most = Math.max(
-      greatest?.value ?? Number.POSITIVE_INFINITY,
+    const maximum = maximumOf(name, values, plan);
+    // The plan's own default is always accepted.
+    const limit = Math.max(
+      maximum?.value ?? Number.POSITIVE_INFINITY,
       standard == null ? 0 : bytesOf(parameter, standard),
     );
-    if (greatest === undefined || (values.get(name) ?? 0) <= most) return [];
-    return [{ name, greatest: printed(parameter, most), of: greatest.of }];
+    if (maximum === undefined || (values.get(name) ?? 0) <= limit) return [];
+    return [{ name, maximum: printed(parameter, limit), of: maximum.of }];
   });
 }
 
-/** Pure: in words for the user who set it. */
-export function excessWords({ name, greatest, of }: PlanExcess): string {
-  const most = greatest === undefined ? "no value of it fits beside the other parameters" : `it is ${greatest} at most`;
-  return `this plan has too little ${of} for ${name}: ${most}`;
+/** Pure: a message for the user who set the parameter. */
+export function excessWords({ name, maximum, of }: PlanExcess): string {
+  const limit = maximum === undefined ? "no value of it fits beside the other parameters" : `it is ${maximum} at most`;
+  return `this plan has too little ${of} for ${name}: ${limit}`;
 }
 
 function bytesIn({ type, unit }: Parameter): number {
@@ -90,42 +90,43 @@ function printed(parameter: Parameter, value: number): string | undefined {
   return parameter.unit === null ? String(number) : printQuantity(roundedDown(parameter, number), parameter.unit);
 }
 
-/** In whole MiB where it is as much: nobody wants the last byte of a share. */
+/** Rounds down to full MiB if the value is larger than that. */
 function roundedDown(parameter: Parameter, number: number): number {
   const step = mib / bytesIn(parameter);
   return parameter.type === "bytes" && number > step ? Math.floor(number / step) * step : number;
 }
 
-function greatestOf(
+function maximumOf(
   name: string,
   values: Values,
   plan: PlanSize,
 ): { readonly value: number; readonly of: PlanExcess["of"] } | undefined {
   const { memoryBytes, storageBytes } = plan;
   if (name === "max_wal_size" || name === "min_wal_size")
-    return { value: storageBytes * ofStorage[name], of: "storage" };
-  if ((ofSessions as readonly string[]).includes(name)) return { value: memoryBytes * sessionShare, of: "memory" };
-  const shared = greatestShared(name, values, memoryBytes * sharedShare);
+    return { value: storageBytes * storageShares[name], of: "storage" };
+  if ((sessionParameters as readonly string[]).includes(name))
+    return { value: memoryBytes * sessionShare, of: "memory" };
+  const shared = sharedMaximum(name, values, memoryBytes * sharedShare);
   if (shared === undefined) return undefined;
-  const connections = Math.max(fewConnections, Math.floor(memoryBytes / connectionBytes));
+  const connections = Math.max(connectionsFloor, Math.floor(memoryBytes / connectionBytes));
   return { value: name === "max_connections" ? Math.min(shared, connections) : shared, of: "memory" };
 }
 
-/** What is shared grows by the same with each unit of a parameter, beside the others. */
-function greatestShared(name: string, values: Values, budget: number): number | undefined {
+/** Maximum value of a parameter for the shared memory budget. Shared memory is linear in each parameter. */
+function sharedMaximum(name: string, values: Values, budget: number): number | undefined {
   const at = (value: number) => sharedBytes(new Map([...values, [name, value]]));
-  const none = at(0);
-  const each = (at(mib) - none) / mib;
-  return each <= 0 ? undefined : Math.floor((budget - none) / each);
+  const baseBytes = at(0);
+  const bytesPerUnit = (at(mib) - baseBytes) / mib;
+  return bytesPerUnit <= 0 ? undefined : Math.floor((budget - baseBytes) / bytesPerUnit);
 }
 
 /**
- * Pure: the shared memory of PostgreSQL 17 and 18, within a tenth of `postgres -C shared_memory_size` and never below it.
- * Locks have room for each session, worker and prepared transaction.
+ * Pure: shared memory of PostgreSQL 17 and 18 in bytes. It is at most a tenth above `postgres -C shared_memory_size`,
+ * and never below. The lock table has entries for each session, worker and prepared transaction.
  */
 export function sharedBytes(values: Values): number {
   const value = (name: string) => values.get(name) ?? 0;
-  // Workers of the autovacuum and senders of log have slots, too.
+  // Autovacuum workers and WAL senders have process slots as well.
   const sessions = value("max_connections") + value("max_worker_processes") + 30;
   const slots = sessions + value("max_prepared_transactions");
   const locks = value("max_locks_per_transaction") * 425 + value("max_pred_locks_per_transaction") * 270;

@@ -7,7 +7,10 @@ export interface PlanSize {
 const mib = 1024 ** 2;
 const gib = 1024 ** 3;
 
-/** Pure: what the plan decides, as the engine prints it. Every parameter of the catalog without a default is here. */
+/**
+ * Pure: the parameters that a plan determines, as the engine prints them. It includes every catalog parameter without a
+ * default.
+ */
 export function planParameters(engine: string, plan: PlanSize): Readonly<Record<string, string>> {
   switch (engine) {
     case "postgresql":
@@ -19,14 +22,17 @@ export function planParameters(engine: string, plan: PlanSize): Readonly<Record<
   }
 }
 
-/** Sessions of users that an instance takes at a time. */
+/** Maximum number of user sessions of an instance. */
 export function clientsOf(engine: string, plan: PlanSize): number {
   const gigabytes = plan.memoryBytes / gib;
   if (engine === "valkey") return Math.round(clamp(gigabytes * 1_000, 500, 8_000));
   return Math.round(clamp(gigabytes * 50, 50, 1_000));
 }
 
-/** Room for data in valkey: a save forks, and writes during it copy pages; agent and buffers take their part too. */
+/**
+ * Memory for data in valkey. A save forks the process and concurrent writes copy pages; the agent and buffers need
+ * memory too.
+ */
 export function valkeyMaxmemoryBytes(plan: PlanSize): number {
   return Math.floor((Math.max(plan.memoryBytes - 192 * mib, 64 * mib) * 0.65) / mib) * mib;
 }
@@ -35,7 +41,7 @@ function postgresql(plan: PlanSize): Readonly<Record<string, string>> {
   const memoryMib = plan.memoryBytes / mib;
   const clients = clientsOf("postgresql", plan);
   const sharedBuffers = Math.floor(memoryMib / 4);
-  // A quarter for sorts and hashes, were every tenth session to run one in each of its workers.
+  // A quarter of the memory for sorts and hashes, if every tenth session runs one in each of its workers.
   const workMem = clamp(Math.floor(memoryMib / 4 / (clients / 10)), 4, 256);
   const workers = Math.max(plan.vcpu, 2);
   const storageMib = plan.storageBytes / mib;
@@ -54,7 +60,7 @@ function postgresql(plan: PlanSize): Readonly<Record<string, string>> {
   };
 }
 
-/** As PostgreSQL prints it: in GB when it is a whole number of them. */
+/** Formats MiB as PostgreSQL does: in GB if the value is a multiple of one. */
 function megabytes(count: number): string {
   return count % 1024 === 0 ? `${count / 1024}GB` : `${count}MB`;
 }

@@ -1,7 +1,7 @@
 /**
- * Extensions that a database's owner may create: trusted by PostgreSQL itself, or marked so in the node image. Not among
- * them: what reads files (file_fdw), opens connections from the machine (dblink, postgres_fdw), or reads and writes pages
- * below the rules of access (pageinspect, pg_surgery, pg_walinspect).
+ * Extensions that a database's owner may create: trusted by PostgreSQL, or marked as trusted in the node image. It
+ * excludes extensions that read files (file_fdw), open connections from the machine (dblink, postgres_fdw), or read and
+ * write pages without access checks (pageinspect, pg_surgery, pg_walinspect).
  */
 export const postgresqlExtensions: readonly string[] = [
   "autoinc",

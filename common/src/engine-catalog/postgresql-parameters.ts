@@ -1,11 +1,14 @@
 import { type Parameter, type ParameterLimits as Limits, parameterOf as live } from "./parameter.ts";
 
-/** A parameter that is read when the engine starts. */
+/** A parameter that takes effect at the engine's start. */
 function atStart(...row: Parameters<typeof live>): Parameter {
   return { ...live(...row), needsRestart: true };
 }
 
-/** A session begins with a transaction, which nothing exempts from the value of postgresql.conf: with less, nobody gets in. */
+/**
+ * Lower bound of transaction_timeout. A session starts with a transaction, to which the value in postgresql.conf always
+ * applies: with a lower value nobody could connect.
+ */
 export const leastTransactionMs = 1_000;
 
 const int = 2_147_483_647;
@@ -21,38 +24,38 @@ const cost = from(0, 1.79769e308);
 // biome-ignore format: a table, aligned so that it reads as one
 export const postgresqlParameters: readonly Parameter[] = [
   // Connections
-  atStart("max_connections",                     "integer",  null,    from(10, 10_000),   "Sessions at a time, those of the platform included"),
-  live("idle_session_timeout",                   "duration", "0",     ms(0),              "Ends a session that was idle for so long; 0 never"),
-  live("idle_in_transaction_session_timeout",    "duration", "0",     ms(0),              "Ends a session idle inside a transaction for so long; 0 never"),
-  live("statement_timeout",                      "duration", "0",     ms(0),              "Cancels a statement that runs so long; 0 never"),
-  live("transaction_timeout",                    "duration", "0",     { ...ms(0), leastOn: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts so long, from 1 s on; 0 never"),
-  live("lock_timeout",                           "duration", "0",     ms(0),              "Cancels a statement that waits so long for a lock; 0 never"),
-  live("deadlock_timeout",                       "duration", "1s",    ms(1),              "Waiting for a lock so long starts the search for deadlocks"),
-  live("client_connection_check_interval",       "duration", "0",     ms(0),              "Looks so often whether the client of a running query is still there"),
-  atStart("max_locks_per_transaction",           "integer",  "64",    from(10, 100_000),  "Locks that a transaction holds on average at most"),
-  atStart("max_pred_locks_per_transaction",      "integer",  "64",    from(10, 100_000),  "Predicate locks that a serializable transaction holds on average at most"),
-  atStart("max_prepared_transactions",           "integer",  "0",     from(0, 10_000),    "Transactions prepared for two-phase commit at a time"),
+  atStart("max_connections",                     "integer",  null,    from(10, 10_000),   "Maximum number of sessions, including those of the platform"),
+  live("idle_session_timeout",                   "duration", "0",     ms(0),              "Ends a session after this idle time; 0 disables it"),
+  live("idle_in_transaction_session_timeout",    "duration", "0",     ms(0),              "Ends a session after this idle time inside a transaction; 0 disables it"),
+  live("statement_timeout",                      "duration", "0",     ms(0),              "Cancels a statement after this time; 0 disables it"),
+  live("transaction_timeout",                    "duration", "0",     { ...ms(0), leastOn: leastTransactionMs, versions: ["17", "18"] }, "Ends a session whose transaction lasts this long, at least 1 s; 0 disables it"),
+  live("lock_timeout",                           "duration", "0",     ms(0),              "Cancels a statement that waits this long for a lock; 0 disables it"),
+  live("deadlock_timeout",                       "duration", "1s",    ms(1),              "Time to wait for a lock before checking for a deadlock"),
+  live("client_connection_check_interval",       "duration", "0",     ms(0),              "Interval of checks for a disconnected client of a running query; 0 disables them"),
+  atStart("max_locks_per_transaction",           "integer",  "64",    from(10, 100_000),  "Average number of locks per transaction"),
+  atStart("max_pred_locks_per_transaction",      "integer",  "64",    from(10, 100_000),  "Average number of predicate locks per serializable transaction"),
+  atStart("max_prepared_transactions",           "integer",  "0",     from(0, 10_000),    "Maximum number of prepared transactions (two-phase commit)"),
 
   // Memory
   atStart("shared_buffers",                      "bytes",    null,    pages(16, 1_073_741_823), "Memory for cached pages"),
-  live("effective_cache_size",                   "bytes",    null,    pages(1, int),      "What the planner takes as memory for cached pages, the kernel's included"),
+  live("effective_cache_size",                   "bytes",    null,    pages(1, int),      "Planner's estimate of memory for cached pages, including the kernel's"),
   live("work_mem",                               "bytes",    null,    kB(64),             "Memory for each sort or hash of a query"),
   live("hash_mem_multiplier",                    "real",     "2",     from(1, 1_000),     "Memory for a hash, as a multiple of work_mem"),
-  live("maintenance_work_mem",                   "bytes",    null,    kB(64),             "Memory for VACUUM, CREATE INDEX and their like"),
-  live("autovacuum_work_mem",                    "bytes",    "-1",    { ...kB(-1), leastOn: 64 }, "Memory for each autovacuum worker; -1 is maintenance_work_mem"),
-  live("logical_decoding_work_mem",              "bytes",    "64MB",  kB(64),             "Memory for each logical decoding before it goes to disk"),
+  live("maintenance_work_mem",                   "bytes",    null,    kB(64),             "Memory for maintenance commands such as VACUUM and CREATE INDEX"),
+  live("autovacuum_work_mem",                    "bytes",    "-1",    { ...kB(-1), leastOn: 64 }, "Memory for each autovacuum worker; -1 uses maintenance_work_mem"),
+  live("logical_decoding_work_mem",              "bytes",    "64MB",  kB(64),             "Memory for each logical decoding before it spills to disk"),
   live("temp_buffers",                           "bytes",    "8MB",   pages(100, 1_073_741_823), "Memory for temporary tables of a session"),
-  live("temp_file_limit",                        "bytes",    "-1",    kB(-1),             "Space that a session takes for temporary files; -1 is unlimited"),
+  live("temp_file_limit",                        "bytes",    "-1",    kB(-1),             "Maximum space of a session's temporary files; -1 is unlimited"),
   live("gin_pending_list_limit",                 "bytes",    "4MB",   kB(64),             "Size of the list of pending entries of a GIN index"),
   live("vacuum_buffer_usage_limit",              "bytes",    "2MB",   { ...kB(0, 16_777_216), leastOn: 128, versions: ["17", "18"] },  "Memory for pages that VACUUM and ANALYZE read"),
 
   // Parallel work
-  atStart("max_worker_processes",                "integer",  null,    from(8, 1_024),     "Background processes at a time"),
-  live("max_parallel_workers",                   "integer",  null,    from(0, 1_024),     "Workers of parallel queries at a time"),
-  live("max_parallel_workers_per_gather",        "integer",  null,    from(0, 1_024),     "Workers of one parallel query"),
-  live("max_parallel_maintenance_workers",       "integer",  null,    from(0, 1_024),     "Workers of one CREATE INDEX or VACUUM"),
+  atStart("max_worker_processes",                "integer",  null,    from(8, 1_024),     "Maximum number of background processes"),
+  live("max_parallel_workers",                   "integer",  null,    from(0, 1_024),     "Maximum number of workers of all parallel queries"),
+  live("max_parallel_workers_per_gather",        "integer",  null,    from(0, 1_024),     "Maximum number of workers of one parallel query"),
+  live("max_parallel_maintenance_workers",       "integer",  null,    from(0, 1_024),     "Maximum number of workers of one CREATE INDEX or VACUUM"),
   live("parallel_setup_cost",                    "real",     "1000",  cost,               "Planner's cost to start parallel workers"),
-  live("parallel_tuple_cost",                    "real",     "0.1",   cost,               "Planner's cost for a row to come from a worker"),
+  live("parallel_tuple_cost",                    "real",     "0.1",   cost,               "Planner's cost to transfer a row from a worker"),
   live("min_parallel_table_scan_size",           "bytes",    "8MB",   pages(0, 715_827_882), "Least table size that is scanned in parallel"),
   live("min_parallel_index_scan_size",           "bytes",    "512kB", pages(0, 715_827_882), "Least index size that is scanned in parallel"),
 
@@ -62,7 +65,7 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("cpu_tuple_cost",                         "real",     "0.01",  cost,               "Planner's cost to process a row"),
   live("cpu_index_tuple_cost",                   "real",     "0.005", cost,               "Planner's cost to process an index entry"),
   live("cpu_operator_cost",                      "real",     "0.0025", cost,              "Planner's cost to process an operator"),
-  live("default_statistics_target",              "integer",  "100",   from(1, 10_000),    "Detail of the statistics that ANALYZE keeps"),
+  live("default_statistics_target",              "integer",  "100",   from(1, 10_000),    "Detail of the statistics that ANALYZE collects"),
   live("constraint_exclusion",                   "enum",     "partition", oneOf("partition", "on", "off"), "Uses constraints to skip tables"),
   live("plan_cache_mode",                        "enum",     "auto",  oneOf("auto", "force_generic_plan", "force_custom_plan"), "Plan of a prepared statement"),
   live("from_collapse_limit",                    "integer",  "8",     from(1, int),       "Subqueries that are merged into their query"),
@@ -70,61 +73,61 @@ export const postgresqlParameters: readonly Parameter[] = [
   live("jit",                                    "boolean",  "off",   {},                 "Compiles expressions of expensive queries"),
   live("enable_partitionwise_join",              "boolean",  "off",   {},                 "Joins partition by partition"),
   live("enable_partitionwise_aggregate",         "boolean",  "off",   {},                 "Aggregates partition by partition"),
-  live("effective_io_concurrency",               "integer",  "200",   from(0, 1_000),     "Reads that a session keeps going at a time"),
-  live("maintenance_io_concurrency",             "integer",  "200",   from(0, 1_000),     "Reads that maintenance keeps going at a time"),
+  live("effective_io_concurrency",               "integer",  "200",   from(0, 1_000),     "Concurrent reads of a session"),
+  live("maintenance_io_concurrency",             "integer",  "200",   from(0, 1_000),     "Concurrent reads of a maintenance command"),
 
   // Write-ahead log
-  live("max_wal_size",                           "bytes",    null,    MB(64),             "Write-ahead log that starts a checkpoint"),
-  live("min_wal_size",                           "bytes",    null,    MB(32),             "Write-ahead log that is kept for reuse"),
+  live("max_wal_size",                           "bytes",    null,    MB(64),             "Size of the write-ahead log that triggers a checkpoint"),
+  live("min_wal_size",                           "bytes",    null,    MB(32),             "Size of the write-ahead log that is recycled for reuse"),
   live("checkpoint_timeout",                     "duration", "15min", s(30, 86_400),      "Longest time between checkpoints"),
   live("checkpoint_completion_target",           "real",     "0.9",   from(0, 1),         "Share of the time between checkpoints that writing takes"),
   live("wal_compression",                        "enum",     "lz4",   oneOf("off", "on", "pglz", "lz4", "zstd"), "Compresses whole pages in the log"),
-  live("wal_writer_delay",                       "duration", "200ms", ms(1, 10_000),      "Pause of the log's writer"),
+  live("wal_writer_delay",                       "duration", "200ms", ms(1, 10_000),      "Interval of the WAL writer"),
   live("commit_delay",                           "integer",  "0",     from(0, 100_000),   "Microseconds that a commit waits for others to share its flush"),
-  live("commit_siblings",                        "integer",  "5",     from(0, 1_000),     "Open transactions from which commit_delay counts"),
-  atStart("wal_level",                           "enum",     "replica", oneOf("replica", "logical"), "What the log carries; logical adds what logical decoding needs"),
-  live("synchronous_commit",                     "enum",     "on",    oneOf("on", "off", "local", "remote_write", "remote_apply"), "What a commit waits for; off can lose the last moments in a crash"),
-  atStart("track_commit_timestamp",              "boolean",  "off",   {},                 "Keeps the time of each commit"),
-  live("bgwriter_delay",                         "duration", "200ms", ms(10, 10_000),     "Pause of the background writer"),
-  live("bgwriter_lru_maxpages",                  "integer",  "100",   from(0, 1_073_741_823), "Pages that the background writer writes at a time"),
-  live("bgwriter_lru_multiplier",                "real",     "2",     from(0, 10),        "Pages written ahead, as a multiple of what was needed"),
+  live("commit_siblings",                        "integer",  "5",     from(0, 1_000),     "Minimum number of open transactions for commit_delay"),
+  atStart("wal_level",                           "enum",     "replica", oneOf("replica", "logical"), "Content of the log; logical adds information for logical decoding"),
+  live("synchronous_commit",                     "enum",     "on",    oneOf("on", "off", "local", "remote_write", "remote_apply"), "Durability that a commit waits for; off can lose the last commits in a crash"),
+  atStart("track_commit_timestamp",              "boolean",  "off",   {},                 "Records the time of each commit"),
+  live("bgwriter_delay",                         "duration", "200ms", ms(10, 10_000),     "Interval of the background writer"),
+  live("bgwriter_lru_maxpages",                  "integer",  "100",   from(0, 1_073_741_823), "Maximum number of pages per round of the background writer"),
+  live("bgwriter_lru_multiplier",                "real",     "2",     from(0, 10),        "Pages written ahead, as a multiple of recent demand"),
 
   // Vacuum
-  live("autovacuum_naptime",                     "duration", "1min",  s(1, 2_147_483),    "Pause between looks for tables to vacuum"),
-  live("autovacuum_vacuum_threshold",            "integer",  "50",    from(0, int),       "Dead rows from which a table is vacuumed"),
-  live("autovacuum_vacuum_scale_factor",         "real",     "0.2",   from(0, 100),       "Share of dead rows added to the threshold"),
-  live("autovacuum_vacuum_insert_threshold",     "integer",  "1000",  from(-1, int),      "Inserted rows from which a table is vacuumed; -1 never"),
-  live("autovacuum_vacuum_insert_scale_factor",  "real",     "0.2",   from(0, 100),       "Share of inserted rows added to the threshold"),
-  live("autovacuum_analyze_threshold",           "integer",  "50",    from(0, int),       "Changed rows from which a table is analysed"),
-  live("autovacuum_analyze_scale_factor",        "real",     "0.1",   from(0, 100),       "Share of changed rows added to the threshold"),
+  live("autovacuum_naptime",                     "duration", "1min",  s(1, 2_147_483),    "Interval of checks for tables to vacuum"),
+  live("autovacuum_vacuum_threshold",            "integer",  "50",    from(0, int),       "Number of dead rows that triggers a vacuum"),
+  live("autovacuum_vacuum_scale_factor",         "real",     "0.2",   from(0, 100),       "Share of the table's rows added to the threshold"),
+  live("autovacuum_vacuum_insert_threshold",     "integer",  "1000",  from(-1, int),      "Number of inserted rows that triggers a vacuum; -1 disables it"),
+  live("autovacuum_vacuum_insert_scale_factor",  "real",     "0.2",   from(0, 100),       "Share of the table's rows added to the threshold for inserts"),
+  live("autovacuum_analyze_threshold",           "integer",  "50",    from(0, int),       "Number of changed rows that triggers an analyze"),
+  live("autovacuum_analyze_scale_factor",        "real",     "0.1",   from(0, 100),       "Share of the table's rows added to the threshold for analyze"),
   live("autovacuum_vacuum_cost_delay",           "duration", "2ms",   ms(-1, 100),        "Pause of autovacuum when its cost limit is reached"),
-  live("autovacuum_vacuum_cost_limit",           "integer",  "-1",    from(-1, 10_000),   "Cost that autovacuum pauses at; -1 is vacuum_cost_limit"),
-  live("vacuum_cost_limit",                      "integer",  "200",   from(1, 10_000),    "Cost that VACUUM pauses at"),
+  live("autovacuum_vacuum_cost_limit",           "integer",  "-1",    from(-1, 10_000),   "Cost at which autovacuum pauses; -1 uses vacuum_cost_limit"),
+  live("vacuum_cost_limit",                      "integer",  "200",   from(1, 10_000),    "Cost at which VACUUM pauses"),
   atStart("autovacuum_freeze_max_age",           "integer",  "200000000", from(100_000, 2_000_000_000), "Age in transactions that forces a vacuum"),
-  live("vacuum_freeze_min_age",                  "integer",  "50000000",  from(0, 1_000_000_000), "Age in transactions from which rows are frozen"),
-  live("vacuum_freeze_table_age",                "integer",  "150000000", from(0, 2_000_000_000), "Age in transactions from which a whole table is frozen"),
+  live("vacuum_freeze_min_age",                  "integer",  "50000000",  from(0, 1_000_000_000), "Age in transactions at which rows are frozen"),
+  live("vacuum_freeze_table_age",                "integer",  "150000000", from(0, 2_000_000_000), "Age in transactions at which a complete table is frozen"),
 
   // Sessions' defaults
   live("default_transaction_isolation",          "enum",     "read committed", oneOf("read committed", "repeatable read", "serializable", "read uncommitted"), "Isolation of new transactions"),
   live("default_toast_compression",              "enum",     "pglz",  oneOf("pglz", "lz4"), "Compression of long values"),
-  live("bytea_output",                           "enum",     "hex",   oneOf("hex", "escape"), "How bytea is printed"),
-  live("IntervalStyle",                          "enum",     "postgres", oneOf("postgres", "postgres_verbose", "sql_standard", "iso_8601"), "How intervals are printed"),
+  live("bytea_output",                           "enum",     "hex",   oneOf("hex", "escape"), "Output format of bytea"),
+  live("IntervalStyle",                          "enum",     "postgres", oneOf("postgres", "postgres_verbose", "sql_standard", "iso_8601"), "Output format of intervals"),
   live("TimeZone",                               "text",     "UTC",   { pattern: /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+)*$/ }, "A time zone such as Europe/Berlin"),
 
   // Statistics
   live("track_functions",                        "enum",     "none",  oneOf("none", "pl", "all"), "Counts calls of functions"),
   live("track_io_timing",                        "boolean",  "on",    {},                 "Measures the time of reads and writes"),
-  atStart("track_activity_query_size",           "bytes",    "1kB",   { unit: "B", minimum: 100, maximum: 1_048_576 }, "Bytes of a running query that are shown"),
+  atStart("track_activity_query_size",           "bytes",    "1kB",   { unit: "B", minimum: 100, maximum: 1_048_576 }, "Visible bytes of a running query"),
   live("pg_stat_statements.track",               "enum",     "top",   oneOf("none", "top", "all"), "Statements that are counted"),
-  atStart("pg_stat_statements.max",              "integer",  "5000",  from(100, 100_000), "Statements that are remembered"),
+  atStart("pg_stat_statements.max",              "integer",  "5000",  from(100, 100_000), "Maximum number of tracked statements"),
 
-  // Slow queries: unlike log_min_duration_statement this never logs a statement that sets a password.
-  live("auto_explain.log_min_duration",          "duration", "-1",    ms(-1),             "Logs the plan of a query that took so long; -1 never"),
-  live("auto_explain.log_analyze",               "boolean",  "off",   {},                 "Logs real times in such plans; slows every query down"),
-  live("auto_explain.sample_rate",               "real",     "1",     from(0, 1),         "Share of queries that is considered"),
+  // Slow queries: unlike log_min_duration_statement, auto_explain never logs a statement that sets a password.
+  live("auto_explain.log_min_duration",          "duration", "-1",    ms(-1),             "Logs the plan of queries that take at least this long; -1 disables it"),
+  live("auto_explain.log_analyze",               "boolean",  "off",   {},                 "Logs actual times in these plans; slows all queries down"),
+  live("auto_explain.sample_rate",               "real",     "1",     from(0, 1),         "Share of queries that are sampled"),
 ];
 
-/** Names that users ask for and that would break what the platform promises. */
+/** Parameters that the platform manages: changing them would break its guarantees. */
 export const postgresqlManaged: readonly RegExp[] = [
   /^(ssl|archive|restore|recovery|primary|wal_buffers|synchronous_standby|synchronized_standby|log_|logging|hba|ident|krb|gss|unix_socket|tcp_)/,
   /^(lc_|jit_provider|session_preload|local_preload|shared_preload|allow_|cluster_name|event_source|syslog)/,

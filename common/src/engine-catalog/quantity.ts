@@ -20,12 +20,12 @@ function isMemory(unit: Unit): boolean {
   return unit === "byte" || unit.endsWith("B");
 }
 
-/** Units that a quantity may be written in; letter case counts, as it does for PostgreSQL. */
+/** Units that a quantity may have. They are case-sensitive, as in PostgreSQL. */
 export function unitsOf(unit: Unit): readonly string[] {
   return Object.keys(isMemory(unit) ? memory : time);
 }
 
-/** `64MB` as a number of base units; a bare number counts them already. Undefined for anything else. */
+/** Parses `64MB` into a number of base units; a bare number is one already. Undefined for anything else. */
 export function parseQuantity(text: string, unit: Unit): number | undefined {
   const match = /^([+-]?(?:\d+\.?\d*|\.\d+))\s*([A-Za-z]*)$/.exec(text.trim());
   if (match === null) return undefined;
@@ -37,7 +37,7 @@ export function parseQuantity(text: string, unit: Unit): number | undefined {
   return scale === undefined ? undefined : Math.round(((number * scale) / base[unit]) * 1e6) / 1e6;
 }
 
-/** The quantity in the largest unit that divides it, as PostgreSQL's SHOW prints it: 65536 kB -> `64MB`. */
+/** Formats a quantity in the largest unit that divides it, as PostgreSQL's SHOW does: 65536 kB -> `64MB`. */
 export function printQuantity(number: number, unit: Unit): string {
   if (number <= 0 || unit === "byte" || !Number.isInteger(number)) return String(number);
   const amount = number * base[unit];

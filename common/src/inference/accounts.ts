@@ -1,10 +1,10 @@
 /**
- * What is limited: the cost of an organization in a month, the tokens of a key in a month, the requests of a key in any 60 s.
- * Amounts are microcents, tokens and requests, always whole.
+ * Limited quantities: the cost of an organization in a month, the tokens of a key in a month, and the requests of a key
+ * in any 60 s. Amounts are integers: microcents, tokens or requests.
  */
 export type AccountKind = "cost" | "tokens" | "rpm";
 
-/** An account, as its id names it. */
+/** A quota account, parsed from its id, such as `cost.<organization>.2026-11` or `rpm.<key>`. */
 export interface AccountName {
   readonly kind: AccountKind;
   /** The organization of `cost`, the key of the others. */
@@ -28,7 +28,7 @@ export function rpmAccount(keyId: string): string {
   return `rpm.${keyId}`;
 }
 
-/** Undefined for what is no id of an account. */
+/** Parses an account id; undefined if it is invalid. */
 export function parseAccount(id: string): AccountName | undefined {
   const match = /^(?:(cost|tokens)\.([A-Za-z0-9_-]{1,64})\.(\d{4}-\d{2})|(rpm)\.([A-Za-z0-9_-]{1,64}))$/.exec(id);
   if (match === null) return undefined;
@@ -37,17 +37,17 @@ export function parseAccount(id: string): AccountName | undefined {
   return { kind: monthly as AccountKind, subject, period };
 }
 
-/** The month that was asked for last, which the next one to ask means too. */
-let asked = { period: "", from: 0, until: 0 };
+/** The month of the last call, which is nearly always the month of the next one. */
+let cachedMonth = { period: "", from: 0, until: 0 };
 
 /** The month of a time, in UTC: "2026-11". */
 export function periodOf(timeMs: number): string {
-  if (timeMs < asked.from || timeMs >= asked.until) {
+  if (timeMs < cachedMonth.from || timeMs >= cachedMonth.until) {
     const date = new Date(timeMs);
     const begin = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months);
-    asked = { period: date.toISOString().slice(0, 7), from: begin(0), until: begin(1) };
+    cachedMonth = { period: date.toISOString().slice(0, 7), from: begin(0), until: begin(1) };
   }
-  return asked.period;
+  return cachedMonth.period;
 }
 
 /** Milliseconds since 1970 at which the month begins. */

@@ -3,31 +3,33 @@ export interface ModelPrice {
   readonly name: string;
   readonly input: number;
   readonly output: number;
-  /** What a call may answer with where it sets no limit itself. */
+  /** Maximum output tokens of a call that sets no limit. */
   readonly maxOutputTokens: number;
 }
 
-/** Whether calls to a provider stay in the EU: always, never, or only where an operator attests its URL. */
+/** Whether calls to a provider stay in the EU: always, never, or only if an operator attests it for the URL. */
 export type EuRoute = "yes" | "no" | "attested";
 
-/** A provider of models: how it is called, what it can do, what it costs. */
+/** A model provider: its API, capabilities and prices. */
 export interface CatalogProvider {
-  /** Prefix of its models. */
+  /** Prefix of its models' names. */
   readonly name: string;
   readonly capabilities: { readonly chat: boolean; readonly embeddings: boolean };
   readonly eu: EuRoute;
-  /** Absolute https URL of the API, such as "https://api.example.com/v1"; absent: organizations give theirs. */
+  /**
+   * Absolute https URL of the API, such as "https://api.example.com/v1"; absent if organizations configure their own.
+   */
   readonly url?: string;
-  /** Organizations must give a URL, because each has a resource of its own there. */
+  /** True if every organization has its own URL at this provider. */
   readonly needsUrl?: boolean;
-  /** The header that carries the key: "authorization" as a bearer token (usual), or another one as it is. */
+  /** Header with the API key: "authorization" as a bearer token (default), or another header with the bare key. */
   readonly authHeader?: string;
   readonly models: readonly ModelPrice[];
 }
 
 export interface Catalog {
   readonly providers: readonly CatalogProvider[];
-  /** Of models that are nowhere else. */
+  /** Price of models without a price. */
   readonly defaultPrice: Omit<ModelPrice, "name">;
 }
 
@@ -35,7 +37,7 @@ export const platformManaged = "platform_managed";
 
 const both = { chat: true, embeddings: true };
 
-/** The providers of the specification. Their URLs and models are what operators add (`HOLDFAST_INFERENCE_CATALOG`). */
+/** The providers of the specification. Operators add URLs and models with `HOLDFAST_INFERENCE_CATALOG`. */
 // biome-ignore format: a table, aligned so that it reads as one
 const shipped: readonly CatalogProvider[] = [
   { name: "provider_a", capabilities: both,                             eu: "no",       models: [] },
@@ -45,10 +47,10 @@ const shipped: readonly CatalogProvider[] = [
   { name: "provider_e", capabilities: both,                             eu: "no",       models: [] },
 ];
 
-/** Dear on purpose: nothing is free because nobody knew its price. */
-const usualPrice = { input: 1_500, output: 6_000, maxOutputTokens: 4_096 };
+/** Expensive on purpose: a model without a price must not be free. */
+const fallbackPrice = { input: 1_500, output: 6_000, maxOutputTokens: 4_096 };
 
-export const shippedCatalog: Catalog = { providers: shipped, defaultPrice: usualPrice };
+export const shippedCatalog: Catalog = { providers: shipped, defaultPrice: fallbackPrice };
 
 /**
  * The shipped catalog with what an operator's JSON adds or replaces:
@@ -65,10 +67,10 @@ export function readCatalog(text: string): Catalog {
     providerOf(each, `providers[${index}]`),
   );
   const names = new Set(added.map(({ name }) => name));
-  if (names.size !== added.length) throw new Error("providers: two have one name");
+  if (names.size !== added.length) throw new Error("providers: two have the same name");
   return {
     providers: [...shipped.filter(({ name }) => !names.has(name)), ...added],
-    defaultPrice: file["default_price"] === undefined ? usualPrice : priceOf(file["default_price"], "default_price"),
+    defaultPrice: file["default_price"] === undefined ? fallbackPrice : priceOf(file["default_price"], "default_price"),
   };
 }
 
@@ -76,20 +78,20 @@ export function providerNamed({ providers }: Catalog, name: string): CatalogProv
   return providers.find((provider) => provider.name === name);
 }
 
-/** The price of a model; one that has none costs as much as its provider's dearest, else the default. */
+/** The price of a model. Without a price it costs as much as the provider's most expensive model, else the default. */
 export function priceOfModel(
   { defaultPrice }: Catalog,
   { models }: CatalogProvider,
   name: string,
 ): Omit<ModelPrice, "name"> {
-  const known = models.find((model) => model.name === name);
-  if (known !== undefined) return known;
-  const dearest = (which: "input" | "output" | "maxOutputTokens") =>
+  const priced = models.find((model) => model.name === name);
+  if (priced !== undefined) return priced;
+  const highest = (which: "input" | "output" | "maxOutputTokens") =>
     models.length === 0 ? defaultPrice[which] : Math.max(...models.map((model) => model[which]));
-  return { input: dearest("input"), output: dearest("output"), maxOutputTokens: dearest("maxOutputTokens") };
+  return { input: highest("input"), output: highest("output"), maxOutputTokens: highest("maxOutputTokens") };
 }
 
-/** What tokens cost, in whole microcents, rounded up. */
+/** Cost of tokens in microcents, rounded up. */
 export function costOf(
   { input, output }: Pick<ModelPrice, "input" | "output">,
   { promptTokens, completionTokens }: { readonly promptTokens: number; readonly completionTokens: number },
@@ -97,7 +99,7 @@ export function costOf(
   return Math.ceil(promptTokens * input + completionTokens * output - 1e-6);
 }
 
-/** Does a call there stay in the EU? A URL that was configured counts only when it was attested: nothing is inferred. */
+/** True if a call stays in the EU. A configured URL counts only if it was attested. */
 export function hasEuRoute(
   { eu, url }: CatalogProvider,
   { baseUrl, euEndpoint }: { readonly baseUrl: string; readonly euEndpoint: boolean },
@@ -113,7 +115,7 @@ function providerOf(value: unknown, at: string): CatalogProvider {
   if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name) || name === platformManaged)
     throw new Error(`${at}.name: ${name} cannot be a prefix`);
   const eu = text(each["eu"], `${at}.eu`);
-  if (eu !== "yes" && eu !== "no" && eu !== "attested") throw new Error(`${at}.eu: is none of yes, no, attested`);
+  if (eu !== "yes" && eu !== "no" && eu !== "attested") throw new Error(`${at}.eu: must be yes, no or attested`);
   const capabilities = record(each["capabilities"], `${at}.capabilities`);
   const url = each["url"] === undefined ? undefined : text(each["url"], `${at}.url`);
   if (url !== undefined && !/^https:\/\/[^/]/.test(url)) throw new Error(`${at}.url: must begin with https://`);
@@ -141,7 +143,7 @@ function priceOf(value: unknown, at: string): Omit<ModelPrice, "name"> {
     throw new Error(`${at}.${name}: must be cents per million tokens`);
   };
   if (!Number.isInteger(maxOutputTokens) || (maxOutputTokens as number) < 0 || (maxOutputTokens as number) > 1e9)
-    throw new Error(`${at}.max_output_tokens: must be a whole number`);
+    throw new Error(`${at}.max_output_tokens: must be an integer`);
   return {
     input: price(input, "input"),
     output: price(output, "output"),
@@ -160,6 +162,6 @@ function list(value: unknown, at: string): readonly unknown[] {
 }
 
 function text(value: unknown, at: string): string {
-  if (typeof value !== "string" || value === "") throw new Error(`${at}: must be a text`);
+  if (typeof value !== "string" || value === "") throw new Error(`${at}: must be a string`);
   return value;
 }

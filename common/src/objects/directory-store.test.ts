@@ -24,7 +24,7 @@ async function read(key: string, range?: { start: number; end: number }): Promis
   return found && (await buffer(found)).toString();
 }
 
-test("an object is read as it was written, in whole or in part, and overwritten as a whole", async () => {
+test("an object is read completely or by range, and replaced atomically", async () => {
   const facts = await objects.put("a/b/one", stream("hello ", "world"));
   expect(facts).toMatchObject({ key: "a/b/one", sizeBytes: 11 });
   expect(await objects.head("a/b/one")).toEqual(facts);
@@ -35,21 +35,21 @@ test("an object is read as it was written, in whole or in part, and overwritten 
   expect(await read("a/b/one")).toBe("x");
 });
 
-test("what is not there is undefined, and deleting it is nothing", async () => {
+test("an absent object is undefined, and deleting it succeeds", async () => {
   expect(await read("none")).toBeUndefined();
   expect(await objects.head("a/b")).toBeUndefined();
   expect(await objects.head("a/b/one/two")).toBeUndefined();
   await objects.delete("none");
 });
 
-test("of twenty writers of an absent object one wins", async () => {
+test("exactly one of twenty writers of an absent object succeeds", async () => {
   const writes = Array.from({ length: 20 }, (_, i) => objects.put("once", stream(`writer ${i}`), { ifAbsent: true }));
   const results = await Promise.allSettled(writes);
   expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   for (const result of results) if (result.status === "rejected") expect(result.reason).toBeInstanceOf(ObjectExists);
 });
 
-test("a stream that breaks leaves neither an object nor a file", async () => {
+test("a failed stream leaves neither an object nor a file", async () => {
   async function* broken() {
     yield Buffer.from("half");
     throw new Error("broken");
@@ -62,7 +62,7 @@ test("a stream that breaks leaves neither an object nor a file", async () => {
 
 test("lists are in key order, by prefix and in pages", async () => {
   const keys = ["l/a", "l/a-b", "l/a/1", "l/a/2", "l/b.c", "l/b/1", "lx/1"].toSorted();
-  // A key cannot be a directory of another one at the same time: that one is left out.
+  // A key cannot be the directory of another key as well, so that one is skipped.
   const written = keys.filter((key) => key !== "l/a");
   for (const key of written.toReversed()) await objects.put(key, stream("x"));
   const all = await objects.list("l", { limit: 100 });
@@ -77,6 +77,9 @@ test("lists are in key order, by prefix and in pages", async () => {
   expect(paged).toEqual(written.filter((key) => key.startsWith("l/")));
 });
 
-test.each(["", "/a", "a/", "a//b", "../a", "a/..", ".unfinished/x", "a b", "ä"])("%j is no key", async (key) => {
-  await expect(objects.put(key, stream("x"))).rejects.toThrow("not a key");
-});
+test.each(["", "/a", "a/", "a//b", "../a", "a/..", ".unfinished/x", "a b", "ä"])(
+  "%j is not a valid key",
+  async (key) => {
+    await expect(objects.put(key, stream("x"))).rejects.toThrow("not a key");
+  },
+);

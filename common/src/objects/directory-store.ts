@@ -6,10 +6,10 @@ import { syncPath } from "../sync-path.ts";
 import { hasCode } from "../system-error.ts";
 import { checkKey, ObjectExists, type ObjectFacts, type ObjectStore } from "./object-store.ts";
 
-/** Not a segment of any key, so no object is ever there. */
+/** Directory of unfinished writes. It is not a valid segment of a key, so it is never an object. */
 const unfinished = ".unfinished";
 
-/** Objects as files of a directory, for one host. Several processes may share it. */
+/** An object store in a directory of one host. Several processes may share it. */
 export function createDirectoryStore(directory: string): ObjectStore {
   const pathOf = (key: string) => join(directory, key);
 
@@ -19,7 +19,7 @@ export function createDirectoryStore(directory: string): ObjectStore {
     return { key, sizeBytes: facts.size, modifiedAt: Math.trunc(facts.mtimeMs) };
   }
 
-  async function makeVisible(temporary: string, key: string, ifAbsent: boolean): Promise<void> {
+  async function publish(temporary: string, key: string, ifAbsent: boolean): Promise<void> {
     const path = pathOf(key);
     await mkdir(dirname(path), { recursive: true });
     if (ifAbsent) {
@@ -29,7 +29,7 @@ export function createDirectoryStore(directory: string): ObjectStore {
         throw hasCode(error, "EEXIST") ? new ObjectExists(key) : error;
       }
     } else await rename(temporary, path);
-    // So that the name survives a loss of power as well.
+    // The name itself must survive a power failure too.
     await syncPath(dirname(path));
   }
 
@@ -41,7 +41,7 @@ export function createDirectoryStore(directory: string): ObjectStore {
       const temporary = join(directory, unfinished, randomUUID());
       try {
         await writeDurably(temporary, body, signal);
-        await makeVisible(temporary, key, ifAbsent);
+        await publish(temporary, key, ifAbsent);
       } finally {
         await rm(temporary, { force: true });
       }
@@ -75,12 +75,12 @@ export function createDirectoryStore(directory: string): ObjectStore {
   };
 }
 
-/** Keys with the prefix behind `after`, in their order; it opens no directory that has none. */
+/** Keys with the prefix after `after`, in order; directories without a match are not opened. */
 async function* keysBelow(root: string, prefix: string, after: string, at = ""): AsyncGenerator<string> {
   const entries = (await absentAsUndefined(readdir(join(root, at), { withFileTypes: true }))) ?? [];
   const names = entries
     .filter(({ name }) => name !== unfinished)
-    // With its slash a directory sorts where its keys do.
+    // With its trailing slash a directory sorts like its keys.
     .map((entry) => at + entry.name + (entry.isDirectory() ? "/" : ""))
     .toSorted((a, b) => (a < b ? -1 : 1));
   for (const name of names) {
@@ -107,7 +107,7 @@ async function writeDurably(path: string, body: AsyncIterable<Uint8Array>, signa
 }
 
 async function* empty(): AsyncGenerator<Buffer> {
-  // Nothing is in the range.
+  // The range is empty.
 }
 
 async function absentAsUndefined<T>(work: Promise<T>): Promise<T | undefined> {

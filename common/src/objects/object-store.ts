@@ -1,16 +1,16 @@
-/** Bytes by key, as in S3: an object is there whole or not at all, and is never changed in part. */
+/** Bytes by key, as in S3: an object exists completely or not at all, and never changes. */
 export interface ObjectStore {
   /**
-   * Writes all of the stream, then makes it visible, durable at once. With `ifAbsent` exactly one of several writers wins;
-   * the others throw ObjectExists. A stream that fails leaves nothing.
+   * Stores the stream as an object, which becomes visible and durable at once. With `ifAbsent` exactly one of several
+   * writers succeeds; the others get ObjectExists. A failed stream stores nothing.
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<ObjectFacts>;
-  /** Undefined when there is no such object. The stream may be left at any point. */
+  /** Reads an object; undefined if it does not exist. The caller may stop reading at any point. */
   get(key: string, range?: ByteRange): Promise<AsyncIterable<Buffer> | undefined>;
   head(key: string): Promise<ObjectFacts | undefined>;
-  /** In key order, from `after` (exclusive) on. */
+  /** Lists objects in key order, from `after` (exclusive) on. */
   list(prefix: string, page: { after?: string; limit: number }): Promise<{ objects: ObjectFacts[]; more: boolean }>;
-  /** Nothing happens when it is gone. */
+  /** Deletes an object; succeeds if it does not exist. */
   delete(key: string): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface PutOptions {
 export interface ByteRange {
   /** First byte. */
   readonly start: number;
-  /** First byte that is not read. */
+  /** First byte after the range. */
   readonly end: number;
 }
 
@@ -32,14 +32,14 @@ export interface ObjectFacts {
   readonly modifiedAt: number;
 }
 
-/** Somebody else wrote an object of this key. */
+/** An object of this key exists already. */
 export class ObjectExists extends Error {
   override readonly name = "ObjectExists";
 }
 
 const segment = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/;
 
-/** Keys are paths of plain segments, so that every store can hold them, a directory included. */
+/** Throws unless the key is a path of plain segments, which every store supports, including a directory. */
 export function checkKey(key: string): void {
   if (key.length <= 900 && key.split("/").every((part) => segment.test(part))) return;
   throw new Error(`not a key of an object: ${key}`);

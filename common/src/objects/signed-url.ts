@@ -2,18 +2,18 @@ import { timingSafeEqual } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import { lookUp } from "../look-up.ts";
 
-/** Who signs: a key of an S3 store, or the one that controllers share with the process that serves a directory. */
+/** Key that signs URLs: one of an S3 store, or the secret that controllers share with the store process. */
 export interface StoreKey {
   readonly id: string;
   readonly secret: string;
   readonly region: string;
 }
 
-/** Name that the process which serves a directory is known by, and the bucket that all of its objects are in. */
+/** Host name of the process that serves a directory, and the bucket of all its objects. */
 export const storeName = "store.holdfast.internal";
 export const storeBucket = "objects";
 
-/** Of a directory's store: controllers and its process have the secret in a file. */
+/** Key of a directory store; controllers and the store process read the secret from a file. */
 export function directoryKey(secret: string): StoreKey {
   return { id: "holdfast", secret, region: "local" };
 }
@@ -21,34 +21,38 @@ export function directoryKey(secret: string): StoreKey {
 export interface SignedRequest {
   readonly method: string;
   readonly url: string;
-  /** All of them are signed: they must be sent exactly so. */
+  /** Signed headers, which must be sent unchanged. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 const signatureName = "X-Amz-Signature";
 const longestSeconds = 7 * 86_400;
 
-/** A URL with its signature (AWS Signature Version 4 in the query, the body unsigned), good from `at` on for so many seconds. */
+/**
+ * Signs a URL with AWS Signature Version 4 in the query, without the body; valid for `expiresInS` seconds from `at` on.
+ */
 export async function signUrl(request: SignedRequest, key: StoreKey, expiresInS: number, at: Date): Promise<string> {
-  if (expiresInS > longestSeconds) throw new Error(`a URL is good for ${longestSeconds} s at most`);
+  if (expiresInS > longestSeconds) throw new Error(`a URL is valid for at most ${longestSeconds} s`);
   const url = new URL(request.url);
   url.searchParams.set("X-Amz-Expires", String(Math.round(expiresInS)));
   return (await signed(url.href, request, key, amzDate(at))).href;
 }
 
-/** Why a URL is not good for this request; undefined when it is. Headers by lower-case names. */
-export async function refusalOf(request: SignedRequest, key: StoreKey, now: number): Promise<string | undefined> {
+/**
+ * The reason why a signed URL is invalid for this request; undefined if it is valid. Header names are in lower case.
+ */
+export async function signatureFault(request: SignedRequest, key: StoreKey, now: number): Promise<string | undefined> {
   const url = new URL(request.url);
   const query = url.searchParams;
-  const given = query.get(signatureName) ?? "";
+  const signature = query.get(signatureName) ?? "";
   const date = query.get("X-Amz-Date") ?? "";
   const names = (query.get("X-Amz-SignedHeaders") ?? "").split(";").filter((name) => name !== "host");
   const signedAt = timeOf(date);
   const expiresMs = Number(query.get("X-Amz-Expires") ?? 0) * 1_000;
-  if (signedAt === undefined || given === "") return "it is not signed";
-  if (!(expiresMs > 0 && expiresMs <= longestSeconds * 1_000)) return "it has no good end";
-  // A controller whose clock is ahead signs for times to come: nobody gains by that, and backups go on.
-  if (signedAt + expiresMs < now) return "its time is over";
+  if (signedAt === undefined || signature === "") return "it is not signed";
+  if (!(expiresMs > 0 && expiresMs <= longestSeconds * 1_000)) return "its expiry is invalid";
+  // A signing time in the future is accepted: it gains an attacker nothing, and a controller's clock may be ahead.
+  if (signedAt + expiresMs < now) return "it has expired";
   const headers: Record<string, string> = {};
   for (const name of names) {
     const value = lookUp(request.headers, name);
@@ -58,7 +62,7 @@ export async function refusalOf(request: SignedRequest, key: StoreKey, now: numb
   for (const name of [signatureName, "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Algorithm", "X-Amz-Credential"])
     query.delete(name);
   const expected = await signed(url.href, { ...request, headers }, key, date);
-  return isSame(expected.searchParams.get(signatureName) ?? "", given) ? undefined : "its signature is not good";
+  return isSame(expected.searchParams.get(signatureName) ?? "", signature) ? undefined : "its signature is invalid";
 }
 
 async function signed(url: string, { method, headers }: SignedRequest, key: StoreKey, datetime: string): Promise<URL> {

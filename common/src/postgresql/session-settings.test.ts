@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isPinned, startupOptions } from "./session-settings.ts";
 
-test("every session begins with the settings, and with its own in their place", () => {
+test("startup options contain the pinned settings, which extra settings replace", () => {
   const options = startupOptions({ statement_timeout: "5s", application_name: "a b\\c" });
   expect(options).toContain("-c statement_timeout=5s ");
   expect(options).not.toContain("statement_timeout=0");
@@ -10,7 +10,7 @@ test("every session begins with the settings, and with its own in their place", 
   expect(options).toContain("-c application_name=a\\ b\\\\c");
 });
 
-test("what a session has for itself is not what users get", () => {
+test("isPinned names the settings that platform sessions override", () => {
   expect(isPinned("transaction_timeout")).toBe(true);
   expect(isPinned("TimeZone")).toBe(true);
   expect(isPinned("work_mem")).toBe(false);

@@ -1,7 +1,7 @@
 /** Settings of PostgreSQL by name. */
 export type SessionSettings = Readonly<Record<string, string>>;
 
-/** No session ends, and no statement or lock is given up, for a limit that users set. */
+/** Disables all timeouts that users may set. */
 // oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const unlimited: SessionSettings = {
   statement_timeout: "0",
@@ -12,29 +12,31 @@ export const unlimited: SessionSettings = {
 };
 
 /**
- * Every session of the platform begins with these: options of a connection win over postgresql.conf, ALTER DATABASE ... SET and
- * ALTER ROLE ... SET. What users set there must not change what our statements mean, what answers look like, how long they may take,
- * or what of them is logged. All of them may be set by any role.
+ * Settings of every session that the platform opens. They are sent as startup options, which take precedence over
+ * postgresql.conf, ALTER DATABASE ... SET and ALTER ROLE ... SET. So settings of users cannot change the meaning,
+ * output, limits or logging of the platform's statements. Any role may set all of them (PostgreSQL manual, chapter
+ * 19.1.4).
  */
 const pinned: SessionSettings = {
   ...unlimited,
-  // A statement whose client is gone ends soon: else it goes on unseen, and may commit after its caller was told that nothing changed.
+  // A statement whose client disconnected ends soon. Otherwise it might commit after its caller was told that it
+  // failed.
   client_connection_check_interval: "500ms",
 
-  // Whose rights it has, and which names it finds.
+  // Privileges and name resolution.
   role: "none",
   search_path: "pg_catalog,pg_temp",
   local_preload_libraries: "",
   restrict_nonsystem_relation_kind: "",
 
-  // What a transaction is.
+  // Transaction behavior.
   default_transaction_read_only: "off",
   default_transaction_isolation: "read committed",
   default_transaction_deferrable: "off",
   synchronous_commit: "on",
   exit_on_error: "off",
 
-  // What a statement means.
+  // Meaning of statements.
   standard_conforming_strings: "on",
   backslash_quote: "safe_encoding",
   transform_null_equals: "off",
@@ -46,7 +48,7 @@ const pinned: SessionSettings = {
   temp_tablespaces: "",
   default_table_access_method: "heap",
 
-  // How it is run, and in how much memory.
+  // Execution and memory.
   hash_mem_multiplier: "2",
   recursive_worktable_factor: "10",
   jit: "off",
@@ -54,7 +56,7 @@ const pinned: SessionSettings = {
   plan_cache_mode: "auto",
   stats_fetch_consistency: "cache",
 
-  // What answers and errors look like, and what of a statement is printed.
+  // Format of results and errors, and logging of statements.
   client_encoding: "UTF8",
   client_min_messages: "notice",
   DateStyle: "ISO,MDY",
@@ -72,17 +74,17 @@ const pinned: SessionSettings = {
   debug_print_plan: "off",
 };
 
-/** Does a session of the platform have its own value of this setting, whatever users get? */
+/** True if sessions of the platform override this setting of users. */
 export function isPinned(setting: string): boolean {
   return Object.hasOwn(pinned, setting);
 }
 
-/** Pure: the `options` that a connection of the platform begins with; `own` is added to the settings above, or takes their place. */
-export function startupOptions(own: SessionSettings = {}): string {
-  return optionsOf({ ...pinned, ...own });
+/** Pure: the startup `options` of a platform connection. `extra` adds to the pinned settings or replaces them. */
+export function startupOptions(extra: SessionSettings = {}): string {
+  return optionsOf({ ...pinned, ...extra });
 }
 
-/** Pure: exactly these settings as `options`. */
+/** Pure: these settings as startup `options`. */
 export function optionsOf(settings: SessionSettings): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, "\\$&")}`)

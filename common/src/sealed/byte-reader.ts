@@ -1,35 +1,35 @@
-/** Reads a stream of chunks by numbers of bytes. */
+/** Reads a stream of chunks by byte counts. */
 export interface ByteReader {
-  /** Exactly so many; throws when the stream ends before. */
+  /** Reads exactly `count` bytes; throws if the stream ends earlier. */
   take(count: number): Promise<Buffer>;
-  /** So many, or what is left. */
+  /** Reads up to `count` bytes; fewer only at the end of the stream. */
   takeUpTo(count: number): Promise<Buffer>;
-  /** Fills the target with what comes next; answers with how much, which is less at the end of the stream alone. */
+  /** Fills the target. Returns the number of bytes, which is smaller than the target only at the end of the stream. */
   fill(target: Buffer): Promise<number>;
-  /** What is there, or comes next; throws when the stream has ended. */
+  /** The bytes that are buffered, or the next ones; throws if the stream has ended. */
   some(): Promise<Buffer>;
 }
 
 export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
   const chunks = source[Symbol.asyncIterator]();
-  let left: Buffer[] = [];
+  let buffered: Buffer[] = [];
   let size = 0;
 
-  /** Answers whether there was one. */
+  /** Buffers the next chunk; false at the end of the stream. */
   async function next(): Promise<boolean> {
     const { value, done } = await chunks.next();
     if (done) return false;
-    left.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    buffered.push(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
     size += value.byteLength;
     return true;
   }
 
   async function takeUpTo(count: number): Promise<Buffer> {
     while (size < count) if (!(await next())) break;
-    // A large chunk is read in many small steps: it is never copied as a whole.
-    const all = left.length === 1 && left[0] !== undefined ? left[0] : Buffer.concat(left);
+    // A large chunk is read in many small steps and never copied entirely.
+    const all = buffered.length === 1 && buffered[0] !== undefined ? buffered[0] : Buffer.concat(buffered);
     const taken = all.subarray(0, count);
-    left = taken.length < all.length ? [all.subarray(taken.length)] : [];
+    buffered = taken.length < all.length ? [all.subarray(taken.length)] : [];
     size = all.length - taken.length;
     return taken;
   }
@@ -39,11 +39,11 @@ export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader 
     async fill(target) {
       let filled = 0;
       while (filled < target.length && (size > 0 || (await next()))) {
-        const [first = Buffer.alloc(0), ...rest] = left;
+        const [first = Buffer.alloc(0), ...rest] = buffered;
         const copied = first.copy(target, filled);
         filled += copied;
         size -= copied;
-        left = copied < first.length ? [first.subarray(copied), ...rest] : rest;
+        buffered = copied < first.length ? [first.subarray(copied), ...rest] : rest;
       }
       return filled;
     },

@@ -15,14 +15,14 @@ async function* inChunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 const seal = (plain: Buffer) => buffer(sealStream(inChunks(plain, 10_000), header, keyOf));
 const open = (sealed: Buffer, format = "test 1") => buffer(openStream(inChunks(sealed, 7_777), { format }, keyOf));
 
-test.each([0, 1, frame - 1, frame, frame + 1, 3 * frame + 17])("%d bytes come back", async (size) => {
+test.each([0, 1, frame - 1, frame, frame + 1, 3 * frame + 17])("%d bytes round-trip", async (size) => {
   const plain = randomBytes(size);
   const sealed = await seal(plain);
   expect((await open(sealed)).equals(plain)).toBe(true);
   expect((await seal(plain)).equals(sealed)).toBe(false);
 });
 
-test("what was changed, cut, swapped, added or renamed does not open", async () => {
+test("a changed, truncated, reordered, extended or renamed stream is rejected", async () => {
   const sealed = await seal(randomBytes(3 * frame));
   const start = 5 + 4 + sealed.readUInt32BE(5);
   const size = 4 + frame + 16;

@@ -2,21 +2,22 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import { createByteReader } from "./byte-reader.ts";
 
 /**
- * A stream of bytes, sealed: `HFSS1`, the header's length (4 bytes) and JSON, then frames of a length (4 bytes; the highest
- * bit marks the last frame) and AES-256-GCM text with its tag. Each stream has a key of its own, derived from a fresh
- * salt in its header, so the nonce is the frame's number. Header, number and last mark are authenticated: frames that
- * were changed, swapped, cut off or added do not open.
+ * An encrypted, authenticated stream: `HFSS1`, the header's length (4 bytes) and JSON, then frames. A frame is a length
+ * (4 bytes, whose highest bit marks the last frame) and AES-256-GCM ciphertext with its tag. Each stream has its own
+ * key, derived from a random salt in the header, so the nonce is the frame's number. Header, frame number and
+ * last-frame mark are authenticated: changed, reordered, truncated or added frames are rejected. docs/backup-format.md
+ * describes the format for other readers.
  */
 export interface SealedHeader {
-  /** What the stream is, such as "holdfast control plane 1". */
+  /** Type of the stream, such as "holdfast control plane 1". */
   readonly format: string;
-  /** Version of the key that its key derives from. */
+  /** Version of the key from which the stream's key is derived. */
   readonly keyVersion: string;
-  /** Whatever else tells the stream from others of its format, such as the name of its object. */
+  /** Further labels that identify the stream, such as the name of its object. */
   readonly [label: string]: string | number;
 }
 
-/** The 32 bytes to derive the stream's key from. */
+/** Returns the 32 bytes from which the stream's key is derived. */
 type KeyOf = (keyVersion: string) => Uint8Array;
 
 const magic = Buffer.from("HFSS1");
@@ -51,8 +52,8 @@ export async function* sealStream(
 }
 
 /**
- * Throws at the first frame that is not as it was sealed; only bytes of whole, genuine frames come out before. The header must
- * say all that is expected: a stream in another one's place is refused.
+ * Decrypts a stream. Throws at the first frame that is not authentic; all bytes before it are from complete, authentic
+ * frames. The header must contain all expected labels, so a stream stored under another name is rejected.
  */
 export async function* openStream(
   sealed: AsyncIterable<Uint8Array>,

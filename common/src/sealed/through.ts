@@ -1,8 +1,8 @@
 import { pipeline, Readable, type Transform } from "node:stream";
 
-/** The bytes after the transform; what fails before it or in it is thrown to who reads them. */
+/** The bytes after the transform. An error of the source or of the transform is thrown to the reader. */
 export function through(source: AsyncIterable<Uint8Array>, transform: Transform): AsyncIterable<Buffer> {
   return pipeline(Readable.from(source), transform, () => {
-    // The error has destroyed the transform as well: its reader sees it.
+    // The error also destroys the transform, so the reader receives it.
   });
 }

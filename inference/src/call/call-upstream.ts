@@ -1,21 +1,24 @@
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
-import type { EgressAnswer } from "@holdfast/egress/egress-answer.ts";
+import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { type ApiError, apiError } from "../http/api-error.ts";
 import { isRecord } from "./check-call.ts";
 import type { Route } from "./route-call.ts";
 
-/** An answer of the provider that is a success, its body still to be read. */
-export type Upstream = { readonly answer: EgressAnswer } | { readonly error: ApiError; readonly usage: unknown };
+/** A successful response of the provider, whose body is not read yet, or an error. */
+export type Upstream = { readonly response: EgressResponse } | { readonly error: ApiError; readonly usage: unknown };
 
-/** For all of a call; silence ends it much sooner. */
+/** Time limit of a complete call; a silent provider ends it earlier. */
 const deadlineMs = 30 * 60_000;
-/** Of one answer, also of a stream. */
-const answerBytesMax = 64 << 20;
+/** Maximum size of a response, including streams. */
+const responseBytesMax = 64 << 20;
 const errorBytesMax = 64 << 10;
 const messageMax = 1_000;
 
-/** Calls the provider. What it answers, and how it fails, becomes an answer of ours; redirects are refused, since they carry the key. */
+/**
+ * Calls the provider and maps its response or failure to ours. Redirects are refused, since the request contains the
+ * key.
+ */
 export async function callUpstream(
   route: Route,
   body: string,
@@ -26,9 +29,9 @@ export async function callUpstream(
     readonly signal: AbortSignal;
   },
 ): Promise<Upstream> {
-  let answer: EgressAnswer;
+  let response: EgressResponse;
   try {
-    answer = await its.egress.request(route.url, {
+    response = await its.egress.request(route.url, {
       method: "POST",
       headers: {
         ...route.headers,
@@ -38,7 +41,7 @@ export async function callUpstream(
       },
       body,
       deadlineMs,
-      bytesMax: answerBytesMax,
+      bytesMax: responseBytesMax,
       signal: its.signal,
       organizationId: its.organizationId,
       tls: route.tls,
@@ -46,21 +49,21 @@ export async function callUpstream(
   } catch (error) {
     return { error: failureOf(error), usage: undefined };
   }
-  const { status } = answer;
-  if (status === 200) return { answer };
-  const text = await textOf(answer);
-  return { error: refusalOf(answer, messageOf(text)), usage: usageOf(text) };
+  const { status } = response;
+  if (status === 200) return { response };
+  const text = await textOf(response);
+  return { error: refusalOf(response, messageOf(text)), usage: usageOf(text) };
 }
 
-/** Why there was no answer, in words that a client may know. */
+/** An error for the client without internal details. */
 export function failureOf(error: unknown): ApiError {
-  if (isTimeout(error)) return apiError("upstream_timeout", "The provider did not answer in time.");
+  if (isTimeout(error)) return apiError("upstream_timeout", "The provider did not respond in time.");
   if (error instanceof EgressFailure)
     return apiError("upstream_error", `The provider could not be called: ${error.message}`);
   return apiError("upstream_error", "The provider could not be called.");
 }
 
-function refusalOf({ status, headers }: EgressAnswer, message: string | undefined): ApiError {
+function refusalOf({ status, headers }: EgressResponse, message: string | undefined): ApiError {
   if (status === 401 || status === 403)
     return apiError(
       "provider_auth_failed",
@@ -70,17 +73,17 @@ function refusalOf({ status, headers }: EgressAnswer, message: string | undefine
   const passed =
     retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? { headers: { "retry-after": retryAfter } } : {};
   if (status >= 400 && status < 500)
-    return apiError("upstream_error", message ?? `The provider answered ${status}.`, { status, ...passed });
+    return apiError("upstream_error", message ?? `The provider responded with ${status}.`, { status, ...passed });
   if (status >= 300 && status < 400)
-    return apiError("upstream_error", "The provider answered with a redirect, which is not followed.");
-  return apiError("upstream_error", `The provider answered ${status}.`, passed);
+    return apiError("upstream_error", "The provider responded with a redirect, which is not followed.");
+  return apiError("upstream_error", `The provider responded with ${status}.`, passed);
 }
 
-async function textOf(answer: EgressAnswer): Promise<string> {
+async function textOf(response: EgressResponse): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       bytes += chunk.length;
       if (bytes > errorBytesMax) break;
       chunks.push(chunk);

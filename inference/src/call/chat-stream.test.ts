@@ -5,11 +5,11 @@ import { createChatStream, StreamBroken } from "./chat-stream.ts";
 const reserved = { promptTokens: 100, completionTokens: 100 };
 const chunk = (content: string) =>
   `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content } }] })}\n\n`;
-const told = (completion: number) =>
+const usageChunk = (completion: number) =>
   `data: ${JSON.stringify({ id: "c", choices: [], usage: { prompt_tokens: 7, completion_tokens: completion } })}\n\n`;
 const done = "data: [DONE]\n\n";
 
-/** All that comes out when the text comes in such pieces. */
+/** The output when the text arrives in these pieces. */
 function passed(text: string, cuts: readonly number[] = []) {
   const bytes = Buffer.from(text);
   const stream = createChatStream(reserved, "p/m");
@@ -24,8 +24,8 @@ function passed(text: string, cuts: readonly number[] = []) {
 }
 
 describe("a stream", () => {
-  test("comes out the same however it comes in", () => {
-    const text = `${chunk("Grüß")}: comment\n\n${chunk(" dich 🙂")}${told(3)}${done}`;
+  test("is forwarded identically in any segmentation", () => {
+    const text = `${chunk("Grüß")}: comment\n\n${chunk(" dich 🙂")}${usageChunk(3)}${done}`;
     const { out } = passed(text);
     expect(out).toBe(chunk("Grüß") + chunk(" dich 🙂"));
     fc.assert(
@@ -40,25 +40,25 @@ describe("a stream", () => {
     );
   });
 
-  test("ends with one chunk of usage, and the mark", () => {
-    const { stream } = passed(chunk("a") + told(3) + done);
+  test("ends with one usage chunk and the end mark", () => {
+    const { stream } = passed(chunk("a") + usageChunk(3) + done);
     expect(stream.ending({ promptTokens: 7, completionTokens: 3 })).toMatch(
       /^data: \{.*"choices":\[\],"usage":\{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10\}\}\n\ndata: \[DONE\]\n\n$/,
     );
   });
 
-  test("tells the last usage when there are several", () => {
-    expect(passed(told(1) + told(4) + done).stream.usage?.completionTokens).toBe(4);
+  test("reports the last usage if there are several", () => {
+    expect(passed(usageChunk(1) + usageChunk(4) + done).stream.usage?.completionTokens).toBe(4);
   });
 
-  test("gives the client no usage among the answer", () => {
+  test("forwards no usage within the response", () => {
     const both = `data: ${JSON.stringify({ choices: [{ delta: { content: "a" } }], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`;
     expect(passed(both + done).out).toBe('data: {"choices":[{"delta":{"content":"a"}}]}\n\n');
   });
 
   test.each([
-    ["chunks that are no JSON", "data: {no\n\n"],
-    ["chunks that are no objects", "data: 7\n\n"],
+    ["chunks that are not JSON", "data: {no\n\n"],
+    ["chunks that are not objects", "data: 7\n\n"],
     ["an error inside", 'data: {"error":{"message":"hot"}}\n\n'],
     ["an event without end", `data: ${"x".repeat((1 << 20) + 10)}`],
   ])("of %s is broken", (_, text) => {

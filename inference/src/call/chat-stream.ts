@@ -4,17 +4,20 @@ import { isRecord } from "./check-call.ts";
 import { textsOf } from "./upstream-body.ts";
 import { readUsage } from "./usage.ts";
 
-/** What is read of an upstream's stream beside passing it on. */
+/** Reads a provider's event stream while it is forwarded. */
 export interface ChatStream {
-  /** Bytes of the upstream; answers what the client is to get for them. Throws StreamBroken for what is no stream of chunks. */
+  /**
+   * Parses bytes of the provider; returns the text to forward. Throws StreamBroken if they are not a valid event
+   * stream.
+   */
   push(bytes: Uint8Array): string;
-  /** The upstream said that this is the end. */
+  /** True after the end mark. */
   readonly isDone: boolean;
-  /** The last usage that it told, if that can be true. */
+  /** Last reported usage, if it is plausible. */
   readonly usage: Tokens | undefined;
-  /** Texts of the answer so far, for our own count. */
+  /** Text of the response so far, for our own token count. */
   readonly text: string;
-  /** What ends the client's stream: a chunk with the usage and no choices, then the mark of the end. */
+  /** The end of the client's stream: a chunk with the usage and without choices, then the end mark. */
   ending(usage: Tokens): string;
 }
 
@@ -22,12 +25,12 @@ export class StreamBroken extends Error {
   override readonly name = "StreamBroken";
 }
 
-/** An event, or a line of one, has at most so many characters. */
+/** Maximum number of characters of an event. */
 const eventMax = 1 << 20;
 const textMax = 4 << 20;
 const endMark = "[DONE]";
 
-/** `model` is how the client named it. */
+/** `model` is the model's name as in the client's request. */
 export function createChatStream(reserved: Tokens, model: string): ChatStream {
   const decoder = new TextDecoder();
   let out = "";
@@ -35,8 +38,8 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
   let usage: Tokens | undefined;
   let text = "";
   let last: Record<string, unknown> = {};
-  /** With the details that providers add. */
-  let told: unknown;
+  /** Last usage object, including the provider's additional fields. */
+  let reported: unknown;
   let pending = 0;
 
   const parser = createParser({
@@ -51,22 +54,22 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
       if (isRecord(chunk["error"])) throw new StreamBroken("The provider ended the stream with an error.");
       last = chunk;
       if (text.length < textMax) text += textsOf(chunk);
-      told = chunk["usage"] ?? told;
+      reported = chunk["usage"] ?? reported;
       if (chunk["usage"] === undefined || chunk["usage"] === null) {
         out += `data: ${data}\n\n`;
         return;
       }
       usage = readUsage(chunk["usage"], reserved);
       const choices = chunk["choices"];
-      // The client gets usage once, at the end.
+      // The client receives usage once, at the end.
       if (Array.isArray(choices) && choices.length > 0) {
         const { usage: _, ...rest } = chunk;
         out += `data: ${JSON.stringify(rest)}\n\n`;
       }
     },
     onError(error) {
-      // A line that is no field of an event is to be ignored; one without end is not.
-      if (error.type !== "unknown-field") throw new StreamBroken("The stream is not made of events.");
+      // Unknown fields are ignored by the standard; other parse errors are not.
+      if (error.type !== "unknown-field") throw new StreamBroken("The stream is not an event stream.");
     },
   });
 
@@ -96,7 +99,7 @@ export function createChatStream(reserved: Tokens, model: string): ChatStream {
         model: last["model"] ?? model,
         choices: [],
         usage: {
-          ...(usage !== undefined && isRecord(told) && told),
+          ...(usage !== undefined && isRecord(reported) && reported),
           prompt_tokens: promptTokens,
           completion_tokens: completionTokens,
           total_tokens: promptTokens + completionTokens,

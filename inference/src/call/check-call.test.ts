@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { checkCall } from "./check-call.ts";
 import { estimateCall } from "./estimate.ts";
-import { nestsDeeper } from "./nesting.ts";
-import { doubledKey } from "./top-level-keys.ts";
+import { duplicateKey, nestsDeeper } from "./json-text.ts";
 
 const messages = [{ role: "user", content: "hello" }];
 const chat = (more: object) => JSON.stringify({ model: "provider_a/large", messages, ...more });
 
 describe("a call", () => {
-  test("is read with its model apart from the prefix", () => {
+  test("is parsed with its model separate from the prefix", () => {
     expect(checkCall("chat", chat({ stream: true, max_tokens: 5, n: 2 }))).toMatchObject({
       provider: "provider_a",
       model: "large",
@@ -43,7 +42,7 @@ describe("a call", () => {
     expect(checkCall("chat", text)).toMatchObject({ status: 400, code: "invalid_model", ...(param && { param }) });
   });
 
-  test("may use what its body and its own limit say", () => {
+  test("is estimated by its body and its own limit", () => {
     const call = checkCall("chat", chat({ max_tokens: 10, n: 3 }));
     if ("code" in call) throw new Error(call.message);
     // user, hello and the names of both members have 20 bytes.
@@ -65,7 +64,7 @@ test.each([
   ['{"a":"\\"a\\":","b":"{","a":3}', "a"],
   ['{"a,":1,"a":["a"],"b":"a"}', undefined],
 ])("the doubled key of %s is %s", (json, key) => {
-  expect(doubledKey(json)).toBe(key);
+  expect(duplicateKey(json)).toBe(key);
 });
 
 test.each([

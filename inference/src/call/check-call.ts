@@ -1,33 +1,32 @@
 import { type ApiError, apiError } from "../http/api-error.ts";
-import { nestsDeeper } from "./nesting.ts";
-import { doubledKey } from "./top-level-keys.ts";
+import { duplicateKey, nestsDeeper } from "./json-text.ts";
 
 export type CallKind = "chat" | "embeddings";
 
-/** A body whose shape is known as far as limits and routes depend on it. */
+/** A body whose shape is validated as far as limits and routing depend on it. */
 export interface CheckedCall {
   readonly kind: CallKind;
-  /** All members as they came. */
+  /** All members, unchanged. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Prefix of the model. */
+  /** Provider: the prefix of the model. */
   readonly provider: string;
-  /** Without the prefix. */
+  /** Model without the prefix. */
   readonly model: string;
   readonly stream: boolean;
-  /** What the client wants to be told of usage in a stream is told anyway. */
+  /** Requested maximum of output tokens; undefined if there is none. */
   readonly maxTokens: number | undefined;
-  /** Answers that are asked for. */
+  /** Number of requested choices. */
   readonly count: number;
 }
 
-/** Members that would steer where an upstream goes, or as whom. */
+/** Members that would redirect the call or replace its key. */
 const steering = ["api_base", "base_url", "api_key", "extra_headers"];
 const choicesMax = 128;
 const tokensMax = 10_000_000;
-/** Schemas of tools have some twenty. */
+/** Schemas of tools have about twenty levels. */
 const depthMax = 100;
 
-/** Reads the body of a call. Any fault is one of the call's, told by the member that it is about. */
+/** Validates the body of a call. An error names the member that is invalid. */
 export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError {
   const fault = (param: string | undefined, message: string) =>
     apiError("invalid_model", message, param === undefined ? {} : { param });
@@ -39,26 +38,26 @@ export function checkCall(kind: CallKind, text: string): CheckedCall | ApiError 
     return fault(undefined, "The body is not JSON.");
   }
   if (!isRecord(body)) return fault(undefined, "The body must be a JSON object.");
-  const doubled = doubledKey(text);
-  if (doubled !== undefined) return fault(shown(doubled), "The body has this member twice.");
+  const duplicate = duplicateKey(text);
+  if (duplicate !== undefined) return fault(truncated(duplicate), "The body contains this member twice.");
   const steered = steering.find((name) => Object.hasOwn(body, name));
   if (steered !== undefined)
     return fault(steered, `${steered} cannot be set by a call; providers are configured in the organization.`);
   const { model, stream = false, n } = body;
-  if (typeof model !== "string") return fault("model", "model must be a text such as provider_a/name.");
+  if (typeof model !== "string") return fault("model", "model must be a string such as provider_a/name.");
   const slash = model.indexOf("/");
   if (slash < 1 || slash === model.length - 1 || model.length > 256 || /[^\x21-\x7e]/.test(model))
     return fault("model", "model must begin with the prefix of a provider, such as provider_a/name.");
-  const bad = kind === "chat" ? chatFault(body) : embeddingsFault(body);
-  if (bad !== undefined) return fault(bad.param, bad.message);
+  const shapeFault = kind === "chat" ? chatFault(body) : embeddingsFault(body);
+  if (shapeFault !== undefined) return fault(shapeFault.param, shapeFault.message);
   if (stream !== null && typeof stream !== "boolean") return fault("stream", "stream must be true or false.");
   if (n !== undefined && n !== null && !isCount(n, choicesMax))
-    return fault("n", `n must be a whole number from 1 to ${choicesMax}.`);
+    return fault("n", `n must be an integer from 1 to ${choicesMax}.`);
   let maxTokens: number | undefined;
   for (const name of ["max_tokens", "max_completion_tokens"]) {
     const value = body[name];
     if (value === undefined || value === null) continue;
-    if (!isCount(value, tokensMax)) return fault(name, `${name} must be a whole number from 1 on.`);
+    if (!isCount(value, tokensMax)) return fault(name, `${name} must be an integer from 1 on.`);
     maxTokens = Math.max(maxTokens ?? 0, value);
   }
   return {
@@ -86,7 +85,7 @@ function chatFault({ messages, stream_options: options, tools }: Readonly<Record
       return { param, message: `${param} must be an object with a role.` };
     const { content } = message;
     if (content !== undefined && content !== null && typeof content !== "string" && !isListOf(content, isRecord))
-      return { param: `${param}.content`, message: `${param}.content must be a text or a list of parts.` };
+      return { param: `${param}.content`, message: `${param}.content must be a string or a list of parts.` };
   }
   if (options !== undefined && options !== null && !isRecord(options))
     return { param: "stream_options", message: "stream_options must be an object." };
@@ -99,7 +98,7 @@ function embeddingsFault({ input }: Readonly<Record<string, unknown>>): Fault | 
   const isText = (value: unknown) => typeof value === "string";
   const isTokens = (value: unknown) => isListOf(value, (each) => Number.isInteger(each));
   if (isText(input) || isListOf(input, isText) || isTokens(input) || isListOf(input, isTokens)) return undefined;
-  return { param: "input", message: "input must be a text, a list of texts, or tokens." };
+  return { param: "input", message: "input must be a string, a list of strings, or tokens." };
 }
 
 function isListOf(value: unknown, is: (each: unknown) => boolean): boolean {
@@ -114,6 +113,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function shown(name: string): string {
+function truncated(name: string): string {
   return name.length > 64 ? `${name.slice(0, 64)}…` : name;
 }

@@ -1,15 +1,18 @@
-import type { ClientAnswer } from "../http/client-answer.ts";
+import type { ClientResponse } from "../http/client-response.ts";
 
-/** Calls whose clients left, and whose answers are still read for what they cost. */
+/** Calls whose client disconnected, and whose responses are still read for their usage. */
 export interface Drains {
-  begin(client: Pick<ClientAnswer, "isGone" | "onGone">): { readonly signal: AbortSignal; end(): void };
+  begin(client: Pick<ClientResponse, "isClosed" | "onClosed">): { readonly signal: AbortSignal; end(): void };
   readonly count: number;
 }
 
 const drainMs = 60_000;
 const drainsMax = 512;
 
-/** An answer is read for so long after its client left; of too many at once the newest are given up at once. */
+/**
+ * A response is read for up to a minute after its client disconnected; above the limit the newest calls are aborted
+ * immediately.
+ */
 export function createDrains(): Drains {
   let count = 0;
   return {
@@ -17,14 +20,17 @@ export function createDrains(): Drains {
       let hasEnded = false;
       const over = new AbortController();
       let timer: NodeJS.Timeout | undefined;
-      const gone = () => {
+      const onClosed = () => {
         if (hasEnded) return;
-        if (count >= drainsMax) return over.abort(new Error("too many answers are read for clients that left"));
+        if (count >= drainsMax) return over.abort(new Error("too many responses are read for disconnected clients"));
         count += 1;
-        timer = setTimeout(() => over.abort(new Error("the client left, and the answer took too long")), drainMs);
+        timer = setTimeout(
+          () => over.abort(new Error("the client disconnected and the response took too long")),
+          drainMs,
+        );
       };
-      if (client.isGone) gone();
-      else client.onGone(gone);
+      if (client.isClosed) onClosed();
+      else client.onClosed(onClosed);
       return {
         signal: over.signal,
         end() {

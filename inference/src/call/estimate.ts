@@ -5,7 +5,10 @@ const bytesPerToken = 3;
 const tokensPerMessage = 4;
 const tokensPerData = 2_000;
 
-/** What a call may use at most, as far as its body tells: the prompt by its bytes, the answer by its own limit or the model's. */
+/**
+ * Upper estimate of a call's tokens: the prompt by its bytes, the output by the call's own limit or the model's
+ * maximum.
+ */
 export function estimateCall(call: CheckedCall, maxOutputTokens: number): Tokens {
   const size = { bytes: 0, data: 0 };
   const prompt =
@@ -18,7 +21,10 @@ export function estimateCall(call: CheckedCall, maxOutputTokens: number): Tokens
   };
 }
 
-/** Texts and names by their bytes; a part with data inside, such as an image, counts as such. A number is a token of three bytes. */
+/**
+ * Adds the bytes of texts and names; embedded data such as an image counts as one item. A number counts as a token of
+ * three bytes.
+ */
 function measure(value: unknown, size: { bytes: number; data: number }): void {
   if (typeof value === "string") {
     if (/^data:/i.test(value)) size.data += 1;

@@ -11,7 +11,7 @@ import type { Organization } from "../configuration/configuration.ts";
 import { type ApiError, apiError } from "../http/api-error.ts";
 import type { CheckedCall } from "./check-call.ts";
 
-/** Where a call goes, as whom, and for how much. */
+/** Target of a call: URL, credentials and price. */
 export interface Route {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -21,27 +21,27 @@ export interface Route {
 
 const paths = { chat: "/chat/completions", embeddings: "/embeddings" } as const;
 
-/** Pure: decided before any name is resolved, any socket is opened and any line is logged. */
+/** Pure: routes a call before any name is resolved, socket opened or line logged. */
 export function routeCall(
   call: CheckedCall,
   organization: Organization | undefined,
   catalog: Catalog,
 ): Route | ApiError {
-  const known = providerNamed(catalog, call.provider);
-  if (call.kind === "embeddings" && known?.capabilities.embeddings === false)
-    return apiError("invalid_model", `${call.provider} has no embeddings.`, { param: "model" });
-  if (call.kind === "chat" && known?.capabilities.chat === false)
-    return apiError("invalid_model", `${call.provider} has no chat.`, { param: "model" });
+  const provider = providerNamed(catalog, call.provider);
+  if (call.kind === "embeddings" && provider?.capabilities.embeddings === false)
+    return apiError("invalid_model", `${call.provider} does not support embeddings.`, { param: "model" });
+  if (call.kind === "chat" && provider?.capabilities.chat === false)
+    return apiError("invalid_model", `${call.provider} does not support chat.`, { param: "model" });
   const missing = (why: string) => apiError("provider_not_configured", why, { param: "model" });
   if (call.provider === platformManaged)
     return missing("Models of the platform are called at the host name of their own inference service.");
-  if (organization === undefined) return missing("The organization has no settings for inference yet.");
+  if (organization === undefined) return missing("Inference is not configured for the organization.");
   const its = organization.providers.get(call.provider);
-  if (known === undefined || its === undefined || !its.enabled)
+  if (provider === undefined || its === undefined || !its.enabled)
     return missing("The organization has not configured this provider, or has disabled it.");
-  const base = its.baseUrl === "" ? known.url : its.baseUrl;
+  const base = its.baseUrl === "" ? provider.url : its.baseUrl;
   if (base === undefined) return missing("The provider has no base_url.");
-  if (organization.euOnly && !hasEuRoute(known, its))
+  if (organization.euOnly && !hasEuRoute(provider, its))
     return apiError(
       "eu_residency_unavailable",
       "The organization's calls stay in the EU, and this provider has no route there.",
@@ -51,9 +51,9 @@ export function routeCall(
     );
   return {
     url: `${base.replace(/\/+$/, "")}${paths[call.kind]}`,
-    headers: keyHeader(known, its.apiKey),
+    headers: keyHeader(provider, its.apiKey),
     tls: its.tls,
-    price: priceOfModel(catalog, known, call.model),
+    price: priceOfModel(catalog, provider, call.model),
   };
 }
 

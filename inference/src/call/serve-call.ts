@@ -1,10 +1,10 @@
 import { isAscii } from "node:buffer";
-import type { EgressAnswer } from "@holdfast/egress/egress-answer.ts";
+import type { EgressResponse } from "@holdfast/egress/egress-response.ts";
 import type { EgressClient } from "@holdfast/egress/egress-client.ts";
 import { EgressFailure } from "@holdfast/egress/egress-failure.ts";
-import type { AdmittedCall } from "../hold/accounting.ts";
+import type { AdmittedCall } from "../quota-lease/accounting.ts";
 import { type ApiError, apiError, errorBody } from "../http/api-error.ts";
-import type { ClientAnswer } from "../http/client-answer.ts";
+import type { ClientResponse } from "../http/client-response.ts";
 import type { Metrics } from "../metrics.ts";
 import { callUpstream, failureOf } from "./call-upstream.ts";
 import { createChatStream, StreamBroken } from "./chat-stream.ts";
@@ -13,7 +13,7 @@ import { isRecord } from "./check-call.ts";
 import type { Drains } from "./drains.ts";
 import type { Route } from "./route-call.ts";
 import { textsOf, upstreamBody } from "./upstream-body.ts";
-import { countedUsage, readUsage, toldUsage } from "./usage.ts";
+import { countedUsage, readUsage, reportedUsage } from "./usage.ts";
 
 interface Deps {
   readonly egress: Pick<EgressClient, "request">;
@@ -21,7 +21,7 @@ interface Deps {
   readonly metrics: Metrics;
 }
 
-/** A call that was admitted, with where it goes. */
+/** An admitted call with its route. */
 export interface RoutedCall {
   readonly call: CheckedCall;
   readonly route: Route;
@@ -29,10 +29,11 @@ export interface RoutedCall {
 }
 
 /**
- * Calls the provider and passes its answer on. However it ends, the call is settled once, by what the provider told or else by our
- * own count. A client that leaves does not end the call: what the provider charges is still read.
+ * Calls the provider and forwards its response. However the call ends, it is settled once, by the usage that the
+ * provider reported or else by our own count. A disconnected client does not end the call, since the provider still
+ * charges for it.
  */
-export async function serveCall(routed: RoutedCall, client: ClientAnswer, deps: Deps): Promise<void> {
+export async function serveCall(routed: RoutedCall, client: ClientResponse, deps: Deps): Promise<void> {
   const { call, route, admitted } = routed;
   const drain = deps.drains.begin(client);
   try {
@@ -41,30 +42,30 @@ export async function serveCall(routed: RoutedCall, client: ClientAnswer, deps: 
     const its = { egress: deps.egress, organizationId, accept, signal: drain.signal };
     const upstream = await callUpstream(route, upstreamBody(call), its);
     if ("error" in upstream) {
-      const told = readUsage(upstream.usage, admitted.reservation);
-      if (told === undefined) admitted.free();
-      else admitted.settle(toldUsage(told, route.price));
+      const reported = readUsage(upstream.usage, admitted.reservation);
+      if (reported === undefined) admitted.cancel();
+      else admitted.settle(reportedUsage(reported, route.price));
       return client.fail(upstream.error);
     }
     deps.metrics.firstByte(call.provider, client.sinceStartS());
-    if (call.stream) await passStream(routed, upstream.answer, client);
-    else await passWhole(routed, upstream.answer, client);
+    if (call.stream) await passStream(routed, upstream.response, client);
+    else await passComplete(routed, upstream.response, client);
   } finally {
     drain.end();
   }
 }
 
-async function passWhole(
+async function passComplete(
   { call, route, admitted }: RoutedCall,
-  answer: EgressAnswer,
-  client: ClientAnswer,
+  response: EgressResponse,
+  client: ClientResponse,
 ): Promise<void> {
   const { reservation } = admitted;
   let bytes: Buffer;
   try {
-    bytes = await answer.bytes();
+    bytes = await response.bytes();
   } catch (error) {
-    // It answered with success and may charge what nobody could read.
+    // The provider responded with success and may charge for a response that could not be read.
     admitted.settle(await countedUsage(reservation, "", route.price));
     return client.fail(bodyFailure(error));
   }
@@ -73,11 +74,13 @@ async function passWhole(
   const body = parsed(text);
   if (body === undefined) {
     admitted.settle(await countedUsage(reservation, text, route.price));
-    return client.fail(apiError("upstream_error", "The provider's answer is not a JSON object."));
+    return client.fail(apiError("upstream_error", "The provider's response is not a JSON object."));
   }
-  const told = readUsage(body["usage"], reservation);
+  const reported = readUsage(body["usage"], reservation);
   const used =
-    told === undefined ? await countedUsage(reservation, textsOf(body), route.price) : toldUsage(told, route.price);
+    reported === undefined
+      ? await countedUsage(reservation, textsOf(body), route.price)
+      : reportedUsage(reported, route.price);
   admitted.settle(used);
   client.tokens(call.provider, used);
   if (isPlain) client.json(text, "latin1");
@@ -86,25 +89,27 @@ async function passWhole(
 
 async function passStream(
   { call, route, admitted }: RoutedCall,
-  answer: EgressAnswer,
-  client: ClientAnswer,
+  response: EgressResponse,
+  client: ClientResponse,
 ): Promise<void> {
   const { reservation } = admitted;
   const stream = createChatStream(reservation, `${call.provider}/${call.model}`);
   let failure: ApiError | undefined;
   try {
-    for await (const bytes of answer.body) {
+    for await (const bytes of response.body) {
       const out = stream.push(bytes);
       if (out !== "") await client.event(out);
       if (stream.isDone) break;
     }
-    if (!stream.isDone) failure = apiError("upstream_error", "The provider broke off its answer.");
+    if (!stream.isDone) failure = apiError("upstream_error", "The provider's response is incomplete.");
   } catch (error) {
     failure = error instanceof StreamBroken ? apiError("upstream_error", error.message) : bodyFailure(error);
   }
-  const { usage: told } = stream;
+  const { usage: reported } = stream;
   const used =
-    told === undefined ? await countedUsage(reservation, stream.text, route.price) : toldUsage(told, route.price);
+    reported === undefined
+      ? await countedUsage(reservation, stream.text, route.price)
+      : reportedUsage(reported, route.price);
   admitted.settle(used);
   client.tokens(call.provider, used);
   if (failure === undefined) await client.event(stream.ending(used));
@@ -115,11 +120,11 @@ async function passStream(
 
 function bodyFailure(error: unknown): ApiError {
   if (error instanceof EgressFailure && error.kind === "too large")
-    return apiError("upstream_error", "The provider's answer is too large.");
+    return apiError("upstream_error", "The provider's response is too large.");
   const failure = failureOf(error);
   return failure.code === "upstream_timeout"
     ? failure
-    : apiError("upstream_error", "The provider broke off its answer.");
+    : apiError("upstream_error", "The provider's response is incomplete.");
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {

@@ -1,14 +1,17 @@
 import type { CheckedCall } from "./check-call.ts";
 import { isRecord } from "./check-call.ts";
 
-/** The body as it goes upstream, written anew from what was checked: the model without its prefix, usage always asked for. */
+/**
+ * The request body for the provider, serialized from the validated object: the model without its prefix, and usage
+ * always requested.
+ */
 export function upstreamBody({ body, model, stream }: CheckedCall): string {
   if (!stream) return JSON.stringify({ ...body, model });
   const options = isRecord(body["stream_options"]) ? body["stream_options"] : {};
   return JSON.stringify({ ...body, model, stream_options: { ...options, include_usage: true } });
 }
 
-/** Texts of an answer or of a chunk of it, for our own count. */
+/** Text of a response or chunk, for our own token count. */
 export function textsOf(answer: unknown): string {
   if (!isRecord(answer) || !Array.isArray(answer["choices"])) return "";
   let text = "";
@@ -22,6 +25,6 @@ export function textsOf(answer: unknown): string {
 }
 
 function textOf({ content, reasoning_content: reasoning, tool_calls: calls }: Record<string, unknown>): string {
-  const said = [content, reasoning].filter((each) => typeof each === "string").join("");
-  return Array.isArray(calls) && calls.length > 0 ? said + JSON.stringify(calls) : said;
+  const text = [content, reasoning].filter((each) => typeof each === "string").join("");
+  return Array.isArray(calls) && calls.length > 0 ? text + JSON.stringify(calls) : text;
 }

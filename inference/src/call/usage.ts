@@ -3,33 +3,33 @@ import { costOf, type ModelPrice } from "@holdfast/common/inference/catalog.ts";
 import type { Tokens, Used } from "../journal/journal-state.ts";
 import { isRecord } from "./check-call.ts";
 
-/** More than this many times what was reserved is no usage but a mistake. */
+/** Reported usage above this multiple of the reservation is taken for an error. */
 const plausibleTimes = 10;
 const plausibleLeast = 1_000;
 
-/** Usage as a provider told it; undefined for none and for what cannot be true. An explicit 0 is 0. */
+/** Parses reported usage; undefined if it is missing or implausible. An explicit 0 counts as 0. */
 export function readUsage(value: unknown, reserved: Tokens): Tokens | undefined {
   if (!isRecord(value)) return undefined;
   const promptTokens = value["prompt_tokens"];
-  // Embeddings have none.
+  // Embeddings have no completion tokens.
   const completionTokens = value["completion_tokens"] ?? 0;
-  if (!isWhole(promptTokens) || !isWhole(completionTokens)) return undefined;
-  const isPlausible = (told: number, own: number) => told <= Math.max(plausibleLeast, plausibleTimes * own);
+  if (!isCount(promptTokens) || !isCount(completionTokens)) return undefined;
+  const isPlausible = (reported: number, own: number) => reported <= Math.max(plausibleLeast, plausibleTimes * own);
   if (!isPlausible(promptTokens, reserved.promptTokens)) return undefined;
   if (!isPlausible(completionTokens, reserved.completionTokens)) return undefined;
   return { promptTokens, completionTokens };
 }
 
-function isWhole(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** What was used when the provider told it. */
-export function toldUsage(tokens: Tokens, price: Omit<ModelPrice, "name">): Used {
+/** Usage that the provider reported. */
+export function reportedUsage(tokens: Tokens, price: Omit<ModelPrice, "name">): Used {
   return { ...tokens, costMicrocents: costOf(price, tokens), estimated: false };
 }
 
-/** What was used by our own count: the estimate of the prompt, and the tokens of the answer's text. */
+/** Usage by our own count: the estimate of the prompt, and the tokens of the output text. */
 export async function countedUsage(
   reserved: Pick<Tokens, "promptTokens">,
   text: string,
@@ -39,14 +39,14 @@ export async function countedUsage(
   return { ...tokens, costMicrocents: costOf(price, tokens), estimated: true };
 }
 
-/** A word costs the square of its length to count, so that a longer one is counted in pieces. */
+/** Counting costs the square of a word's length, so a long word is split. */
 const pieceChars = 256;
-/** Other calls go on between so many pieces. */
+/** Number of pieces after which the event loop gets a turn. */
 const piecesAtOnce = 32;
-/** What comes after so much has as many tokens for its length. */
+/** Text beyond this length is extrapolated. */
 const countedChars = 1 << 18;
 
-/** Tokens of a text. The tables for it are large and rarely needed. */
+/** Counts the tokens of a text. The tables are large and rarely needed, so they are loaded on demand. */
 export async function countTokens(text: string): Promise<number> {
   if (text === "") return 0;
   const { countTokens: count } = await import("gpt-tokenizer");
@@ -61,7 +61,7 @@ export async function countTokens(text: string): Promise<number> {
   return Math.ceil((tokens * text.length) / at);
 }
 
-/** Before the last space, with which a token begins; in the middle of a word only where there is none. */
+/** Ends a piece before the last space, with which a token starts; within a word only if there is no space. */
 function pieceEnd(text: string, from: number): number {
   const most = from + pieceChars;
   if (most >= text.length) return text.length;

@@ -8,18 +8,21 @@ import {
   type OrganizationSettings,
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 
-/** What calls are judged by, in memory. */
+/** Configuration of calls in memory: keys, organizations, catalog. */
 export interface Configuration {
-  /** By id. */
+  /** The key of this id. */
   key(id: string): KeySettings | undefined;
   organization(id: string): Organization | undefined;
   readonly catalog: Catalog;
-  /** host:port of the controllers, as the last of them told. */
+  /** host:port of the controllers, from the last message. */
   readonly controllers: readonly string[];
   readonly refusals: { readonly listeners: readonly string[]; readonly networks: readonly string[] };
-  /** Applies a change; a new whole configuration replaces the old one only when all of it is there. True once it is served. */
+  /**
+   * Applies a change. A full configuration replaces the current one only when its last message arrived. True once the
+   * change is in effect.
+   */
   apply(change: ConfigurationMessage): boolean;
-  /** All of it as text, with secrets. */
+  /** The complete configuration as text, including secrets. */
   snapshot(): string;
 }
 
@@ -27,10 +30,10 @@ export interface KeySettings {
   readonly id: string;
   readonly organizationId: string;
   readonly secretHash: Uint8Array;
-  /** Undefined: no limit. */
+  /** Token limit per month; undefined for no limit. */
   readonly monthlyTokenLimit: number | undefined;
   readonly rateLimitRpm: number | undefined;
-  /** Milliseconds since 1970; 0 for never. */
+  /** Expiry in milliseconds since 1970; 0 for never. */
   readonly expiresAtMs: number;
   readonly suspended: boolean;
 }
@@ -39,7 +42,7 @@ export interface Organization {
   readonly id: string;
   readonly monthlyLimitMicrocents: number;
   readonly euOnly: boolean;
-  /** The month whose circuit is open; empty while none is. */
+  /** The month whose circuit is open, such as "2026-11"; empty if none is. */
   readonly circuitOpenPeriod: string;
   readonly providers: ReadonlyMap<string, ProviderSettings>;
 }
@@ -47,10 +50,13 @@ export interface Organization {
 export interface ProviderSettings {
   readonly enabled: boolean;
   readonly apiKey: string;
-  /** Empty: the catalog's. */
+  /** Base URL; empty for the catalog's. */
   readonly baseUrl: string;
   readonly euEndpoint: boolean;
-  /** Of connections to it; the same object for all of them, whose pools go by it. Undefined: the usual one. */
+  /**
+   * TLS options of connections. The object is the same for all of them, since connection pools compare it; undefined
+   * for the defaults.
+   */
   readonly tls: { readonly ca: string } | undefined;
 }
 
@@ -61,17 +67,17 @@ interface Contents {
 
 const blank = (): Contents => ({ keys: new Map(), organizations: new Map() });
 
-/** `start` is a snapshot of an earlier process. */
+/** `start` is the snapshot of an earlier process. */
 export function createConfiguration(start?: string): Configuration {
   let current = blank();
-  let coming: Contents | undefined;
+  let pending: Contents | undefined;
   let catalog = shippedCatalog;
   let catalogText = "{}";
   let controllers: readonly string[] = [];
   let refusals: Configuration["refusals"] = { listeners: [], networks: [] };
-  /** Messages as they came, for the snapshot. */
-  let told = { keys: new Map<string, Key>(), organizations: new Map<string, OrganizationSettings>() };
-  let tellsAnew = false;
+  /** Received messages, for the snapshot. */
+  let messages = { keys: new Map<string, Key>(), organizations: new Map<string, OrganizationSettings>() };
+  let replacesMessages = false;
 
   const configuration: Configuration = {
     key: (id) => current.keys.get(id),
@@ -93,28 +99,28 @@ export function createConfiguration(start?: string): Configuration {
         catalog = readCatalog(catalogText);
       }
       if (change.reset) {
-        coming = blank();
-        tellsAnew = true;
+        pending = blank();
+        replacesMessages = true;
       }
-      if (tellsAnew) {
-        told = { keys: new Map(), organizations: new Map() };
-        tellsAnew = false;
+      if (replacesMessages) {
+        messages = { keys: new Map(), organizations: new Map() };
+        replacesMessages = false;
       }
-      const into = coming ?? current;
+      const into = pending ?? current;
       for (const key of change.keys) {
         if (key.removed) into.keys.delete(key.id);
         else into.keys.set(key.id, keyOf(key));
-        note(told.keys, key.id, key);
+        record(messages.keys, key.id, key);
       }
       for (const organization of change.organizations) {
         const { organizationId: id } = organization;
         if (organization.removed) into.organizations.delete(id);
         else into.organizations.set(id, organizationOf(organization));
-        note(told.organizations, id, organization);
+        record(messages.organizations, id, organization);
       }
       if (!change.synced) return false;
-      if (coming !== undefined) current = coming;
-      coming = undefined;
+      if (pending !== undefined) current = pending;
+      pending = undefined;
       return true;
     },
     snapshot: () =>
@@ -130,15 +136,15 @@ export function createConfiguration(start?: string): Configuration {
           networks: [...refusals.networks],
         },
         catalog: catalogText,
-        keys: [...told.keys.values()],
-        organizations: [...told.organizations.values()],
+        keys: [...messages.keys.values()],
+        organizations: [...messages.organizations.values()],
       }),
   };
   if (start !== undefined) configuration.apply(fromJsonString(ConfigurationSchema, start));
   return configuration;
 }
 
-function note<T extends { readonly removed: boolean }>(into: Map<string, T>, id: string, message: T): void {
+function record<T extends { readonly removed: boolean }>(into: Map<string, T>, id: string, message: T): void {
   if (message.removed) into.delete(id);
   else into.set(id, message);
 }

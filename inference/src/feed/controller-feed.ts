@@ -12,83 +12,83 @@ import {
   type Settlements,
 } from "@holdfast/proto/holdfast/inference/v1/feed_pb.ts";
 import type { Configuration } from "../configuration/configuration.ts";
-import { chargesOf, type HoldBook } from "../hold/hold-book.ts";
-import { type Journal, logged } from "../journal/journal.ts";
+import { chargesOf, type QuotaLeases } from "../quota-lease/quota-leases.ts";
+import { type Journal, ignoreLogged } from "../journal/journal.ts";
 import type { Batch, Settlement } from "../journal/journal-state.ts";
 
-/** What a process hears from controllers and tells them: configuration, holds, and what calls used. */
+/** Feed between a proxy process and a controller: configuration and quota leases arrive, usage is sent. */
 export interface ControllerFeed extends Feed<ProcessFrame, FeedFrame> {
-  /** Sends what ended since the last time, if the controllers have what was sent before. */
+  /** Sends the settlements since the last batch, if the controllers have confirmed that one. */
   sendSettlements(): void;
   readonly isConnected: boolean;
 }
 
 interface Deps {
   readonly processId: string;
-  /** host:port that the process listens on, or will. */
-  readonly listens: readonly string[];
+  /** host:port of the process's listeners, also before they are open. */
+  readonly listeners: readonly string[];
   readonly configuration: Configuration;
-  readonly book: HoldBook;
+  readonly quotaLeases: QuotaLeases;
   readonly journal: Journal;
-  /** The configuration changed and is served. */
+  /** Called when a changed configuration is in effect. */
   readonly onConfigured: () => void;
   readonly log: Log;
 }
 
-/** An etcd transaction has room for so many accounts. */
+/** Maximum number of accounts in a batch, bounded by an etcd transaction. */
 const accountsMax = 30;
 const settlementsMax = 2_000;
 const hourMs = 3_600_000;
 
 export function createControllerFeed(deps: Deps): ControllerFeed {
-  const { processId, listens, configuration, book, journal, onConfigured, log } = deps;
+  const { processId, listeners: ownListeners, configuration, quotaLeases, journal, onConfigured, log } = deps;
   const { state } = journal;
   let send: ((frame: ProcessFrame) => void) | undefined;
-  let isWelcome = false;
+  let isConnected = false;
   let isSending = false;
-  /** The last batch had no room for all that waited. */
-  let isBehind = false;
+  /** True if the last batch did not include all pending settlements. */
+  let hasBacklog = false;
   let requests = 0n;
 
-  function tell(frame: Parameters<typeof create<typeof ProcessFrameSchema>>[1]): void {
+  function sendFrame(frame: Parameters<typeof create<typeof ProcessFrameSchema>>[1]): void {
     send?.(create(ProcessFrameSchema, frame));
   }
 
   function sendSettlements(): void {
-    if (!isWelcome || isSending) return;
+    if (!isConnected || isSending) return;
     if (state.batches.length === 0 && state.unsent.length > 0) {
       const count = batchSize(state.unsent);
-      isBehind = count < state.unsent.length;
-      journal.append({ t: "batch", n: state.newest + 1, count }).catch(logged);
+      hasBacklog = count < state.unsent.length;
+      journal.append({ t: "batch", n: state.newest + 1, count }).catch(ignoreLogged);
     }
     const [batch] = state.batches;
     if (batch === undefined) return;
     isSending = true;
-    // A batch that was sent must be the same after a restart.
+    // A sent batch must be the same after a restart.
     journal.sync().then(
-      () => tell({ frame: { case: "settlements", value: settlementsOf(batch) } }),
+      () => sendFrame({ frame: { case: "settlements", value: settlementsOf(batch) } }),
       () => {
         isSending = false;
       },
     );
   }
 
-  function landed(n: number): void {
+  function posted(n: number): void {
     const those = state.batches.filter((batch) => batch.n <= n);
-    journal.append({ t: "landed", n }).catch(logged);
-    book.landed(those.flatMap(chargesOf));
+    journal.append({ t: "landed", n }).catch(ignoreLogged);
+    quotaLeases.posted(those.flatMap(chargesOf));
     isSending = false;
-    // Few wait for others to come: each batch is a write of the journal, of accounts and of usage.
-    if (isBehind || state.batches.length > 0) sendSettlements();
+    // Small batches wait for more settlements, since each batch is a write of journal, accounts and usage.
+    if (hasBacklog || state.batches.length > 0) sendSettlements();
   }
 
-  function take(frame: FeedFrame["frame"], controller: string): ProcessFrame | undefined {
+  function handleFrame(frame: FeedFrame["frame"], controller: string): ProcessFrame | undefined {
     switch (frame.case) {
       case "welcome": {
         const { landedBatch, holds } = frame.value;
-        landed(Number(landedBatch));
-        const held = new Map(holds.map(({ account, amount }) => [account, Number(amount)]));
-        book.welcome(held, ({ account, organizationId, need, least, reserved }) => {
+        posted(Number(landedBatch));
+        const leased = new Map(holds.map(({ account, amount }) => [account, Number(amount)]));
+        quotaLeases.connected(leased, ({ account, organizationId, need, least, reserved }) => {
           requests += 1n;
           const value = {
             id: requests,
@@ -98,11 +98,11 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
             least: BigInt(least),
             reserved: BigInt(reserved),
           };
-          tell({ frame: { case: "holdRequest", value } });
+          sendFrame({ frame: { case: "holdRequest", value } });
         });
-        isWelcome = true;
+        isConnected = true;
         sendSettlements();
-        log.info("controller follows", { controller, holds: holds.length });
+        log.info("following controller", { controller, holds: holds.length });
         return undefined;
       }
       case "configuration":
@@ -110,22 +110,22 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
         onConfigured();
         return create(ProcessFrameSchema, { frame: { case: "served", value: { revision: frame.value.revision } } });
       case "grant":
-        book.granted(frame.value.account, Number(frame.value.amount), Number(frame.value.left));
+        quotaLeases.granted(frame.value.account, Number(frame.value.amount), Number(frame.value.left));
         return undefined;
       case "recall": {
         const { id, account, need, exactly } = frame.value;
-        const { amount, reserved } = book.recalled(account, Number(need), exactly);
+        const { amount, reserved } = quotaLeases.recalled(account, Number(need), exactly);
         const value = { recallId: id, account, amount: BigInt(amount), reserved: BigInt(reserved) };
-        // What is given back must not come back to life with the process.
+        // A released amount must not reappear after a restart.
         const written = amount > 0 ? journal.sync() : Promise.resolve();
         written.then(
-          () => tell({ frame: { case: "release", value } }),
-          (error: unknown) => log.error("hold not released", { error }),
+          () => sendFrame({ frame: { case: "release", value } }),
+          (error: unknown) => log.error("quota not released", { error }),
         );
         return undefined;
       }
       case "landed":
-        landed(Number(frame.value.batch));
+        posted(Number(frame.value.batch));
         return undefined;
       default:
         return undefined;
@@ -134,28 +134,28 @@ export function createControllerFeed(deps: Deps): ControllerFeed {
 
   return {
     method: grpcService(InferenceFeedService).follow,
-    greet() {
-      const listeners = reportedListeners(endpointsOf(listens));
+    firstMessage() {
+      const listeners = reportedListeners(endpointsOf(ownListeners));
       return create(ProcessFrameSchema, { frame: { case: "hello", value: { processId, listeners } } });
     },
-    opened(nextSend) {
+    onOpen(nextSend) {
       send = nextSend;
     },
-    take: ({ frame }, controller) => take(frame, controller),
-    ended() {
+    apply: ({ frame }, controller) => handleFrame(frame, controller),
+    onEnd() {
       send = undefined;
-      isWelcome = false;
+      isConnected = false;
       isSending = false;
-      book.alone();
+      quotaLeases.disconnected();
     },
     sendSettlements,
     get isConnected() {
-      return isWelcome;
+      return isConnected;
     },
   };
 }
 
-/** How many of them go into one batch. */
+/** Number of settlements in the next batch. */
 function batchSize(settlements: readonly Settlement[]): number {
   const accounts = new Set<string>();
   let count = 0;
@@ -175,10 +175,10 @@ function settlementsOf(batch: Batch): Settlements {
   );
   const rows = new Map<string, ReturnType<typeof rowOf>>();
   for (const settlement of batch.settlements) {
-    // It came to nothing: its reservation ends, and there is nothing to tell.
+    // The call used nothing: its reservation ends, without a usage row.
     if (settlement.requests === 0) continue;
     const row = rowOf(settlement);
-    // No part of it has a space.
+    // The parts contain no spaces.
     const name = `${row.hourMs} ${row.organizationId} ${row.keyId} ${row.provider} ${row.model}`;
     const before = rows.get(name);
     if (before === undefined) {

@@ -1,15 +1,15 @@
-/** An error as clients of OpenAI's API read it. */
+/** An error in the format of OpenAI's API. */
 export interface ApiError {
   readonly status: number;
   readonly code: string;
   readonly type: string;
   readonly message: string;
-  /** The member of the body that it is about. */
+  /** The invalid member of the body. */
   readonly param?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Codes with status and type. */
+/** Error codes with their status and type. */
 // biome-ignore format: a table, aligned so that it reads as one
 const codes = {
   not_found:                { status: 404, type: "invalid_request_error" },
@@ -47,7 +47,7 @@ export function apiError(
   };
 }
 
-/** The body of an answer, and of an event in a stream that is cut. */
+/** Body of an error response, and of an error event in a stream. */
 export function errorBody({ message, type, param, code }: ApiError): string {
   return JSON.stringify({ error: { message, type, param: param ?? null, code } });
 }

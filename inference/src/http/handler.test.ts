@@ -11,12 +11,12 @@ import { ConfigurationSchema } from "@holdfast/proto/holdfast/inference/v1/feed_
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RoutedCall } from "../call/serve-call.ts";
 import { createConfiguration } from "../configuration/configuration.ts";
-import { createAccounting } from "../hold/accounting.ts";
-import { createHoldBook } from "../hold/hold-book.ts";
+import { createAccounting } from "../quota-lease/accounting.ts";
+import { createQuotaLeases } from "../quota-lease/quota-leases.ts";
 import { openJournal } from "../journal/journal.ts";
 import { createMetrics } from "../metrics.ts";
 import { createHandler } from "./handler.ts";
-import { createBodyRoom } from "./read-body.ts";
+import { createBodyBudget } from "./read-body.ts";
 import { clientWords } from "../../../test/hostile/client-words.ts";
 
 const organizationId = "o";
@@ -26,7 +26,7 @@ const secret = `inf_${keyId}_${"s".repeat(32)}`;
 let directory: string;
 let server: Server;
 let logged: string[];
-/** What would have gone to a provider; only this part of the process knows of names and sockets. */
+/** Calls that would be sent to a provider; only this part of the process resolves names and opens sockets. */
 let served: RoutedCall[];
 let release: () => void;
 
@@ -55,18 +55,22 @@ async function serve(euOnly: boolean): Promise<string> {
     }),
   );
   const journal = openJournal(directory, { now: Date.now, log });
-  const book = createHoldBook(journal.state, { append: journal.append, now: Date.now, rateOf: () => undefined });
+  const quotaLeases = createQuotaLeases(journal.state, {
+    append: journal.append,
+    now: Date.now,
+    rateOf: () => undefined,
+  });
   const account = costAccount(organizationId, periodOf(Date.now()));
-  book.welcome(new Map([[account, 1_000_000_000_000]]), () => undefined);
-  const accounting = createAccounting({ book, journal, now: Date.now, newId: randomUUID });
-  const none = { underWay: () => 0, drains: () => 0, journalBytes: () => 0, isConnected: () => true };
+  quotaLeases.connected(new Map([[account, 1_000_000_000_000]]), () => undefined);
+  const accounting = createAccounting({ quotaLeases, journal, now: Date.now, newId: randomUUID });
+  const none = { inFlight: () => 0, drains: () => 0, journalBytes: () => 0, isConnected: () => true };
   const waiting = Promise.withResolvers<void>();
   release = waiting.resolve;
   const handler = createHandler({
     configuration,
     accounting,
-    book,
-    room: createBodyRoom(),
+    quotaLeases,
+    bodyBudget: createBodyBudget(),
     metrics: createMetrics(none),
     async serve(routed, client) {
       served.push(routed);
@@ -82,14 +86,14 @@ async function serve(euOnly: boolean): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat/completions`;
 }
 
-async function ask(url: string, model: string): Promise<unknown[]> {
-  const answer = await fetch(url, {
+async function call(url: string, model: string): Promise<unknown[]> {
+  const response = await fetch(url, {
     method: "POST",
     headers: { authorization: `Bearer ${secret}` },
     body: JSON.stringify({ model, messages: [{ role: "user", content: "x" }], max_tokens: 1 }),
   });
-  const { error } = (await answer.json()) as { error?: { code: string } };
-  return [answer.status, error?.code];
+  const { error } = (await response.json()) as { error?: { code: string } };
+  return [response.status, error?.code];
 }
 
 beforeEach(() => {
@@ -103,23 +107,23 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("a call that may not leave the EU is refused before anything knows of its provider, and nothing is logged", async () => {
+test("a call that must stay in the EU is refused before routing, without a log line", async () => {
   const url = await serve(true);
   release();
   const refused = [403, "eu_residency_unavailable"];
-  expect(await ask(url, "provider_a/m")).toEqual(refused);
-  expect(await ask(url, "provider_c/m")).toEqual(refused);
+  expect(await call(url, "provider_a/m")).toEqual(refused);
+  expect(await call(url, "provider_c/m")).toEqual(refused);
   expect(served).toEqual([]);
-  expect(await ask(url, "provider_d/m")).toEqual([200, undefined]);
+  expect(await call(url, "provider_d/m")).toEqual([200, undefined]);
   expect(served.map(({ route }) => route.url)).toEqual(["https://models.test/chat/completions"]);
   expect(logged).toEqual([]);
 });
 
-test("a key has at most 100 calls under way", async () => {
+test("a key has at most 100 calls in flight", async () => {
   const url = await serve(false);
   const calls = Array.from({ length: 110 }, () =>
-    ask(url, "provider_c/m").then((end) => {
-      // Those that are refused are answered while the others wait.
+    call(url, "provider_c/m").then((end) => {
+      // Refused calls end while the others wait.
       if (end[0] === 429) refusals.push(end);
       if (refusals.length === 10) release();
       return end;
@@ -132,22 +136,22 @@ test("a key has at most 100 calls under way", async () => {
   expect(served).toHaveLength(100);
 });
 
-test("nested JSON is 400, however deep, and no error is logged", async () => {
+test("deeply nested JSON is 400 at any depth, without a log line", async () => {
   const url = await serve(false);
   release();
   for (const depth of [101, 200_000]) {
     const nested = "[".repeat(depth) + "]".repeat(depth);
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       method: "POST",
       headers: { authorization: `Bearer ${secret}` },
       body: `{"model":"provider_c/m","messages":[{"role":"user","content":"x"}],"metadata":${nested}}`,
     });
-    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: "invalid_model" } }]);
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: "invalid_model" } }]);
   }
   expect(logged).toEqual([]);
 });
 
-test("words that every object knows are no paths, methods, models or members", async () => {
+test("inherited property names are not paths, methods, models or members", async () => {
   const url = await serve(false);
   release();
   const authorization = `Bearer ${secret}`;
@@ -157,8 +161,8 @@ test("words that every object knows are no paths, methods, models or members", a
       404,
     );
     expect((await fetch(url, { method: "OPTIONS", headers: { [word]: word } })).headers.get("allow")).toBe("POST");
-    expect(await ask(url, `${word}/m`)).toEqual([412, "provider_not_configured"]);
-    expect(await ask(url, `provider_c/${word}`)).toEqual([200, undefined]);
+    expect(await call(url, `${word}/m`)).toEqual([412, "provider_not_configured"]);
+    expect(await call(url, `provider_c/${word}`)).toEqual([200, undefined]);
     const body = `{"model":"provider_c/m","messages":[{"role":"user","content":"x"}],"${word}":1}`;
     expect((await fetch(url, { method: "POST", headers: { authorization }, body })).status).toBe(200);
   }

@@ -1,11 +1,11 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
 
-/** Bytes of bodies that a process reads and keeps at a time, shared out among organizations. */
-export interface BodyRoom {
-  /** Takes room for so much more; false when there is none. */
-  take(organizationId: string, bytes: number): boolean;
-  give(organizationId: string, bytes: number): void;
+/** Memory budget of request bodies, shared among organizations. */
+export interface BodyBudget {
+  /** Reserves bytes; false if the budget is exhausted. */
+  reserve(organizationId: string, bytes: number): boolean;
+  release(organizationId: string, bytes: number): void;
 }
 
 export const bodyMax = 10 << 20;
@@ -13,58 +13,61 @@ const byteOrderMark = "\ufeff";
 const allMax = 256 << 20;
 const organizationMax = allMax / 4;
 
-export function createBodyRoom(): BodyRoom {
+export function createBodyBudget(): BodyBudget {
   let all = 0;
   const each = new Map<string, number>();
   return {
-    take(organizationId, bytes) {
-      const mine = each.get(organizationId) ?? 0;
-      if (all + bytes > allMax || mine + bytes > organizationMax) return false;
+    reserve(organizationId, bytes) {
+      const ownBytes = each.get(organizationId) ?? 0;
+      if (all + bytes > allMax || ownBytes + bytes > organizationMax) return false;
       all += bytes;
-      each.set(organizationId, mine + bytes);
+      each.set(organizationId, ownBytes + bytes);
       return true;
     },
-    give(organizationId, bytes) {
+    release(organizationId, bytes) {
       all -= bytes;
-      const left = (each.get(organizationId) ?? 0) - bytes;
-      if (left <= 0) each.delete(organizationId);
-      else each.set(organizationId, left);
+      const remaining = (each.get(organizationId) ?? 0) - bytes;
+      if (remaining <= 0) each.delete(organizationId);
+      else each.set(organizationId, remaining);
     },
   };
 }
 
 export type ReadBody =
   | { readonly kind: "body"; readonly text: string; readonly bytes: number }
-  | { readonly kind: "too large" | "no room" | "gone" | "no text" };
+  | { readonly kind: "too large" | "over budget" | "closed" | "not text" };
 
-/** The whole body; its bytes keep their room until they are given back. What is refused is read on and thrown away by the server. */
-export async function readBody(request: HttpRequest, organizationId: string, room: BodyRoom): Promise<ReadBody> {
+/**
+ * Reads the complete body, reserving its bytes until the caller releases them. The server drains a body that is
+ * refused.
+ */
+export async function readBody(request: HttpRequest, organizationId: string, budget: BodyBudget): Promise<ReadBody> {
   if (Number(request.headers["content-length"] ?? 0) > bodyMax) return { kind: "too large" };
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // An iterator that is left would end the connection, and the answer with it.
-  const kind = await new Promise<"body" | "too large" | "no room" | "gone">((resolve) => {
-    const take = (chunk: Buffer) => {
+  // Leaving an iterator would close the connection, including the response.
+  const kind = await new Promise<"body" | "too large" | "over budget" | "closed">((resolve) => {
+    const onData = (chunk: Buffer) => {
       const isLarge = bytes + chunk.length > bodyMax;
-      if (isLarge || !room.take(organizationId, chunk.length)) {
-        request.off("data", take);
-        return resolve(isLarge ? "too large" : "no room");
+      if (isLarge || !budget.reserve(organizationId, chunk.length)) {
+        request.off("data", onData);
+        return resolve(isLarge ? "too large" : "over budget");
       }
       bytes += chunk.length;
       chunks.push(chunk);
     };
-    request.on("data", take);
+    request.on("data", onData);
     request.once("end", () => resolve("body"));
-    request.once("error", () => resolve("gone"));
-    request.once("close", () => resolve(request.complete ? "body" : "gone"));
+    request.once("error", () => resolve("closed"));
+    request.once("close", () => resolve(request.complete ? "body" : "closed"));
   });
-  const text = kind === "body" ? textOf(whole(chunks)) : undefined;
+  const text = kind === "body" ? textOf(concatenated(chunks)) : undefined;
   if (text !== undefined) return { kind: "body", text, bytes };
-  room.give(organizationId, bytes);
-  return { kind: kind === "body" ? "no text" : kind };
+  budget.release(organizationId, bytes);
+  return { kind: kind === "body" ? "not text" : kind };
 }
 
-function whole(chunks: readonly Buffer[]): Buffer {
+function concatenated(chunks: readonly Buffer[]): Buffer {
   const [first] = chunks;
   return first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks);
 }

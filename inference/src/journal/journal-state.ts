@@ -1,9 +1,9 @@
-/** Whose call it was, and of what. */
+/** Organization, key, provider and model of a call. */
 export interface CallNames {
   readonly organizationId: string;
   readonly keyId: string;
   readonly provider: string;
-  /** Without the prefix. */
+  /** Model without the prefix. */
   readonly model: string;
 }
 
@@ -15,7 +15,7 @@ export interface Tokens {
   readonly completionTokens: number;
 }
 
-/** What a call may use, noted before a byte of it goes upstream. */
+/** Upper bound of a call's usage, recorded before the request is sent. */
 export interface Reservation extends CallNames, Tokens {
   readonly id: string;
   /** Milliseconds since 1970. */
@@ -24,33 +24,36 @@ export interface Reservation extends CallNames, Tokens {
   readonly amounts: readonly Amount[];
 }
 
-/** What a call has used. */
+/** Usage of a call. */
 export interface Used extends Tokens {
   readonly costMicrocents: number;
-  /** The tokens are our own count. */
+  /** True if the tokens are our own count. */
   readonly estimated: boolean;
 }
 
-/** What a call has used, with whose it was. */
+/** Usage of a call with its reservation. */
 export interface Settlement extends Reservation, Used {
-  /** 0 for a call that came to nothing, and costs nothing. */
+  /** 0 for a call that was not sent or costs nothing. */
   readonly requests: 0 | 1;
 }
 
-/** A line of the journal. Members are short: there are three lines a call. */
+/**
+ * A line of the journal, such as `{"t":"hold","account":"cost.<organization>.2026-11","amount":500}`. Names are short,
+ * since each call writes several lines.
+ */
 export type JournalRecord =
   | { readonly t: "reserve"; readonly its: Reservation }
-  /** The end of a reservation that is in the journal. */
+  /** The end of a reservation in the journal. */
   | { readonly t: "used"; readonly id: string; readonly used: Used; readonly requests: 0 | 1 }
   | { readonly t: "settle"; readonly its: Settlement }
-  /** The next `count` settlements that are in no batch yet are batch `n`. */
+  /** The next `count` settlements without a batch form batch `n`. */
   | { readonly t: "batch"; readonly n: number; readonly count: number }
   | { readonly t: "landed"; readonly n: number }
-  /** What the process holds of an account from here on. */
+  /** The leased amount of an account from here on. */
   | { readonly t: "hold"; readonly account: string; readonly amount: number }
-  /** A request that counts for the rate of a key. */
+  /** A request that counts towards the rate of a key. */
   | { readonly t: "request"; readonly account: string; readonly at: number }
-  /** Several of them: the first, and how long after the one before it each other one came. */
+  /** Several requests: the time of the first, and the milliseconds between each one and its predecessor. */
   | { readonly t: "requests"; readonly account: string; readonly at: number; readonly after: readonly number[] };
 
 export interface Batch {
@@ -58,18 +61,18 @@ export interface Batch {
   readonly settlements: readonly Settlement[];
 }
 
-/** What a journal says. */
+/** State of a journal. */
 export interface JournalState {
-  /** Calls under way. */
+  /** Calls in flight, by id. */
   readonly open: Map<string, Reservation>;
-  /** Settlements in no batch yet, in the order in which they came. */
+  /** Settlements without a batch, in order. */
   readonly unsent: Settlement[];
-  /** Batches that may not have landed. */
+  /** Batches that the controllers have not confirmed. */
   readonly batches: Batch[];
-  /** The newest batch. */
+  /** Number of the newest batch. */
   newest: number;
   readonly holds: Map<string, number>;
-  /** Requests of the last 60 s by account. */
+  /** Times of the requests of the last 60 s, by account. */
   readonly requests: Map<string, number[]>;
 }
 
@@ -134,7 +137,7 @@ function settlementOf(reservation: Reservation, used: Used, requests: 0 | 1): Se
   };
 }
 
-/** What a call has used of each account that it reserved some of. */
+/** Usage of a call for each account of its reservation. */
 export function amountsUsed(
   { amounts }: Reservation,
   { promptTokens, completionTokens, costMicrocents }: Used,
@@ -145,7 +148,7 @@ export function amountsUsed(
   ]);
 }
 
-/** Lines that bring about the same state. */
+/** The lines that reproduce a state. */
 export function* recordsOf(state: JournalState): Generator<JournalRecord> {
   for (const [account, amount] of state.holds) yield { t: "hold", account, amount };
   for (const [account, [at, ...others]] of state.requests) {

@@ -31,7 +31,7 @@ const call = (id: string): Settlement => ({
 const used = { promptTokens: 2, completionTokens: 5, costMicrocents: 60, estimated: false };
 
 describe("a journal", () => {
-  test("brings back what it was told before a kill, and nothing of a line that broke off", async () => {
+  test("restores its records after a kill, without an incomplete line", async () => {
     const directory = newDirectory();
     const first = openJournal(directory, { now, log: silentLog });
     await first.append({ t: "hold", account: "cost.o.2026-11", amount: 500 });
@@ -42,7 +42,7 @@ describe("a journal", () => {
     await first.append({ t: "request", account: "rpm.k", at: 999_000 });
     await first.append({ t: "request", account: "rpm.k", at: 900_000 });
     appendFileSync(join(directory, "journal"), '{"t":"settle","its":{"id":"b"');
-    // Nothing was closed: this is how a kill leaves it.
+    // The journal was not closed, as after a kill.
     const { state, close } = openJournal(directory, { now, log: silentLog });
     expect([...state.open.keys()]).toEqual(["b"]);
     expect(state.batches.map(({ n, settlements }) => [n, settlements.map(({ id }) => id)])).toEqual([[1, ["a"]]]);
@@ -51,7 +51,7 @@ describe("a journal", () => {
     await close();
   });
 
-  test("settles a reservation once, whose names it has", async () => {
+  test("settles a reservation once, with its names", async () => {
     const directory = newDirectory();
     const first = openJournal(directory, { now, log: silentLog });
     const { estimated: _, requests: __, ...reservation } = call("a");
@@ -77,13 +77,13 @@ describe("a journal", () => {
     await close();
   });
 
-  test("writes itself anew while calls go on, and loses none of them", async () => {
+  test("is rewritten while calls continue, without losing any", async () => {
     const directory = newDirectory();
     const path = join(directory, "journal");
     const first = openJournal(directory, { now, log: silentLog });
     const its = { ...call("a"), model: "m".repeat(1 << 20) };
     let bytes = 0;
-    // What is settled and landed is not written again.
+    // Confirmed settlements are not written again.
     for (let n = 1; first.bytes >= bytes; n += 1) {
       bytes = first.bytes;
       for (let each = 0; each < 4; each += 1) {
@@ -101,7 +101,7 @@ describe("a journal", () => {
     await close();
   }, 30_000);
 
-  test("writes lines of one turn at once", async () => {
+  test("writes the lines of one event loop iteration together", async () => {
     const directory = newDirectory();
     const journal = openJournal(directory, { now, log: silentLog });
     await Promise.all(["a", "b", "c"].map((id) => journal.append({ t: "reserve", its: call(id) })));
@@ -110,7 +110,7 @@ describe("a journal", () => {
     await journal.close();
   });
 
-  test("written anew says the same", () => {
+  test("has the same state after a rewrite", () => {
     const id = fc.constantFrom("a", "b", "c", "d");
     const record = fc.oneof(
       id.map((each): JournalRecord => ({ t: "reserve", its: call(each) })),
@@ -125,7 +125,7 @@ describe("a journal", () => {
       fc.property(fc.array(record, { maxLength: 40, size: "max" }), (records) => {
         const state = emptyState();
         for (const each of records) {
-          // Batches are numbered by the process, and only those that were sent land.
+          // The process numbers batches, and only sent ones are confirmed.
           if (each.t === "batch") applyRecord(state, { ...each, n: state.newest + 1 });
           else if (each.t === "landed") applyRecord(state, { t: "landed", n: Math.min(each.n, state.newest) });
           else applyRecord(state, each);

@@ -16,47 +16,50 @@ import type { Log } from "@holdfast/common/log.ts";
 import { hasCode } from "@holdfast/common/system-error.ts";
 import { applyRecord, emptyState, type JournalRecord, type JournalState, recordsOf } from "./journal-state.ts";
 
-/** What a process must not forget, in lines of a file: calls, what they used, what it holds. */
+/**
+ * The durable state of a process in lines of a file: calls, their usage and quota leases. A file that has grown to
+ * twice its size is rewritten beside the calls, and replaced atomically.
+ */
 export interface Journal {
   readonly state: JournalState;
   /**
-   * Applies a line at once; resolves when the file has it, so that a kill of the process does not lose it. Lines of one turn are
-   * one write. Rejects when the disk does not take it, which whoever does not wait need not look at.
+   * Applies a line immediately; resolves when it is written to the file, so it survives a kill of the process. Lines of
+   * one event loop iteration are one write. Rejects if the disk fails, which callers that do not wait can ignore.
    */
   append(record: JournalRecord): Promise<void>;
-  /** Resolves when all that was appended survives a loss of power. */
+  /** Resolves when all lines are synced, so that they survive a power failure. */
   sync(): Promise<void>;
   readonly bytes: number;
-  /** No more calls may begin: a gibibyte waits for controllers. */
+  /** True above 1 GiB of unconfirmed settlements: no further calls are admitted. */
   readonly isFull: boolean;
   close(): Promise<void>;
 }
 
-const syncEveryMs = 1_000;
+const syncIntervalMs = 1_000;
 const fullBytes = 1 << 30;
-/** From so many bytes on it is written anew whenever it has doubled since. */
-const longBytes = 8 << 20;
+/** From this size on, the journal is rewritten whenever it has doubled. */
+const rewriteFromBytes = 8 << 20;
 const linesAtOnce = 1_000;
 const syncFile = promisify(fdatasync);
 
-/** Reads what an earlier process left. */
+/** Opens the journal of an earlier process. */
 export function openJournal(
   directory: string,
   { now, log }: { readonly now: () => number; readonly log: Log },
 ): Journal {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, "journal");
-  const pathAnew = `${path}.new`;
+  const rewritePath = `${path}.new`;
   const state = emptyState();
   for (const record of recordsIn(path, log)) applyRecord(state, record);
   let file = -1;
   let bytes = 0;
-  let bytesAnew = 0;
+  let rewrittenBytes = 0;
   let lines: string[] = [];
   let flushed = nextFlush();
   let isDirty = false;
   let syncing: Promise<void> | undefined;
-  /** The file that will take its place; -1 for none. */
+  /** File that will replace the journal; -1 if there is none. */
   let next = -1;
   let bytesNext = 0;
   let rewriting: Promise<void> | undefined;
@@ -65,18 +68,18 @@ export function openJournal(
 
   const upkeep = setInterval(() => {
     sync().catch((error: unknown) => log.error("journal not synced", { error }));
-    if (bytes > longBytes && bytes > 2 * bytesAnew)
+    if (bytes > rewriteFromBytes && bytes > 2 * rewrittenBytes)
       rewriting ??= rewrite()
-        .catch((error: unknown) => log.error("journal not written anew", { error }))
+        .catch((error: unknown) => log.error("journal not rewritten", { error }))
         .finally(() => (rewriting = undefined));
-  }, syncEveryMs);
+  }, syncIntervalMs);
   upkeep.unref();
 
-  /** The state alone, in a file beside the journal; `next` gets what is appended from here on as well. */
+  /** Writes the state to a new file; further lines are appended to both files. */
   function writeState(): number {
     flush();
-    forgetRequests(state, now());
-    next = openSync(pathAnew, "w", 0o600);
+    dropOldRequests(state, now());
+    next = openSync(rewritePath, "w", 0o600);
     bytesNext = 0;
     let batch: string[] = [];
     const put = (file: number) => {
@@ -91,33 +94,35 @@ export function openJournal(
     return next;
   }
 
-  /** The file beside it, all of which is on disk, becomes the journal. */
+  /** Replaces the journal by the new file, which is completely on disk. */
   function replace(): void {
-    renameSync(pathAnew, path);
+    renameSync(rewritePath, path);
     const before = file;
     file = next;
     next = -1;
     bytes = bytesNext;
-    bytesAnew = bytesNext;
-    // A sync that is under way has the old file open.
+    rewrittenBytes = bytesNext;
+    // A sync in progress uses the old file.
     if (before >= 0)
       Promise.resolve(syncing)
         .catch(() => undefined)
         .finally(() => closeSync(before));
   }
 
-  /** Most of it is synced while calls go on, and what came meanwhile before it takes its place. */
+  /**
+   * Syncs most of the new file while calls continue, and the lines appended meanwhile before it replaces the journal.
+   */
   async function rewrite(): Promise<void> {
-    const anew = writeState();
+    const rewritten = writeState();
     try {
-      await syncFile(anew);
+      await syncFile(rewritten);
       flush();
-      if (next !== anew) throw new Error("the disk does not take it");
-      fdatasyncSync(anew);
+      if (next !== rewritten) throw new Error("the new journal could not be written");
+      fdatasyncSync(rewritten);
       replace();
     } catch (error) {
       next = -1;
-      closeSync(anew);
+      closeSync(rewritten);
       throw error;
     }
   }
@@ -144,7 +149,7 @@ export function openJournal(
     try {
       bytesNext += writeAll(next, text);
     } catch {
-      // Whoever writes it anew finds that it is no longer the next one.
+      // `rewrite` detects that its file is no longer the next one.
       next = -1;
     }
   }
@@ -153,11 +158,11 @@ export function openJournal(
     flush();
     if (!isDirty) return syncing;
     isDirty = false;
-    const mine = Promise.resolve(syncing)
+    const ownSync = Promise.resolve(syncing)
       .catch(() => undefined)
       .then(() => syncFile(file));
-    syncing = mine;
-    await mine;
+    syncing = ownSync;
+    await ownSync;
   }
 
   return {
@@ -190,8 +195,8 @@ function nextFlush(): PromiseWithResolvers<void> {
   return flush;
 }
 
-/** For appends that nothing waits for: the flush has logged its failure, and the state has the record. */
-export function logged(): undefined {
+/** For appends that nothing awaits: the flush has logged the failure, and the state contains the record. */
+export function ignoreLogged(): undefined {
   return undefined;
 }
 
@@ -205,7 +210,7 @@ function writeAll(file: number, text: string): number {
   return bytes.length;
 }
 
-/** The last line may have broken off: what it would have said never happened. */
+/** Parses the journal. The last line may be incomplete after a crash, and is ignored. */
 function* recordsIn(path: string, log: Log): Generator<JournalRecord> {
   for (const line of textOf(path).split("\n")) {
     if (line === "") continue;
@@ -213,7 +218,7 @@ function* recordsIn(path: string, log: Log): Generator<JournalRecord> {
     try {
       record = JSON.parse(line) as JournalRecord;
     } catch {
-      log.warn("journal has a line that broke off", { bytes: line.length });
+      log.warn("journal has an incomplete line", { bytes: line.length });
       continue;
     }
     yield record;
@@ -229,10 +234,10 @@ function textOf(path: string): string {
   }
 }
 
-function forgetRequests({ requests }: JournalState, now: number): void {
+function dropOldRequests({ requests }: JournalState, now: number): void {
   for (const [account, times] of requests) {
-    const kept = times.filter((at) => at > now - rpmWindowMs);
-    if (kept.length === 0) requests.delete(account);
-    else requests.set(account, kept);
+    const recent = times.filter((at) => at > now - rpmWindowMs);
+    if (recent.length === 0) requests.delete(account);
+    else requests.set(account, recent);
   }
 }

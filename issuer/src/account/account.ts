@@ -1,22 +1,26 @@
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import QRCode from "qrcode";
 import type { App } from "../app.ts";
-import { type Answer, type Asked, Refused, seeOther } from "../http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { Html, html } from "../http/html.ts";
-import { keepInteraction, newInteraction } from "../sign-in/interaction.ts";
+import { saveInteraction, newInteraction } from "../sign-in/interaction.ts";
 import { typedCode } from "../sign-in/mail-secrets.ts";
-import { requireOwnForm } from "../sign-in/own-form.ts";
+import { requireSameOrigin } from "../sign-in/same-origin.ts";
 import { page } from "../sign-in/page.ts";
 import { currentSession, endSession, type Session } from "../sign-in/session.ts";
 import { beginSecondFactor, confirmSecondFactor, hasSecondFactor, removeSecondFactor } from "./second-factor.ts";
 
-/** What changes who gets in needs a sign-in of the last minutes. */
-const freshMs = 10 * 60_000;
+/** A change of sign-in methods needs a recent sign-in. */
+const recentSignInMs = 10 * 60_000;
 
-/** Who is signed in. Throws Refused that leads to a sign-in; a fresh one where that is needed. */
-async function signedIn(app: App, asked: Asked, { fresh }: { fresh: boolean }): Promise<Session> {
-  const session = await currentSession(app, asked);
-  if (session !== undefined && (!fresh || app.now() - session.authTime.getTime() < freshMs)) return session;
+/** The current session. Throws Refused with a redirect to a sign-in if there is none, or none that is recent. */
+async function requireSession(
+  app: App,
+  incoming: IncomingRequest,
+  { isRecent }: { isRecent: boolean },
+): Promise<Session> {
+  const session = await currentSession(app, incoming);
+  if (session !== undefined && (!isRecent || app.now() - session.authTime.getTime() < recentSignInMs)) return session;
   const request = {
     clientId: "",
     redirectUri: `${app.config.issuerUrl}/account`,
@@ -24,7 +28,9 @@ async function signedIn(app: App, asked: Asked, { fresh }: { fresh: boolean }): 
     prompt: "",
   } as const;
   const interaction = newInteraction(request, app.now());
-  throw new Refused(seeOther(`/sign-in/${interaction.id}`, { "set-cookie": keepInteraction(app, asked, interaction) }));
+  throw new Refused(
+    seeOther(`/sign-in/${interaction.id}`, { "set-cookie": saveInteraction(app, incoming, interaction) }),
+  );
 }
 
 interface SessionRow {
@@ -33,9 +39,9 @@ interface SessionRow {
   readonly last_seen_at: Date;
 }
 
-/** GET /account: where somebody is signed in, and the second factor. */
-export async function account(app: App, asked: Asked): Promise<Answer> {
-  const session = await signedIn(app, asked, { fresh: false });
+/** GET /account: sessions and second factor of the user. */
+export async function account(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  const session = await requireSession(app, incoming, { isRecent: false });
   const [user] = await app.database.rows<{ email: string }>(`SELECT email FROM ${s}.users WHERE id = $1`, [
     session.userId,
   ]);
@@ -64,10 +70,10 @@ ${
 }
 
 /** POST /account/sessions/end. */
-export async function endOneSession(app: App, asked: Asked): Promise<Answer> {
-  requireOwnForm(app, asked);
-  const session = await signedIn(app, asked, { fresh: false });
-  const id = asked.form.get("session") ?? "";
+export async function endOneSession(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  requireSameOrigin(app, incoming);
+  const session = await requireSession(app, incoming, { isRecent: false });
+  const id = incoming.form.get("session") ?? "";
   const own = await app.database.rows(`SELECT FROM ${s}.sessions WHERE id::text = $1 AND user_id = $2`, [
     id,
     session.userId,
@@ -76,22 +82,22 @@ export async function endOneSession(app: App, asked: Asked): Promise<Answer> {
   return seeOther("/account");
 }
 
-/** POST /account/second-factor: a new secret, to be confirmed by a code of it. */
-export async function addSecondFactor(app: App, asked: Asked): Promise<Answer> {
-  requireOwnForm(app, asked);
-  const session = await signedIn(app, asked, { fresh: true });
+/** POST /account/second-factor: creates a secret, which a code confirms. */
+export async function addSecondFactor(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  requireSameOrigin(app, incoming);
+  const session = await requireSession(app, incoming, { isRecent: true });
   const [user] = await app.database.rows<{ id: string; email: string }>(
     `SELECT id, email FROM ${s}.users WHERE id = $1`,
     [session.userId],
   );
-  const begun = user && (await beginSecondFactor(app, user));
-  if (begun === undefined) return seeOther("/account");
-  const picture = new Html(await QRCode.toString(begun.uri, { type: "svg", margin: 4 }));
+  const created = user && (await beginSecondFactor(app, user));
+  if (created === undefined) return seeOther("/account");
+  const picture = new Html(await QRCode.toString(created.uri, { type: "svg", margin: 4 }));
   return page(app, {
     title: "Set up codes of an app",
     body: html`<p>Scan this with the app, or type the key into it.</p>
 <div class="picture">${picture}</div>
-<p><code>${begun.secret}</code></p>
+<p><code>${created.secret}</code></p>
 <form method="post" action="/account/second-factor/confirm">
 <label for="code">Code that the app shows</label>
 <input type="text" id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required maxlength="20">
@@ -100,16 +106,16 @@ export async function addSecondFactor(app: App, asked: Asked): Promise<Answer> {
   });
 }
 
-/** POST /account/second-factor/confirm: the recovery codes, once. */
-export async function confirm(app: App, asked: Asked): Promise<Answer> {
-  requireOwnForm(app, asked);
-  const session = await signedIn(app, asked, { fresh: true });
-  const codes = await confirmSecondFactor(app, session.userId, typedCode(asked.form.get("code") ?? ""));
+/** POST /account/second-factor/confirm: shows the recovery codes once. */
+export async function confirm(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  requireSameOrigin(app, incoming);
+  const session = await requireSession(app, incoming, { isRecent: true });
+  const codes = await confirmSecondFactor(app, session.userId, typedCode(incoming.form.get("code") ?? ""));
   if (codes === undefined)
     return page(app, {
       status: 400,
       title: "This was not the code",
-      body: html`<p>Wait for the next one, and <a href="/account">begin again</a>.</p>`,
+      body: html`<p>Wait for the next one, and <a href="/account">start again</a>.</p>`,
     });
   return page(app, {
     title: "Keep your recovery codes",
@@ -120,9 +126,9 @@ export async function confirm(app: App, asked: Asked): Promise<Answer> {
 }
 
 /** POST /account/second-factor/remove. */
-export async function remove(app: App, asked: Asked): Promise<Answer> {
-  requireOwnForm(app, asked);
-  const session = await signedIn(app, asked, { fresh: true });
+export async function remove(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  requireSameOrigin(app, incoming);
+  const session = await requireSession(app, incoming, { isRecent: true });
   await removeSecondFactor(app, session.userId);
   return seeOther("/account");
 }

@@ -5,10 +5,10 @@ import type { App } from "../app.ts";
 import { seal, unseal } from "../sealed-text.ts";
 
 const periodS = 30;
-/** Failures of one user, after which the next is heard in 5 minutes. */
+/** Failed attempts after which the user must wait 5 minutes. */
 const failuresMax = 5;
 const recoveryCodes = 10;
-const isOld = "coalesce(failed_at < now() - interval '5 minutes', false)";
+const isFailureOld = "coalesce(failed_at < now() - interval '5 minutes', false)";
 
 const totpOf = (secret: string, app: App, label: string) =>
   new TOTP({
@@ -22,7 +22,7 @@ const totpOf = (secret: string, app: App, label: string) =>
 
 const recoveryHash = (app: App, code: string) => Buffer.from(app.keys.mac("recovery code", code), "base64url");
 
-/** Has the user a second factor that was confirmed? */
+/** True if the user has a confirmed second factor. */
 export async function hasSecondFactor({ database }: App, userId: string): Promise<boolean> {
   const rows = await database.rows(`SELECT FROM ${s}.mfa_totp WHERE user_id = $1 AND confirmed_at IS NOT NULL`, [
     userId,
@@ -30,7 +30,7 @@ export async function hasSecondFactor({ database }: App, userId: string): Promis
   return rows.length > 0;
 }
 
-/** A new secret that counts once it is confirmed; undefined where one is confirmed already. */
+/** Creates a secret, which is used once it is confirmed; undefined if the user already has a confirmed one. */
 export async function beginSecondFactor(
   app: App,
   user: { readonly id: string; readonly email: string },
@@ -47,20 +47,20 @@ export async function beginSecondFactor(
 }
 
 /**
- * Counts a try before it is judged, in one statement: of many at once as many are judged as the limit has. Undefined past it, and
- * where there is no secret in that state.
+ * Counts an attempt before it is checked, in one statement, so concurrent attempts cannot exceed the limit. Undefined
+ * above the limit, and without a secret in this state.
  */
 async function beginTry({ database }: App, userId: string, isConfirmed: boolean): Promise<string | undefined> {
   const [row] = await database.rows<{ sealed_secret: string }>(
-    `UPDATE ${s}.mfa_totp SET failed_at = now(), failures = CASE WHEN ${isOld} THEN 1 ELSE failures + 1 END
-     WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND (failures < ${failuresMax} OR ${isOld})
+    `UPDATE ${s}.mfa_totp SET failed_at = now(), failures = CASE WHEN ${isFailureOld} THEN 1 ELSE failures + 1 END
+     WHERE user_id = $1 AND confirmed_at IS ${isConfirmed ? "NOT " : ""}NULL AND (failures < ${failuresMax} OR ${isFailureOld})
      RETURNING sealed_secret`,
     [userId],
   );
   return row?.sealed_secret;
 }
 
-/** Does a typed code belong to a step? Each step counts once, so that a code that was watched is of no use. */
+/** Checks a code. Each time step is accepted once, so an observed code cannot be reused. */
 async function takeStep(app: App, userId: string, code: string, sealed: string): Promise<boolean> {
   const secret = unseal(app.keys.sealingKey("totp"), sealed, userId);
   if (secret === undefined) return false;
@@ -75,7 +75,7 @@ async function takeStep(app: App, userId: string, code: string, sealed: string):
   return taken.length > 0;
 }
 
-/** Confirms a new secret by its first code; the recovery codes, which are shown this once. */
+/** Confirms a new secret with its first code; returns the recovery codes, which are shown only now. */
 export async function confirmSecondFactor(
   app: App,
   userId: string,
@@ -96,7 +96,7 @@ export async function confirmSecondFactor(
   return codes;
 }
 
-/** A code of the app, or a recovery code, which is used up by it. */
+/** Checks a code of the app, or a recovery code, which can be used once. */
 export async function passesSecondFactor(app: App, userId: string, typed: string): Promise<boolean> {
   const sealed = await beginTry(app, userId, true);
   if (sealed === undefined) return false;

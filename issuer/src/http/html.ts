@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Value = string | number | Html | readonly Html[] | undefined | false;
 
-/** A template whose values are text unless they are Html themselves. */
+/** An HTML template. Values are escaped unless they are Html. */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   const filled = parts.map((part, index) => `${part}${index < values.length ? textOf(values[index]) : ""}`);
   return new Html(filled.join(""));

@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { DerivedKeys } from "../derived-keys.ts";
 
-/** 256 random bits with their HMAC: a code that this app never handed out is refused without a look at the database. */
-const form = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
-/** Of issuers of the version before, whose codes live for a minute after they are replaced. */
-const formBefore = /^[A-Za-z0-9_-]{43}$/;
+/** 256 random bits with their HMAC: `<random>.<mac>`. A code that this app did not issue is refused without a query. */
+const pattern = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 const purpose = "authorization code";
 
 export function newAuthorizationCode(keys: DerivedKeys): string {
@@ -12,9 +10,8 @@ export function newAuthorizationCode(keys: DerivedKeys): string {
   return `${random}.${keys.mac(purpose, random)}`;
 }
 
-/** `ours` has a true HMAC, and `before` might be one of the version before. */
-export function kindOfCode(code: string, keys: DerivedKeys): "ours" | "before" | "none" {
-  const [, random = "", mac = ""] = form.exec(code) ?? [];
-  if (random !== "") return keys.isMac(purpose, random, mac) ? "ours" : "none";
-  return formBefore.test(code) ? "before" : "none";
+/** True if the code has a valid HMAC of this app. */
+export function isIssuedCode(code: string, keys: DerivedKeys): boolean {
+  const [, random = "", mac = ""] = pattern.exec(code) ?? [];
+  return random !== "" && keys.isMac(purpose, random, mac);
 }

@@ -13,7 +13,7 @@ const clients = [
   }),
 ];
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-const good = {
+const valid = {
   client_id: "shop",
   redirect_uri: "https://shop.example/cb",
   response_type: "code",
@@ -22,11 +22,11 @@ const good = {
   code_challenge_method: "S256",
   state: "s",
 };
-const read = (given: Record<string, string>) =>
-  readAuthorize(new URLSearchParams(given), (id) => clients.find(({ clientId }) => clientId === id));
+const read = (parameters: Record<string, string>) =>
+  readAuthorize(new URLSearchParams(parameters), (id) => clients.find(({ clientId }) => clientId === id));
 
-test("a request as it should be is read", () => {
-  expect(read({ ...good, scope: "openid email profile", max_age: "0", prompt: "login" })).toEqual({
+test("a valid request is parsed", () => {
+  expect(read({ ...valid, scope: "openid email profile", max_age: "0", prompt: "login" })).toEqual({
     ok: true,
     request: {
       clientId: "shop",
@@ -41,8 +41,8 @@ test("a request as it should be is read", () => {
 });
 
 test.each([[{ client_id: "other" }], [{ redirect_uri: "https://shop.example/cb?x" }], [{ redirect_uri: "" }]])(
-  "%j is shown, and nobody is sent anywhere",
-  (change) => expect(read({ ...good, ...change })).toMatchObject({ ok: false, shown: expect.any(String) }),
+  "%j shows a message without a redirect",
+  (change) => expect(read({ ...valid, ...change })).toMatchObject({ ok: false, userMessage: expect.any(String) }),
 );
 
 test.each([
@@ -60,19 +60,19 @@ test.each([
   [{ request_uri: "https://x" }, "request_uri_not_supported"],
   [{ nonce: "n".repeat(513) }, "invalid_request"],
 ])("%j is told to the client as %s", (change, error) =>
-  expect(read({ ...good, ...change })).toMatchObject({ ok: false, error, state: "s" }),
+  expect(read({ ...valid, ...change })).toMatchObject({ ok: false, error, state: "s" }),
 );
 
-test("what is given twice has no meaning", () => {
-  const twice = new URLSearchParams(good);
+test("a repeated parameter is rejected", () => {
+  const twice = new URLSearchParams(valid);
   twice.append("scope", "openid");
   expect(readAuthorize(twice, () => clients[0])).toMatchObject({ error: "invalid_request" });
-  const clientTwice = new URLSearchParams(good);
+  const clientTwice = new URLSearchParams(valid);
   clientTwice.append("redirect_uri", "https://evil.example");
   expect(readAuthorize(clientTwice, () => clients[0])).toHaveProperty("shown");
 });
 
-test("a client without PKCE sends a nonce", () => {
+test("a client without PKCE must send a nonce", () => {
   const old = { client_id: "old", redirect_uri: "https://old.example/cb", response_type: "code", scope: "openid" };
   expect(read(old)).toMatchObject({ error: "invalid_request" });
   expect(read({ ...old, nonce: "n" })).toMatchObject({ ok: true });

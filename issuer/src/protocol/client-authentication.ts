@@ -1,35 +1,36 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
-import { type Answer, type Asked, json, Refused } from "../http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, json, Refused } from "../http/messages.ts";
 
-/** The client of a request to a token endpoint (RFC 6749 section 2.3). Throws Refused `invalid_client`. */
+/** Authenticates the client of a request (RFC 6749 section 2.3). Throws Refused `invalid_client`. */
 export function authenticatedClient(
-  { authorization, form }: Pick<Asked, "authorization" | "form">,
+  { authorization, form }: Pick<IncomingRequest, "authorization" | "form">,
   find: (clientId: string) => Client | undefined,
 ): Client {
   const basic = basicOf(authorization);
-  if (authorization !== undefined && basic === undefined) throw new Refused(notKnown(true));
+  if (authorization !== undefined && basic === undefined) throw new Refused(invalidClient(true));
   const posted = form.get("client_secret") ?? undefined;
-  // Two ways at once are refused, and one client only may be meant.
+  // Two authentication methods, or two client ids, are refused.
   if (basic !== undefined && (posted !== undefined || (form.get("client_id") ?? basic.id) !== basic.id))
-    throw new Refused(tokenError("invalid_request", "the client authenticates in two ways"));
+    throw new Refused(tokenError("invalid_request", "the client uses two authentication methods"));
   const client = find(basic?.id ?? form.get("client_id") ?? "");
   const secret = basic?.secret ?? posted;
-  if (client === undefined) throw new Refused(notKnown(basic !== undefined));
+  if (client === undefined) throw new Refused(invalidClient(basic !== undefined));
   if (!client.confidential) {
-    if (secret !== undefined && secret !== "") throw new Refused(notKnown(basic !== undefined));
+    if (secret !== undefined && secret !== "") throw new Refused(invalidClient(basic !== undefined));
     return client;
   }
-  if (secret === undefined || !isSecret(secret, client.secretHash)) throw new Refused(notKnown(basic !== undefined));
+  if (secret === undefined || !isSecret(secret, client.secretHash))
+    throw new Refused(invalidClient(basic !== undefined));
   return client;
 }
 
-export function tokenError(error: string, description: string, status = 400): Answer {
+export function tokenError(error: string, description: string, status = 400): OutgoingResponse {
   return json(status, { error, error_description: description });
 }
 
-function notKnown(challenged: boolean): Answer {
-  const answer = tokenError("invalid_client", "the client is not known, or its secret is wrong", 401);
+function invalidClient(challenged: boolean): OutgoingResponse {
+  const answer = tokenError("invalid_client", "the client is unknown, or its secret is wrong", 401);
   return challenged ? { ...answer, headers: { ...answer.headers, "www-authenticate": 'Basic realm="token"' } } : answer;
 }
 
@@ -43,7 +44,7 @@ function basicOf(authorization: string | undefined): { id: string; secret: strin
   return id === undefined || secret === undefined ? undefined : { id, secret };
 }
 
-/** Both parts are form-encoded before they are joined. */
+/** Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1). */
 function formDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -53,7 +54,7 @@ function formDecoded(text: string): string | undefined {
 }
 
 function isSecret(secret: string, hash: string): boolean {
-  const given = createHash("sha256").update(secret).digest();
-  const right = Buffer.from(hash, "hex");
-  return given.length === right.length && timingSafeEqual(given, right);
+  const presented = createHash("sha256").update(secret).digest();
+  const expected = Buffer.from(hash, "hex");
+  return presented.length === expected.length && timingSafeEqual(presented, expected);
 }

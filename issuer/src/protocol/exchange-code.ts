@@ -2,19 +2,19 @@ import { createHash, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
-import { type Answer, type Asked, json, Refused } from "../http/exchange.ts";
-import { kindOfCode } from "./authorization-code.ts";
+import { type OutgoingResponse, type IncomingRequest, json, Refused } from "../http/messages.ts";
+import { isIssuedCode } from "./authorization-code.ts";
 import type { AuthorizeRequest } from "./authorize-request.ts";
 import { tokenError } from "./client-authentication.ts";
 import { tokensOf } from "./tokens.ts";
 
-/** Codes live for a minute. */
+/** Lifetime of a code. */
 const codeLifeS = 60;
-const refreshWholeDays = 90;
+const refreshLifeDays = 90;
 
 const codeHash = (code: string): Buffer => createHash("sha256").update(code).digest();
 
-/** Writes a code down for what a signed-in user's client asked. */
+/** Stores a code for the client's request and the user's session. */
 export async function writeCode(
   { database }: App,
   code: string,
@@ -40,8 +40,9 @@ export async function writeCode(
 }
 
 /**
- * One statement: of many that come with one code, one gets tokens; the family of refresh tokens is made with it. It fits when
- * the address and the verifier are those of the request; a code that came with others is used up.
+ * Redeems a code in one statement, so that one of several concurrent requests succeeds; it also creates the family of
+ * refresh tokens. The redirect URI and verifier must match those of the authorization request; a mismatch uses the code
+ * up.
  */
 const useCode = `
   WITH code AS (
@@ -50,16 +51,16 @@ const useCode = `
     RETURNING *, redirect_uri = $3 AND code_challenge IS NOT DISTINCT FROM $4 AS fits),
   family AS (
     INSERT INTO ${s}.refresh_tokens (family, user_id, session_id, client_id, scope, expires_at)
-    SELECT code.family, code.user_id, session_id, client_id, scope, now() + interval '${refreshWholeDays} days' FROM code
+    SELECT code.family, code.user_id, session_id, client_id, scope, now() + interval '${refreshLifeDays} days' FROM code
     JOIN ${s}.sessions AS session ON session.id = session_id AND revoked_at IS NULL
     WHERE fits AND 'offline_access' = ANY (string_to_array(scope, ' '))),
-  told AS (
+  event AS (
     INSERT INTO ${s}.events (type, user_id, client_id, ip) SELECT 'token.issued', user_id, client_id, $5 FROM code WHERE fits)
   SELECT code.fits, code.user_id, code.session_id, code.scope, code.nonce, code.family, session.auth_time, session.amr,
     users.email, users.email_verified, session.revoked_at IS NULL AND session.expires_at > now() AS is_live
   FROM code JOIN ${s}.sessions AS session ON session.id = code.session_id JOIN ${s}.users ON users.id = code.user_id`;
 
-/** Who comes second may be a thief: whoever came first has no refresh tokens any more either. */
+/** A reused code may be stolen, so its refresh tokens are revoked (RFC 6749 section 4.1.2). */
 const endReused = `
   WITH ended AS (
     UPDATE ${s}.refresh_tokens SET ended_at = coalesce(ended_at, now())
@@ -82,15 +83,19 @@ interface UsedCode {
 }
 
 /** grant_type authorization_code (RFC 6749 section 4.1.3, RFC 7636 section 4.6). Throws Refused `invalid_grant`. */
-export async function exchangeCode(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
+export async function exchangeCode(
+  app: App,
+  { form, source }: IncomingRequest,
+  client: Client,
+): Promise<OutgoingResponse> {
   const code = form.get("code") ?? "";
   if (code === "") throw new Refused(tokenError("invalid_request", "code is missing"));
   const invalid = () =>
-    new Refused(tokenError("invalid_grant", "the code is over, was used, or belongs to another request"));
+    new Refused(tokenError("invalid_grant", "the code has expired, was used, or belongs to another request"));
   const verifier = form.get("code_verifier");
   if (verifier !== null && !/^[A-Za-z0-9._~-]{43,128}$/.test(verifier))
-    throw new Refused(tokenError("invalid_request", "code_verifier is none"));
-  if (kindOfCode(code, app.keys) === "none") throw invalid();
+    throw new Refused(tokenError("invalid_request", "code_verifier is invalid"));
+  if (!isIssuedCode(code, app.keys)) throw invalid();
   const challenge = verifier === null ? null : createHash("sha256").update(verifier).digest("base64url");
   const { clientId } = client;
   const hash = codeHash(code);

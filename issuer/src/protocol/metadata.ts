@@ -1,4 +1,4 @@
-/** Discovery (OpenID Connect Discovery 1.0 section 3; RFC 8414 has the same members). */
+/** Discovery document (OpenID Connect Discovery 1.0 section 3; RFC 8414 has the same members). */
 export function metadataOf(issuer: string): object {
   const at = (path: string) => `${issuer}${path}`;
   return {

@@ -6,14 +6,14 @@ import { readRefreshToken, refreshTokenText } from "./refresh-token.ts";
 const keys = createDerivedKeys(randomBytes(32).toString("base64url"));
 const others = createDerivedKeys(randomBytes(32).toString("base64url"));
 
-test("a token is read by the app that made it, and by no other", () => {
+test("a token is valid only for the app that issued it", () => {
   const token = { family: randomUUID(), generation: 12 };
   const text = refreshTokenText(token, keys);
   expect(readRefreshToken(text, keys)).toEqual(token);
   expect(readRefreshToken(text, others)).toBeUndefined();
 });
 
-test("nothing of a token can be changed", () => {
+test("a changed token is rejected", () => {
   const text = refreshTokenText({ family: randomUUID(), generation: 1 }, keys);
   const [family = "", , mac = ""] = text.split(".");
   for (const changed of [

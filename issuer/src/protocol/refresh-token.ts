@@ -1,12 +1,12 @@
 import type { DerivedKeys } from "../derived-keys.ts";
 
-/** `family.generation.HMAC`: nothing of it is stored, so nobody finds a token in the database. */
+/** A refresh token: `<family>.<generation>.<HMAC>`. The token is not stored, so the database does not reveal it. */
 export interface RefreshToken {
   readonly family: string;
   readonly generation: number;
 }
 
-const form = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([A-Za-z0-9_-]{43})$/;
+const pattern = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})\.([A-Za-z0-9_-]{43})$/;
 const purpose = "refresh token";
 
 export function refreshTokenText({ family, generation }: RefreshToken, keys: DerivedKeys): string {
@@ -14,9 +14,9 @@ export function refreshTokenText({ family, generation }: RefreshToken, keys: Der
   return `${text}.${keys.mac(purpose, text)}`;
 }
 
-/** Undefined for what this app never handed out. */
+/** Parses a refresh token; undefined if this app did not issue it. */
 export function readRefreshToken(text: string, keys: DerivedKeys): RefreshToken | undefined {
-  const [, family = "", generation = "", mac = ""] = form.exec(text) ?? [];
+  const [, family = "", generation = "", mac = ""] = pattern.exec(text) ?? [];
   if (family === "" || !keys.isMac(purpose, `${family}.${generation}`, mac)) return undefined;
   return { family, generation: Number(generation) };
 }

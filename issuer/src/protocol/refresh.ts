@@ -1,39 +1,39 @@
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { Client } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 import type { App } from "../app.ts";
-import { type Answer, type Asked, json, Refused } from "../http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, json, Refused } from "../http/messages.ts";
 import { tokenError } from "./client-authentication.ts";
 import { readRefreshToken } from "./refresh-token.ts";
 import { tokensOf } from "./tokens.ts";
 
 const idleDays = 30;
-/** An answer that was lost is given again for so long, and two tabs get the same successor. */
+/** Time in which the same successor is returned again, for lost responses and concurrent tabs. */
 const graceS = 30;
 
-const facts = `family.user_id, family.session_id, family.scope, family.generation, session.auth_time, session.amr, users.email,
+const columns = `family.user_id, family.session_id, family.scope, family.generation, session.auth_time, session.amr, users.email,
   users.email_verified`;
 const live = `family.ended_at IS NULL AND family.expires_at > now() AND session.revoked_at IS NULL
   AND family.rotated_at > now() - interval '${idleDays} days'`;
 
 /**
- * One conditional UPDATE. A token that is ahead of its row is genuine: a failover lost what came last, and nobody else could
- * have made its HMAC.
+ * Rotates a token in one conditional UPDATE. A token ahead of its row is authentic: its HMAC is valid, and a failover
+ * lost the last rotations.
  */
 const rotate = `
   UPDATE ${s}.refresh_tokens AS family SET generation = $2 + 1, rotated_at = now()
   FROM ${s}.sessions AS session, ${s}.users AS users
   WHERE family.family = $1 AND family.generation <= $2 AND family.client_id = $3
     AND session.id = family.session_id AND users.id = family.user_id AND ${live}
-  RETURNING ${facts}`;
+  RETURNING ${columns}`;
 
-/** The successor of a moment ago, once more. */
-const again = `
-  SELECT ${facts} FROM ${s}.refresh_tokens AS family
+/** Returns the current successor again, within the grace time. */
+const repeatRotation = `
+  SELECT ${columns} FROM ${s}.refresh_tokens AS family
   JOIN ${s}.sessions AS session ON session.id = family.session_id JOIN ${s}.users AS users ON users.id = family.user_id
   WHERE family.family = $1 AND family.generation = $2 + 1 AND family.client_id = $3 AND ${live}
     AND family.rotated_at > now() - interval '${graceS} seconds'`;
 
-/** A token of before was stolen, or its successor was: both ends of it lose the session. */
+/** Reuse of an older token means that it or its successor was stolen, so the session ends (RFC 9700 section 4.14.2). */
 const endStolen = `
   WITH stolen AS (
     UPDATE ${s}.refresh_tokens SET ended_at = now()
@@ -57,22 +57,23 @@ interface Family {
 }
 
 /** grant_type refresh_token (RFC 6749 section 6, RFC 9700 section 4.14). Throws Refused `invalid_grant`. */
-export async function refresh(app: App, { form, source }: Asked, client: Client): Promise<Answer> {
+export async function refresh(app: App, { form, source }: IncomingRequest, client: Client): Promise<OutgoingResponse> {
   const { database, keys } = app;
   const { clientId } = client;
-  const given = form.get("refresh_token") ?? "";
-  if (given === "") throw new Refused(tokenError("invalid_request", "refresh_token is missing"));
-  const token = readRefreshToken(given, keys);
-  const invalid = () => new Refused(tokenError("invalid_grant", "the refresh token is over, was used, or is none"));
+  const presented = form.get("refresh_token") ?? "";
+  if (presented === "") throw new Refused(tokenError("invalid_request", "refresh_token is missing"));
+  const token = readRefreshToken(presented, keys);
+  const invalid = () =>
+    new Refused(tokenError("invalid_grant", "the refresh token has expired, was used, or is invalid"));
   if (token === undefined) throw invalid();
-  const which = [token.family, token.generation, clientId];
-  const [row] = await database.tokens.rows<Family>(rotate, which);
-  const [found] = row === undefined ? await database.tokens.rows<Family>(again, which) : [row];
+  const rowKey = [token.family, token.generation, clientId];
+  const [row] = await database.tokens.rows<Family>(rotate, rowKey);
+  const [found] = row === undefined ? await database.tokens.rows<Family>(repeatRotation, rowKey) : [row];
   if (found === undefined) {
     await database.tokens.rows(endStolen, [token.family, clientId, token.generation, source]);
     throw invalid();
   }
-  const scope = narrowed(found.scope, form.get("scope"));
+  const scope = narrowedScope(found.scope, form.get("scope"));
   return json(
     200,
     await tokensOf(app, {
@@ -89,11 +90,11 @@ export async function refresh(app: App, { form, source }: Asked, client: Client)
   );
 }
 
-/** Less than was granted, never more. Throws Refused `invalid_scope`. */
-function narrowed(granted: string, asked: string | null): string {
-  if (asked === null || asked === "") return granted;
+/** The requested scope, which must be a subset of the granted one. Throws Refused `invalid_scope`. */
+function narrowedScope(granted: string, incoming: string | null): string {
+  if (incoming === null || incoming === "") return granted;
   const all = granted.split(" ");
-  const scopes = [...new Set(asked.split(" "))];
+  const scopes = [...new Set(incoming.split(" "))];
   if (scopes.every((scope) => all.includes(scope))) return scopes.join(" ");
-  throw new Refused(tokenError("invalid_scope", "the scope has more than was granted"));
+  throw new Refused(tokenError("invalid_scope", "the scope exceeds the granted one"));
 }

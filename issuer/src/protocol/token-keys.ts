@@ -3,14 +3,17 @@ import { promisify } from "node:util";
 import { type JWTPayload, jwtVerify, type JWTVerifyResult } from "jose";
 import type { SigningKey } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
 
-/** The keys of an app's tokens. */
+/** Signing keys of an app's tokens. */
 export interface TokenKeys {
-  /** The JWKS as it is published (RFC 7517). */
+  /** The published JWKS (RFC 7517). */
   readonly jwks: string;
-  /** An RS256 JWT with these claims and no others. */
+  /** Signs an RS256 JWT with exactly these claims. */
   sign(claims: JWTPayload, type: string): Promise<string>;
-  /** Undefined for what no published key has signed, for another issuer, and for what is over unless `evenOver`. */
-  verify(token: string, type: string, options?: { readonly evenOver?: boolean }): Promise<JWTPayload | undefined>;
+  /**
+   * Verifies a JWT. Undefined if no published key signed it, for another issuer, and if it has expired, unless
+   * `allowExpired`.
+   */
+  verify(token: string, type: string, options?: { readonly allowExpired?: boolean }): Promise<JWTPayload | undefined>;
 }
 
 interface PublicJwk {
@@ -22,7 +25,7 @@ interface PublicJwk {
 
 const signWith = promisify(sign);
 
-/** RFC 7518 section 3.3, in a thread of the pool. */
+/** RS256 (RFC 7518 section 3.3), computed in the thread pool. */
 function rs256(text: string, key: KeyObject): Promise<Buffer> {
   return signWith("sha256", Buffer.from(text), key);
 }
@@ -37,15 +40,15 @@ export function createTokenKeys(keys: readonly SigningKey[], issuer: string, now
   return {
     jwks: JSON.stringify({ keys: published }),
     async sign(claims, type) {
-      if (signing === undefined) throw new Error("the app has no key that signs");
+      if (signing === undefined) throw new Error("the app has no active signing key");
       const header = { alg: "RS256", kid: signing.kid, typ: type };
       const text = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
       return `${text}.${(await rs256(text, signing.key)).toString("base64url")}`;
     },
-    async verify(token, type, { evenOver = false } = {}) {
+    async verify(token, type, { allowExpired = false } = {}) {
       try {
         const options = { issuer, typ: type, algorithms: ["RS256"] };
-        const at = evenOver ? { currentDate: new Date(0), clockTolerance: 0 } : { currentDate: new Date(now()) };
+        const at = allowExpired ? { currentDate: new Date(0), clockTolerance: 0 } : { currentDate: new Date(now()) };
         const found: JWTVerifyResult = await jwtVerify(
           token,
           ({ kid }) => {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { type App } from "../app.ts";
 import { refreshTokenText } from "./refresh-token.ts";
 
-/** Whom tokens are about, for which client, and what they may say. */
+/** Subject, client and scope of tokens. */
 export interface Grant {
   readonly userId: string;
   readonly email: string;
@@ -13,13 +13,13 @@ export interface Grant {
   readonly clientId: string;
   readonly scope: string;
   readonly nonce?: string;
-  /** Undefined without offline_access. */
+  /** Refresh token to issue; undefined without offline_access. */
   readonly refresh?: { readonly family: string; readonly generation: number };
 }
 
 const accessTokenS = 600;
 
-/** The answer of the token endpoint: an access token (RFC 9068), an ID token, and a refresh token where one is asked for. */
+/** Response of the token endpoint: an access token (RFC 9068), an ID token, and a refresh token if requested. */
 export async function tokensOf(app: App, grant: Grant): Promise<object> {
   const { config, tokens, keys, now } = app;
   const { userId: sub, sessionId: sid, clientId, scope, refresh } = grant;
@@ -52,7 +52,7 @@ export async function tokensOf(app: App, grant: Grant): Promise<object> {
   };
 }
 
-/** What the scope lets a client know of a user. */
+/** Claims that the scope grants. */
 export function claimsOf({ scope, email, emailVerified }: Pick<Grant, "scope" | "email" | "emailVerified">): object {
   return scope.split(" ").includes("email") ? { email, email_verified: emailVerified } : {};
 }

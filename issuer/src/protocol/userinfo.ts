@@ -1,10 +1,13 @@
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
-import { type Answer, type Asked, json } from "../http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, json } from "../http/messages.ts";
 import { claimsOf } from "./tokens.ts";
 
-/** GET or POST /userinfo (OpenID Connect Core section 5.3). A session that was ended tells nothing more. */
-export async function userinfo({ tokens, database, config }: App, { authorization, form }: Asked): Promise<Answer> {
+/** GET or POST /userinfo (OpenID Connect Core section 5.3). The tokens of a revoked session are refused. */
+export async function userinfo(
+  { tokens, database, config }: App,
+  { authorization, form }: IncomingRequest,
+): Promise<OutgoingResponse> {
   const bearer = /^Bearer ([A-Za-z0-9._-]+)$/i.exec(authorization ?? "")?.[1] ?? form.get("access_token") ?? undefined;
   if (bearer === undefined) return refused("");
   const claims = await tokens.verify(bearer, "at+jwt");
@@ -19,7 +22,7 @@ export async function userinfo({ tokens, database, config }: App, { authorizatio
   return json(200, { sub: claims.sub, ...claimsOf({ scope, email: user.email, emailVerified: user.email_verified }) });
 }
 
-function refused(more: string): Answer {
+function refused(more: string): OutgoingResponse {
   return json(401, more === "" ? {} : { error: "invalid_token" }, {
     "www-authenticate": `Bearer realm="userinfo"${more}`,
   });

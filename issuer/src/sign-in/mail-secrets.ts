@@ -1,6 +1,6 @@
 import type { DerivedKeys } from "../derived-keys.ts";
 
-/** What a mail lets somebody in by. Both follow from its id, so that any replica can send it again and none is stored. */
+/** Secrets in a mail. Both are derived from its id, so any replica can send the mail again and nothing is stored. */
 export interface MailSecrets {
   readonly code: string;
   readonly linkToken: string;
@@ -11,7 +11,7 @@ export function mailSecretsOf(id: string, keys: DerivedKeys): MailSecrets {
   return { code: String(number).padStart(6, "0"), linkToken: keys.mac("mailed link", id) };
 }
 
-/** Reads what people type: spaces and dashes between digits are no mistake. */
+/** Normalizes a typed code: removes spaces and dashes. */
 export function typedCode(text: string): string {
   return text.replaceAll(/[\s-]/g, "");
 }

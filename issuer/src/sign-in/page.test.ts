@@ -14,7 +14,7 @@ function contrast(a: string, b: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-test("text can be read on any colour of a brand", () => {
+test("text is readable on any brand color", () => {
   const parts = ["00", "33", "66", "77", "88", "99", "cc", "ff"];
   const colors = parts.flatMap((r) => parts.flatMap((g) => parts.map((b) => `#${r}${g}${b}`)));
   const worst = Math.min(...colors.map((color) => contrast(color, textColorOn(color))));

@@ -1,18 +1,21 @@
 import type { App } from "../app.ts";
-import type { Answer } from "../http/exchange.ts";
+import type { OutgoingResponse } from "../http/messages.ts";
 import { type Html, html } from "../http/html.ts";
 
 interface PageOptions {
   readonly status?: number;
   readonly title: string;
   readonly body: Html;
-  /** Where a form may lead in the end; browsers hold redirects to it too. */
+  /** Final target of a form; browsers apply form-action to redirects too. */
   readonly leadsTo?: string;
   readonly cookies?: readonly string[];
 }
 
-/** A whole page: no script, no inline style, in no frame, and kept by nobody. */
-export function page({ config }: App, { status = 200, title, body, leadsTo, cookies = [] }: PageOptions): Answer {
+/** A complete page: without scripts, inline styles and caching, and not usable in a frame. */
+export function page(
+  { config }: App,
+  { status = 200, title, body, leadsTo, cookies = [] }: PageOptions,
+): OutgoingResponse {
   const { displayName = "", logoUrl = "" } = config.theme ?? {};
   const logoOrigin = URL.parse(logoUrl)?.origin;
   const target = leadsTo === undefined ? undefined : URL.parse(leadsTo)?.origin;
@@ -57,12 +60,12 @@ ${body}
   };
 }
 
-/** A page that says why nothing can be done here. */
-export function problemPage(app: App, status: number, text: string): Answer {
+/** A page that explains a failure. */
+export function problemPage(app: App, status: number, text: string): OutgoingResponse {
   return page(app, { status, title: "This did not work", body: html`<p>${text}</p>` });
 }
 
-/** One of black and white can be read on any colour (WCAG 2.2, 1.4.3): at least 4.58 to 1. */
+/** Black or white, whichever is readable on the color (WCAG 2.2, 1.4.3): at least 4.58 to 1. */
 export function textColorOn(brand: string): "#000000" | "#ffffff" {
   const part = (at: number) => {
     const value = Number.parseInt(brand.slice(at, at + 2), 16) / 255;
@@ -72,8 +75,8 @@ export function textColorOn(brand: string): "#000000" | "#ffffff" {
   return luminance > 0.179 ? "#000000" : "#ffffff";
 }
 
-/** The only style; colours of the owner are a fill behind text that can be read on it, and never the text itself. */
-export function styleSheet({ config }: App): Answer {
+/** The style sheet. The owner's color is a background for readable text, never the text itself. */
+export function styleSheet({ config }: App): OutgoingResponse {
   const brand = /^#[0-9a-f]{6}$/i.exec(config.theme?.brandColor ?? "")?.[0] ?? "#1f5fbf";
   return {
     status: 200,

@@ -1,11 +1,10 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
-import { setCookie } from "../http/cookie.ts";
-import type { Asked } from "../http/exchange.ts";
+import { type IncomingRequest, setCookie } from "../http/messages.ts";
 import type { Rows } from "../store/database.ts";
 
-/** A browser that a user is signed in with. */
+/** A session of a user in one browser. */
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -17,8 +16,8 @@ const lifeDays = 90;
 
 const hashOf = (secret: string) => createHash("sha256").update(secret).digest();
 
-/** Undefined for a browser that nobody is signed in with. */
-export async function currentSession({ database }: App, { cookies }: Asked): Promise<Session | undefined> {
+/** The session of the browser; undefined if there is none. */
+export async function currentSession({ database }: App, { cookies }: IncomingRequest): Promise<Session | undefined> {
   const secret = cookies.get(cookie);
   if (secret === undefined || secret.length > 64) return undefined;
   const [row] = await database.rows<{ id: string; user_id: string; auth_time: Date }>(
@@ -29,30 +28,30 @@ export async function currentSession({ database }: App, { cookies }: Asked): Pro
   return row && { id: row.id, userId: row.user_id, authTime: row.auth_time };
 }
 
-/** A new session, and the cookie for it; the one that the browser had before ends, so that none is handed on. */
+/** Creates a session and its cookie. A previous session of another user in this browser is revoked. */
 export async function openSession(
   rows: Rows,
-  { cookies, source, userAgent }: Asked,
+  { cookies, source, userAgent }: IncomingRequest,
   userId: string,
   amr: readonly string[],
 ): Promise<Session & { readonly cookie: string }> {
   const secret = randomBytes(32).toString("base64url");
-  const before = cookies.get(cookie);
-  if (before !== undefined)
+  const previous = cookies.get(cookie);
+  if (previous !== undefined)
     await rows(
       `UPDATE ${s}.sessions SET revoked_at = now() WHERE secret_hash = $1 AND revoked_at IS NULL AND user_id <> $2`,
-      [hashOf(before), userId],
+      [hashOf(previous), userId],
     );
   const [row] = await rows<{ id: string; auth_time: Date }>(
     `INSERT INTO ${s}.sessions (id, user_id, secret_hash, auth_time, amr, ip, user_agent, expires_at)
      VALUES ($1, $2, $3, date_trunc('second', now()), $4, $5, $6, now() + interval '${lifeDays} days') RETURNING id, auth_time`,
     [randomUUID(), userId, hashOf(secret), amr, source, userAgent],
   );
-  if (row === undefined) throw new Error("no session was made");
+  if (row === undefined) throw new Error("no session was created");
   return { id: row.id, userId, authTime: row.auth_time, cookie: setCookie(cookie, secret, lifeDays * 86_400) };
 }
 
-/** Ends it with its refresh tokens. */
+/** Revokes a session with its refresh tokens. */
 export async function endSession({ database }: App, id: string): Promise<void> {
   await database.rows(
     `WITH ended AS (UPDATE ${s}.sessions SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id, user_id),
@@ -62,4 +61,4 @@ export async function endSession({ database }: App, id: string): Promise<void> {
   );
 }
 
-export const noSession = (): string => setCookie(cookie, "", 0);
+export const clearedSessionCookie = (): string => setCookie(cookie, "", 0);

@@ -1,46 +1,45 @@
 import { normalizedAddress } from "@holdfast/common/auth-schema/names.ts";
 import type { App } from "../app.ts";
-import { inEvenTime } from "../http/even-time.ts";
-import { type Answer, type Asked, Refused, seeOther } from "../http/exchange.ts";
+import { inQuantizedTime } from "../http/quantized-time.ts";
+import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
 import { html } from "../http/html.ts";
-import type { Providers } from "../upstream/provider.ts";
-import { providerName } from "../upstream/provider-name.ts";
-import { isAddress } from "./address.ts";
-import { finish, finishSecond, type Proof } from "./finish.ts";
-import { type Interaction, interactionOfMail, keepInteraction, readInteraction } from "./interaction.ts";
-import { askForMail } from "./mail-limits.ts";
+import { providerName, type Providers } from "../upstream/provider.ts";
+import { isEmailAddress } from "./email-address.ts";
+import { finish, finishSecondFactor, type Proof } from "./finish.ts";
+import { type Interaction, interactionOfMail, saveInteraction, readInteraction } from "./interaction.ts";
+import { requestMail } from "./mail-limits.ts";
 import { typedCode } from "./mail-secrets.ts";
-import type { MailLimited } from "./mail-watch.ts";
-import { requireOwnForm } from "./own-form.ts";
+import type { MailLimited } from "./mail-sender.ts";
+import { requireSameOrigin } from "./same-origin.ts";
 import { page, problemPage } from "./page.ts";
 
 export interface Step {
   readonly app: App;
-  readonly asked: Asked;
+  readonly incoming: IncomingRequest;
   readonly id: string;
-  /** Sends a mail that is owed, after the answer. */
+  /** Sends a pending mail after the response. */
   readonly send: (mailId: string) => void;
-  /** Reports that the app is at its limit of mails. */
-  readonly limited: (limit: MailLimited) => void;
+  /** Reports that the app has reached its limit of mails. */
+  readonly reportLimit: (limit: MailLimited) => void;
   readonly providers: Providers;
 }
 
-const over = "This sign-in is over. Go back to the app and begin again.";
+const expiredMessage = "This sign-in has expired. Go back to the app and start again.";
 
-/** Throws Refused where the browser has none of this id. */
-export function stepInteraction({ app, asked, id }: Step): Interaction {
-  const interaction = readInteraction(app, asked.cookies, id);
+/** The interaction of the step; throws Refused if the browser has none of this id. */
+export function stepInteraction({ app, incoming, id }: Step): Interaction {
+  const interaction = readInteraction(app, incoming.cookies, id);
   if (interaction !== undefined) return interaction;
-  throw new Refused(problemPage(app, 400, over));
+  throw new Refused(problemPage(app, 400, expiredMessage));
 }
 
-/** GET /sign-in/{id}: who are you? */
-export function askAddress(step: Step): Answer {
+/** GET /sign-in/{id}: asks for the email address. */
+export function getAddress(step: Step): OutgoingResponse {
   return addressPage(step.app, stepInteraction(step));
 }
 
-/** Where a sign-in begins: by mail, or with another provider. */
-export function addressPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+/** First page of a sign-in: by mail, or with an upstream provider. */
+export function addressPage(app: App, interaction: Interaction, problem = "", status = 200): OutgoingResponse {
   return page(app, {
     status,
     title: "Sign in",
@@ -62,46 +61,55 @@ ${
   });
 }
 
-/** POST /sign-in/{id}: a mail is owed. The answer is the same for every address. */
-export async function takeAddress(step: Step): Promise<Answer> {
-  const { app, asked, send, limited } = step;
-  requireOwnForm(app, asked);
+/** POST /sign-in/{id}: requests a mail. The response is the same for every address. */
+export async function postAddress(step: Step): Promise<OutgoingResponse> {
+  const { app, incoming, send, reportLimit } = step;
+  requireSameOrigin(app, incoming);
   const interaction = stepInteraction(step);
-  const email = normalizedAddress(asked.form.get("email") ?? "");
-  if (!isAddress(email)) return addressPage(app, interaction, "This is no e-mail address.", 400);
-  if (!app.mailPace.admits(email, asked.address))
-    return addressPage(app, interaction, "Too many mails were asked for. Wait a while, then try again.", 429);
-  const mail = await inEvenTime(app.monotonicMs, () =>
-    askForMail(app, { email, interactionId: interaction.id, source: asked.source, isShared: asked.isShared }),
+  const email = normalizedAddress(incoming.form.get("email") ?? "");
+  if (!isEmailAddress(email)) return addressPage(app, interaction, "This is not an email address.", 400);
+  if (!app.mailRateLimit.admits(email, incoming.address))
+    return addressPage(app, interaction, "Too many mails were requested. Wait a while, then try again.", 429);
+  const mail = await inQuantizedTime(app.monotonicMs, () =>
+    requestMail(app, {
+      email,
+      interactionId: interaction.id,
+      source: incoming.source,
+      isSharedSource: incoming.isSharedSource,
+    }),
   );
-  if (mail.kind === "tooMany") limited({ forUsers: true });
-  else if (mail.isCrowded) limited({ forUsers: false });
+  if (mail.kind === "tooMany") reportLimit({ forUsers: true });
+  else if (mail.newUsersLimited) reportLimit({ forUsers: false });
   if (mail.kind === "tooMany")
     return addressPage(app, interaction, "This app sends no more mails for a while. Try again later.", 429);
   if (mail.kind === "sent") send(mail.id);
-  const { isCrowded } = mail;
-  const before = interaction.mail?.email === email ? interaction.mail : undefined;
-  // One mail that was sent goes on to count where the next one is withheld.
-  const known = mail.kind === "withheld" && before !== undefined ? before : { id: mail.id, at: app.now() };
-  const { elsewhere: _, request, ...here } = interaction;
+  const { newUsersLimited } = mail;
+  const previous = interaction.mail?.email === email ? interaction.mail : undefined;
+  // A mail that was sent remains valid if the next one is withheld.
+  const tracked = mail.kind === "withheld" && previous !== undefined ? previous : { id: mail.id, at: app.now() };
+  const { upstream: _, request, ...here } = interaction;
   const { loginHint: __, ...without } = request;
-  const next: Interaction = { ...here, request: without, mail: { ...known, email, ...(isCrowded && { isCrowded }) } };
-  return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": keepInteraction(app, asked, next) });
+  const next: Interaction = {
+    ...here,
+    request: without,
+    mail: { ...tracked, email, ...(newUsersLimited && { newUsersLimited }) },
+  };
+  return seeOther(`/sign-in/${interaction.id}/code`, { "set-cookie": saveInteraction(app, incoming, next) });
 }
 
-/** GET /sign-in/{id}/code: what does the mail say? */
-export function askCode(step: Step): Answer {
+/** GET /sign-in/{id}/code: asks for the code in the mail. */
+export function getCode(step: Step): OutgoingResponse {
   const interaction = stepInteraction(step);
   return interaction.mail === undefined ? seeOther(`/sign-in/${interaction.id}`) : codePage(step.app, interaction);
 }
 
-function codePage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+function codePage(app: App, interaction: Interaction, problem = "", status = 200): OutgoingResponse {
   return page(app, {
     status,
-    title: "Look at your mail",
+    title: "Check your mail",
     leadsTo: interaction.request.redirectUri,
     body: html`<p>A mail is on its way to ${interaction.mail?.email ?? ""}, if this address may sign in here. An address gets one in 30 seconds, and five in an hour.</p>
-${interaction.mail?.isCrowded === true && html`<p>This app has many new users now: an address that never signed in here gets no mail for a while.</p>`}
+${interaction.mail?.newUsersLimited === true && html`<p>This app has many new users now: an address that never signed in here gets no mail for a while.</p>`}
 <form method="post" action="/sign-in/${interaction.id}/code">
 <label for="code">Code of 6 digits</label>
 ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>`}
@@ -113,64 +121,68 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 }
 
 /** POST /sign-in/{id}/code. */
-export async function takeCode(step: Step): Promise<Answer> {
-  const { app, asked } = step;
-  requireOwnForm(app, asked);
+export async function postCode(step: Step): Promise<OutgoingResponse> {
+  const { app, incoming } = step;
+  requireSameOrigin(app, incoming);
   const interaction = stepInteraction(step);
-  return finished(step, interaction, { code: typedCode(asked.form.get("code") ?? "") });
+  return finished(step, interaction, { code: typedCode(incoming.form.get("code") ?? "") });
 }
 
-/** GET and HEAD /link: programs that read mails open links too, so nothing is used up by that. */
-export function askLink(app: App, asked: Asked): Answer {
-  const mail = asked.query.get("mail") ?? "";
-  const interaction = interactionOfMail(app, asked.cookies, mail);
+/** GET and HEAD /link. Mail scanners open links too, so this uses nothing up. */
+export function getLink(app: App, incoming: IncomingRequest): OutgoingResponse {
+  const mail = incoming.query.get("mail") ?? "";
+  const interaction = interactionOfMail(app, incoming.cookies, mail);
   if (interaction === undefined)
     return page(app, {
-      title: "Go back to where you began",
-      body: html`<p>This browser is not the one where you began to sign in. Type the code from the mail there.</p>`,
+      title: "Go back to where you started",
+      body: html`<p>You started to sign in with another browser. Type the code from the mail there.</p>`,
     });
   return page(app, {
     title: "Sign in",
     leadsTo: interaction.request.redirectUri,
     body: html`<form method="post" action="/link">
 <input type="hidden" name="mail" value="${mail}">
-<input type="hidden" name="token" value="${asked.query.get("token") ?? ""}">
+<input type="hidden" name="token" value="${incoming.query.get("token") ?? ""}">
 <button>Sign in as ${interaction.mail?.email ?? ""}</button>
 </form>`,
   });
 }
 
 /** POST /link. */
-export async function takeLink(app: App, asked: Asked): Promise<Answer> {
-  requireOwnForm(app, asked);
-  const interaction = interactionOfMail(app, asked.cookies, asked.form.get("mail") ?? "");
-  if (interaction === undefined) throw new Refused(problemPage(app, 400, over));
-  return finished({ app, asked }, interaction, { linkToken: asked.form.get("token") ?? "" });
+export async function postLink(app: App, incoming: IncomingRequest): Promise<OutgoingResponse> {
+  requireSameOrigin(app, incoming);
+  const interaction = interactionOfMail(app, incoming.cookies, incoming.form.get("mail") ?? "");
+  if (interaction === undefined) throw new Refused(problemPage(app, 400, expiredMessage));
+  return finished({ app, incoming }, interaction, { linkToken: incoming.form.get("token") ?? "" });
 }
 
 async function finished(
-  { app, asked }: Pick<Step, "app" | "asked">,
+  { app, incoming }: Pick<Step, "app" | "incoming">,
   interaction: Interaction,
   proof: Proof,
-): Promise<Answer> {
-  const outcome = await inEvenTime(app.monotonicMs, () => finish(app, asked, interaction, proof));
-  if (outcome.kind === "done") return outcome.answer;
+): Promise<OutgoingResponse> {
+  const outcome = await inQuantizedTime(app.monotonicMs, () => finish(app, incoming, interaction, proof));
+  if (outcome.kind === "done") return outcome.response;
   if (outcome.kind === "second")
-    return seeOther(`/sign-in/${interaction.id}/second`, { "set-cookie": keepInteraction(app, asked, outcome.next) });
+    return seeOther(`/sign-in/${interaction.id}/second`, {
+      "set-cookie": saveInteraction(app, incoming, outcome.next),
+    });
   if (outcome.kind === "wrong") {
-    const wrong = codePage(app, outcome.next, "This is not the code of the newest mail, or it is over.", 400);
-    return { ...wrong, headers: { ...wrong.headers, "set-cookie": keepInteraction(app, asked, outcome.next) } };
+    const wrong = codePage(app, outcome.next, "This is not the code of the newest mail, or it has expired.", 400);
+    return { ...wrong, headers: { ...wrong.headers, "set-cookie": saveInteraction(app, incoming, outcome.next) } };
   }
-  return addressPage(app, interaction, "The mail is over or was used. Have another one sent.", 400);
+  return addressPage(app, interaction, "The mail has expired or was used. Request another one.", 400);
 }
 
 /** GET /sign-in/{id}/second: the code of an app. */
-export function askSecond(step: Step): Answer {
+export function getSecondFactor(step: Step): OutgoingResponse {
   const interaction = stepInteraction(step);
-  return interaction.passed === undefined ? seeOther(`/sign-in/${interaction.id}`) : secondPage(step.app, interaction);
+  return interaction.firstFactor === undefined
+    ? seeOther(`/sign-in/${interaction.id}`)
+    : secondFactorPage(step.app, interaction);
 }
 
-function secondPage(app: App, interaction: Interaction, problem = "", status = 200): Answer {
+function secondFactorPage(app: App, interaction: Interaction, problem = "", status = 200): OutgoingResponse {
   return page(app, {
     status,
     title: "Second factor",
@@ -185,12 +197,12 @@ ${problem !== "" && html`<p class="bad" id="problem" role="alert">${problem}</p>
 }
 
 /** POST /sign-in/{id}/second. */
-export async function takeSecond(step: Step): Promise<Answer> {
-  const { app, asked } = step;
-  requireOwnForm(app, asked);
+export async function postSecondFactor(step: Step): Promise<OutgoingResponse> {
+  const { app, incoming } = step;
+  requireSameOrigin(app, incoming);
   const interaction = stepInteraction(step);
-  const outcome = await finishSecond(app, asked, interaction, typedCode(asked.form.get("code") ?? ""));
-  if (outcome.kind === "done") return outcome.answer;
-  if (outcome.kind === "wrong") return secondPage(app, interaction, "This is not a code, or it was used.", 400);
-  return addressPage(app, interaction, "This took too long. Begin again.", 400);
+  const outcome = await finishSecondFactor(app, incoming, interaction, typedCode(incoming.form.get("code") ?? ""));
+  if (outcome.kind === "done") return outcome.response;
+  if (outcome.kind === "wrong") return secondFactorPage(app, interaction, "This is not a code, or it was used.", 400);
+  return addressPage(app, interaction, "This took too long. Start again.", 400);
 }

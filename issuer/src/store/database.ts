@@ -4,59 +4,59 @@ import { startupOptions } from "@holdfast/common/postgresql/session-settings.ts"
 import pg from "pg";
 
 export interface Statements {
-  /** One statement. Throws DatabaseAway when there is no connection within 5 s. */
+  /** Runs one statement. Throws DatabaseUnavailable without a connection within 5 s. */
   rows<R = Record<string, unknown>>(sql: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Statements in one transaction. */
+  /** Runs statements in one transaction. */
   transaction<T>(work: (rows: Rows) => Promise<T>): Promise<T>;
 }
 
 /**
- * The database of one app: its owner's, and not to be trusted. Its own statements are those of pages and forms, which have half of
- * the connections at most: a flood of them leaves the others to tokens.
+ * The database of one app. Its owner controls it, so it is not trusted. The direct statements are those of pages and
+ * forms, which get at most half of the connections; a flood of them leaves the others to tokens.
  */
 export interface Database extends Statements {
-  /** Of clients that have a token or a code of ours, and of upkeep. */
+  /** Statements for requests with a valid token or code, and for upkeep. */
   readonly tokens: Statements;
-  /** From now on it is there. */
+  /** Switches to another address of the database. */
   moveTo(address: DatabaseAddress, trust: string): void;
   close(): Promise<void>;
 }
 
 export type Rows = <R = Record<string, unknown>>(sql: string, values?: readonly unknown[]) => Promise<R[]>;
 
-/** Nobody can be signed in until it is back. */
-export class DatabaseAway extends Error {
+/** The database does not accept connections. */
+export class DatabaseUnavailable extends Error {
   override readonly name = "DatabaseAway";
 }
 
-/** More is asked of it than it does in time; the requests that wait say no more than that. */
-export class DatabaseBusy extends DatabaseAway {}
+/** The database is overloaded: too many statements wait. */
+export class DatabaseBusy extends DatabaseUnavailable {}
 
 const connectionsMax = 4;
-const formsAtOnce = 2;
-/** Statements of pages and forms, and those of tokens, that wait for their turn; past it they are refused at once. */
+const formsInFlightMax = 2;
+/** Maximum number of waiting statements of each kind; further ones are refused. */
 const waitingMax = 200;
 const idleMs = 60_000;
 const connectMs = 2_000;
 const waitMs = 5_000;
 const retryMs = 150;
 
-/** The limits of what one call of an app takes, beside the settings of every session of the platform. */
+/** Limits of an app's statements, in addition to the settings of every platform session. */
 const limits = {
   statement_timeout: "5000",
   lock_timeout: "3000",
   idle_in_transaction_session_timeout: "10000",
-  // Each statement finds few rows by an index, and stops at its limit, whatever statistics say of a table that strangers fill.
+  // Each statement finds few rows by an index, regardless of the statistics of a table that anyone can fill.
   enable_seqscan: "off",
   enable_bitmapscan: "off",
 };
 
-/** Names of statements that connections prepare once: as many as this code has. */
+/** Names of prepared statements; their number is bounded by the code. */
 const names = new Map<string, string>();
 
 function nameOf(sql: string): string {
-  const known = names.get(sql);
-  if (known !== undefined) return known;
+  const existing = names.get(sql);
+  if (existing !== undefined) return existing;
   const name = `s${names.size}`;
   names.set(sql, name);
   return name;
@@ -66,20 +66,20 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   let pool = poolOf(first, firstTrust);
   let isClosed = false;
 
-  /** While the primary changes, one that is asked for comes when the new one is known. */
+  /** Retries during a failover until the new primary is known. */
   async function connect(until: number): Promise<pg.PoolClient> {
     for (;;) {
       try {
         return await pool.connect();
       } catch (cause) {
-        if (isClosed) throw new DatabaseAway("closed", { cause });
-        if (performance.now() > until) throw new DatabaseAway("no connection", { cause });
+        if (isClosed) throw new DatabaseUnavailable("closed", { cause });
+        if (performance.now() > until) throw new DatabaseUnavailable("no connection", { cause });
       }
       await delay(retryMs);
     }
   }
 
-  async function useNow<T>(work: (rows: Rows) => Promise<T>, until: number): Promise<T> {
+  async function withClient<T>(work: (rows: Rows) => Promise<T>, until: number): Promise<T> {
     const client = await connect(until);
     let failure: unknown;
     try {
@@ -89,17 +89,17 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
       return await work(rows);
     } catch (error) {
       failure = error;
-      throw isConnection(error) ? new DatabaseAway("the connection broke", { cause: error }) : error;
+      throw isConnectionError(error) ? new DatabaseUnavailable("the connection broke", { cause: error }) : error;
     } finally {
       client.release(failure !== undefined);
     }
   }
 
-  const statementsOf = (lane: Lane): Statements => {
+  const statementsOf = (semaphore: Semaphore): Statements => {
     const use = <T>(work: (rows: Rows) => Promise<T>) => {
-      // The wait for a turn and that for a connection are one.
+      // One deadline for both waits: for a permit and for a connection.
       const until = performance.now() + waitMs;
-      return lane(() => useNow(work, until));
+      return semaphore(() => withClient(work, until));
     };
     return {
       rows: (sql, values) => use((rows) => rows(sql, values)),
@@ -114,8 +114,8 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   };
 
   return {
-    ...statementsOf(createLane(formsAtOnce)),
-    tokens: statementsOf(createLane(connectionsMax)),
+    ...statementsOf(createSemaphore(formsInFlightMax)),
+    tokens: statementsOf(createSemaphore(connectionsMax)),
     moveTo(address, trust) {
       const before = pool;
       pool = poolOf(address, trust);
@@ -128,33 +128,36 @@ export function createDatabase(first: DatabaseAddress, firstTrust: string): Data
   };
 }
 
-type Lane = <T>(work: () => Promise<T>) => Promise<T>;
+type Semaphore = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Bounds work that runs at a time; the rest waits, first come first served. Throws DatabaseAway past the longest wait or line. */
-function createLane(atOnce: number): Lane {
-  let free = atOnce;
+/**
+ * Bounds concurrent work; further work waits, first come first served. Throws DatabaseBusy above the maximum wait or
+ * queue length.
+ */
+function createSemaphore(permits: number): Semaphore {
+  let free = permits;
   const waiting = new Set<() => void>();
 
-  async function turn(): Promise<void> {
+  async function acquire(): Promise<void> {
     if (free > 0) {
       free -= 1;
       return;
     }
     if (waiting.size >= waitingMax) throw new DatabaseBusy("too many statements wait");
     await new Promise<void>((resolve, reject) => {
-      const late = setTimeout(() => {
-        waiting.delete(begin);
-        reject(new DatabaseBusy("no turn in time"));
+      const timer = setTimeout(() => {
+        waiting.delete(proceed);
+        reject(new DatabaseBusy("no free connection in time"));
       }, waitMs);
-      const begin = () => {
-        clearTimeout(late);
+      const proceed = () => {
+        clearTimeout(timer);
         resolve();
       };
-      waiting.add(begin);
+      waiting.add(proceed);
     });
   }
 
-  function next(): void {
+  function release(): void {
     const [first] = waiting;
     if (first === undefined) free += 1;
     else {
@@ -164,18 +167,18 @@ function createLane(atOnce: number): Lane {
   }
 
   return async (work) => {
-    await turn();
+    await acquire();
     try {
       return await work();
     } finally {
-      next();
+      release();
     }
   };
 }
 
 function poolOf({ address, port, name, role, password, hostname }: DatabaseAddress, trust: string): pg.Pool {
   const pool = new pg.Pool({
-    // Without one it would be this machine.
+    // An empty host would mean this machine.
     host: address === "" ? "address.invalid" : address,
     port,
     database: name,
@@ -188,12 +191,12 @@ function poolOf({ address, port, name, role, password, hostname }: DatabaseAddre
     options: startupOptions(limits),
     ssl: { ca: trust, servername: hostname, minVersion: "TLSv1.2" },
   });
-  // A connection that idles and breaks is replaced by the next that is asked for.
+  // A broken idle connection is replaced on the next request.
   pool.on("error", () => undefined);
   return pool;
 }
 
-function isConnection(error: unknown): boolean {
+function isConnectionError(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const isCut = code === "" && error instanceof Error && error.message.startsWith("Connection terminated");
   return code.startsWith("08") || code.startsWith("57P") || code === "25006" || /^E[A-Z]+$/.test(code) || isCut;

@@ -5,14 +5,14 @@ import { AppSignInSchema, IdentityProviderSchema } from "@holdfast/proto/holdfas
 import { expect, onTestFinished, test } from "vitest";
 import { createProviders } from "./provider.ts";
 
-test("a provider that is away is called once a second, whoever signs in by it", async () => {
+test("an unavailable provider is called at most once a second", async () => {
   let connections = 0;
   const away = createServer((socket) => {
     connections += 1;
     socket.destroy();
   });
   const at = { listeners: [], addresses: [], members: () => [], loopbackBlock: "127.254", machineAddresses: () => [] };
-  // It listens by itself: a listener of the platform is no target.
+  // It listens directly, since egress refuses listeners of the platform.
   await new Promise<void>((resolve) => away.listen(0, "127.0.0.1", resolve));
   const egress = createEgress({ users: ["127.0.0.0/8"], operators: [] }, at);
   onTestFinished(async () => {
@@ -33,7 +33,7 @@ test("a provider that is away is called once a second, whoever signs in by it", 
   expect(first).toBeLessThan(20);
 });
 
-test("an app has 32 sign-ins at a time for which a provider is called, and each that ends makes room", async () => {
+test("an app has at most 32 concurrent upstream sign-ins", async () => {
   const providers = createProviders(() => 0);
   const appOf = (appId: string) => ({ config: create(AppSignInSchema, { appId }) });
   const over = Promise.withResolvers<void>();

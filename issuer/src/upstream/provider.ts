@@ -2,81 +2,81 @@ import type { IdentityProvider } from "@holdfast/proto/holdfast/issuer/v1/issuer
 import * as client from "openid-client";
 import type { App } from "../app.ts";
 
-/** Another provider as it is spoken to. */
+/** An upstream provider with its client configuration. */
 export type Provider = client.Configuration;
 
-/** For whom a provider is called. */
+/** The app on whose behalf a provider is called. */
 type Caller = Pick<App, "config" | "egress">;
 
-/** Other providers, which strangers have called for them: how often, and how many at a time, is bounded. */
+/** Upstream providers. Anyone can cause calls to them, so frequency and concurrency are bounded. */
 export interface Providers {
-  /** Finds out, and remembers for a while, what a provider says of itself. Throws whatever keeps it from that. */
+  /** Discovers a provider's metadata and caches it. Throws if discovery fails. */
   of(app: Caller, provider: IdentityProvider): Promise<Provider>;
-  /** Runs calls for one sign-in; undefined where the app has as many under way as it may. */
+  /** Runs the calls of one sign-in; undefined if the app has reached its limit of concurrent sign-ins. */
   run<T>(app: Pick<App, "config">, work: () => Promise<T>): Promise<T> | undefined;
 }
 
 const deadlineMs = 8_000;
-const keptMs = 10 * 60_000;
-/** A provider that is away is called so often, whoever asks for it. */
-const failedMs = 1_000;
+const cacheMs = 10 * 60_000;
+/** Time for which a failed discovery is cached. */
+const failureCacheMs = 1_000;
 const bytesMax = 512 << 10;
-const most = 1_000;
-/** Sign-ins of an app for which a provider is called. */
-const atOnceMax = 32;
+const providersMax = 1_000;
+/** Maximum number of concurrent upstream sign-ins of an app. */
+const signInsMax = 32;
 
 export function createProviders(monotonicMs: () => number): Providers {
-  const found = new Map<string, { readonly provider: Promise<Provider>; readonly until: number }>();
-  /** By app. */
-  const underWay = new Map<string, number>();
+  const discovered = new Map<string, { readonly provider: Promise<Provider>; readonly until: number }>();
+  /** Sign-ins in flight by app. */
+  const inFlight = new Map<string, number>();
   return {
     run({ config: { appId } }, work) {
-      const before = underWay.get(appId) ?? 0;
-      if (before >= atOnceMax) return undefined;
-      underWay.set(appId, before + 1);
+      const before = inFlight.get(appId) ?? 0;
+      if (before >= signInsMax) return undefined;
+      inFlight.set(appId, before + 1);
       return work().finally(() => {
-        const left = (underWay.get(appId) ?? 1) - 1;
-        if (left === 0) underWay.delete(appId);
-        else underWay.set(appId, left);
+        const remaining = (inFlight.get(appId) ?? 1) - 1;
+        if (remaining === 0) inFlight.delete(appId);
+        else inFlight.set(appId, remaining);
       });
     },
     of(app, provider) {
       const { issuerUrl, clientId, clientSecret, caCertificate } = provider;
       const key = JSON.stringify([app.config.appId, issuerUrl, clientId, clientSecret, caCertificate]);
-      const known = found.get(key);
-      if (known !== undefined && known.until > monotonicMs()) return known.provider;
-      if (found.size >= most) found.clear();
-      const asked = discover(app, provider);
-      found.set(key, { provider: asked, until: monotonicMs() + keptMs });
-      asked.catch(() => found.set(key, { provider: asked, until: monotonicMs() + failedMs }));
-      return asked;
+      const cached = discovered.get(key);
+      if (cached !== undefined && cached.until > monotonicMs()) return cached.provider;
+      if (discovered.size >= providersMax) discovered.clear();
+      const incoming = discover(app, provider);
+      discovered.set(key, { provider: incoming, until: monotonicMs() + cacheMs });
+      incoming.catch(() => discovered.set(key, { provider: incoming, until: monotonicMs() + failureCacheMs }));
+      return incoming;
     },
   };
 }
 
 async function discover(app: Caller, { issuerUrl, clientId, clientSecret, caCertificate }: IdentityProvider) {
-  const fetch = guarded(app, caCertificate);
+  const fetch = guardedFetch(app, caCertificate);
   const options = { [client.customFetch]: fetch, timeout: deadlineMs / 1_000 };
   const discovered = await client.discovery(new URL(issuerUrl), clientId, undefined, client.None(), options);
   const server = discovered.serverMetadata();
-  // Of two ways the one that every provider has (OpenID Connect Discovery section 3).
-  const ways = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-  const way = ways.includes("client_secret_basic")
+  // Prefer the method that every provider supports (OpenID Connect Discovery section 3).
+  const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+  const authentication = methods.includes("client_secret_basic")
     ? client.ClientSecretBasic(clientSecret)
     : client.ClientSecretPost(clientSecret);
-  const provider = new client.Configuration(server, clientId, { client_secret: clientSecret }, way);
+  const provider = new client.Configuration(server, clientId, { client_secret: clientSecret }, authentication);
   provider[client.customFetch] = fetch;
   provider.timeout = deadlineMs / 1_000;
-  // The signature counts too, not only who answered.
+  // Verify the ID token's signature in addition to the TLS connection.
   client.enableNonRepudiationChecks(provider);
   return provider;
 }
 
-/** Requests that go where users' may, and nowhere else. */
-function guarded({ egress, config }: Caller, caCertificate: string): client.CustomFetch {
+/** A fetch function over the egress client. */
+function guardedFetch({ egress, config }: Caller, caCertificate: string): client.CustomFetch {
   return async (url, { method, headers, body, signal }) => {
     const text = body instanceof URLSearchParams ? body.toString() : body;
-    if (text !== undefined && text !== null && typeof text !== "string") throw new Error("the body is no text");
+    if (text !== undefined && text !== null && typeof text !== "string") throw new Error("the body is not text");
     const answer = await egress.request(url, {
       method: method === "POST" ? "POST" : "GET",
       headers,
@@ -91,4 +91,9 @@ function guarded({ egress, config }: Caller, caCertificate: string): client.Cust
     const isBare = answer.status === 204 || answer.status === 304;
     return new Response(isBare ? null : new Uint8Array(bytes), { status: answer.status, headers: answer.headers });
   };
+}
+
+/** Display name of a provider. */
+export function providerName({ provider, issuerUrl }: Pick<IdentityProvider, "provider" | "issuerUrl">): string {
+  return provider === "google" ? "Google" : (URL.parse(issuerUrl)?.hostname ?? issuerUrl);
 }

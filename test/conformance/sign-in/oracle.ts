@@ -7,10 +7,10 @@ import { AppSignInSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts
 import Provider from "oidc-provider";
 import type { App } from "../../../issuer/src/app.ts";
 import { createDerivedKeys } from "../../../issuer/src/derived-keys.ts";
-import { type Answer, type Asked, Refused } from "../../../issuer/src/http/exchange.ts";
+import { type OutgoingResponse, type IncomingRequest, Refused } from "../../../issuer/src/http/messages.ts";
 import { authorize } from "../../../issuer/src/protocol/authorize.ts";
-import { presentedOf } from "../../../issuer/src/protocol/presented.ts";
-import { granted } from "../../../issuer/src/protocol/token.ts";
+import { readTokenCredentials } from "../../../issuer/src/protocol/token-credentials.ts";
+import { grantTokens } from "../../../issuer/src/protocol/token.ts";
 import { createTokenKeys } from "../../../issuer/src/protocol/token-keys.ts";
 import type { Statements } from "../../../issuer/src/store/database.ts";
 
@@ -57,7 +57,7 @@ export async function startOracle(): Promise<Oracle> {
       const [answer, theirs] = await Promise.all([
         answered(async () => {
           const request = asked({ method: "POST", form, authorization });
-          return granted(app, request, presentedOf(app, request));
+          return grantTokens(app, request, readTokenCredentials(app, request));
         }),
         fetch(`${issuer}/token`, { method: "POST", body: form, headers }),
       ]);
@@ -130,14 +130,14 @@ function ourApp(): App {
       close: async () => undefined,
     },
     egress: { connect: nobody, request: nobody },
-    mailPace: { admits: () => true },
+    mailRateLimit: { admits: () => true },
     now: Date.now,
     monotonicMs: () => performance.now(),
     log: createLog("oracle"),
   };
 }
 
-function asked(more: Partial<Asked>): Asked {
+function asked(more: Partial<IncomingRequest>): IncomingRequest {
   return {
     method: "GET",
     path: "/",
@@ -149,17 +149,17 @@ function asked(more: Partial<Asked>): Asked {
     fetchSite: undefined,
     address: "192.0.2.1",
     source: "192.0.2.1",
-    isShared: false,
+    isSharedSource: false,
     userAgent: "",
     ...more,
   };
 }
 
-async function answered(work: () => Promise<Answer>): Promise<Answer> {
+async function answered(work: () => Promise<OutgoingResponse>): Promise<OutgoingResponse> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Refused) return error.answer;
+    if (error instanceof Refused) return error.response;
     throw error;
   }
 }

@@ -73,7 +73,7 @@ export async function startInferenceProcess(
   }
 
   await start();
-  await waitUntil("it follows", () => output.includes("controller follows"), { describe: () => output });
+  await waitUntil("it follows", () => output.includes("following controller"), { describe: () => output });
   return {
     url: `${settings["HOLDFAST_INFERENCE_PLAIN"] === "yes" ? "http" : "https"}://127.0.0.1:${port}/v1`,
     directory,

@@ -3,7 +3,7 @@ import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createAddressJudge } from "@holdfast/egress/address-judge.ts";
 import { createEgressClient, type EgressClient } from "@holdfast/egress/egress-client.ts";
-import { evilUrls } from "@holdfast/egress/evil-targets.ts";
+import { ssrfUrls } from "../../../../test/support/ssrf-corpus.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { createTestCertificate } from "../../../../test/support/controller/test-certificate.ts";
 import { evilAnswers, startEvilReceiver } from "../../../../test/support/servers/evil-receiver.ts";
@@ -81,7 +81,7 @@ test("no URL of any destination reaches an internal address", async () => {
     if (key === undefined) continue;
     const usual = exportReaders[destination.type].configuration("https://a.test");
     await Promise.all(
-      evilUrls.map(async (evil) => {
+      ssrfUrls.map(async (evil) => {
         tried += 1;
         const given = { ...usual, [key]: evil.replaceAll("PORT", String(port)) };
         const checked = newConfiguration(destination, given);
@@ -99,7 +99,7 @@ test("no URL of any destination reaches an internal address", async () => {
       }),
     );
   }
-  expect(tried).toBe(evilUrls.length * 5);
+  expect(tried).toBe(ssrfUrls.length * 5);
   expect(reached).toEqual([]);
 });
 

@@ -1,19 +1,26 @@
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 
-/** How many queries one source may send. */
-export interface SourceRate {
-  /** `truncate` now and then while over the rate, so that a real client there comes back over TCP; otherwise `drop`. */
+/** Rate limit of queries by source. */
+export interface QueryRateLimit {
+  /**
+   * `answer` below the rate. Above it `truncate` for each fourth query, so that a real client retries over TCP, and
+   * `drop` for the others.
+   */
   admit(address: string): "answer" | "truncate" | "drop";
 }
 
-/** Memory stays bounded however many addresses are made up. */
-const mostSources = 10_000;
+/** Bounds memory against invented addresses. */
+const sourcesMax = 10_000;
 const truncateEvery = 4;
 const groupsOf = createSourceGroups();
 
-export function createSourceRate(perSecond: number, monotonicMs: () => number, burst = perSecond * 2): SourceRate {
-  const buckets = createTokenBuckets({ perSecond, burst }, monotonicMs, mostSources);
+export function createQueryRateLimit(
+  perSecond: number,
+  monotonicMs: () => number,
+  burst = perSecond * 2,
+): QueryRateLimit {
+  const buckets = createTokenBuckets({ perSecond, burst }, monotonicMs, sourcesMax);
   const refused = new Map<string, number>();
   return {
     admit(address) {
@@ -22,7 +29,7 @@ export function createSourceRate(perSecond: number, monotonicMs: () => number, b
         refused.delete(source);
         return "answer";
       }
-      if (refused.size >= mostSources) refused.clear();
+      if (refused.size >= sourcesMax) refused.clear();
       const count = (refused.get(source) ?? 0) + 1;
       refused.set(source, count);
       return count % truncateEvery === 0 ? "truncate" : "drop";
@@ -30,7 +37,7 @@ export function createSourceRate(perSecond: number, monotonicMs: () => number, b
   };
 }
 
-/** One customer is one IPv4 address or one IPv6 /56. */
+/** The network of one customer: an IPv4 address or an IPv6 /56. */
 export function networkOf(address: string): string {
   const [own, customer] = groupsOf(address);
   return (customer ?? own)?.name ?? address;

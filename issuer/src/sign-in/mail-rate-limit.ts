@@ -3,11 +3,11 @@ import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
 
 /**
- * Requests for mails of one app, in the memory of this process: those that are refused cost no statement. They are counted alike for
- * every address, whether it is a user's or not, so a refusal may say so.
+ * Rate limit of mail requests of one app, in the memory of this process, so that refused requests need no SQL. It
+ * counts all addresses alike, so a refusal does not reveal whether an address has a user.
  */
-export interface MailPace {
-  /** False where the address, or the source, has had all that it may have. */
+export interface MailRateLimit {
+  /** False if the address or the source is above its limit. */
   admits(email: string, address: string): boolean;
 }
 
@@ -16,7 +16,7 @@ const perMoment = { perSecond: 1 / 30, burst: 1 };
 const perHour = { perSecond: 5 / 3_600, burst: 5 };
 const addressesMax = 20_000;
 
-export function createMailPace(monotonicMs: () => number, sources: SourceGroups): MailPace {
+export function createMailRateLimit(monotonicMs: () => number, sources: SourceGroups): MailRateLimit {
   const bySource = createSourceBuckets({ ...perSource, sources }, monotonicMs);
   const ofMoment = createTokenBuckets(perMoment, monotonicMs, addressesMax);
   const ofHour = createTokenBuckets(perHour, monotonicMs, addressesMax);

@@ -2,56 +2,56 @@ import type { ClientAddresses } from "@holdfast/common/client-address.ts";
 import type { HttpRequest } from "@holdfast/https/request-handler.ts";
 import ipaddr from "ipaddr.js";
 
-/** A request as rules read it. */
-export interface Asked {
+/** A parsed request. */
+export interface IncomingRequest {
   readonly method: string;
   readonly path: string;
-  /** Of the URL. */
+  /** Query parameters of the URL. */
   readonly query: URLSearchParams;
-  /** Of the body of a POST. */
+  /** Fields of a POST body. */
   readonly form: URLSearchParams;
   readonly cookies: ReadonlyMap<string, string>;
   readonly authorization: string | undefined;
   readonly origin: string | undefined;
-  /** Of browsers that tell it: "same-origin", "cross-site" and others. */
+  /** Sec-Fetch-Site of browsers that send it: "same-origin", "cross-site" and others. */
   readonly fetchSite: string | undefined;
-  /** Of the client, as trusted proxies tell it. */
+  /** IP address of the client, as trusted proxies report it. */
   readonly address: string;
-  /** The address, or the /64 of IPv6, as rows have it. */
+  /** The address, or the /64 of an IPv6 address, as it is stored in rows. */
   readonly source: string;
-  /** It is a proxy's that says nothing of its clients: nothing is limited by it. */
-  readonly isShared: boolean;
+  /** True for a proxy that reveals no client addresses, by which nothing is limited. */
+  readonly isSharedSource: boolean;
   readonly userAgent: string;
 }
 
-/** An answer as rules make it. */
-export interface Answer {
+/** A response of a handler. */
+export interface OutgoingResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string;
 }
 
-/** Refused with this answer, from however deep. */
+/** Ends the handling of a request with this response. */
 export class Refused extends Error {
   override readonly name = "Refused";
-  readonly answer: Answer;
+  readonly response: OutgoingResponse;
 
-  constructor(answer: Answer) {
-    super(`answered ${answer.status}`);
-    this.answer = answer;
+  constructor(response: OutgoingResponse) {
+    super(`answered ${response.status}`);
+    this.response = response;
   }
 }
 
 const bodyBytesMax = 65_536;
 
-/** Throws Refused with 413, 415 and 400. */
-export async function askedOf(
+/** Parses a request. Throws Refused with status 400, 413 or 415. */
+export async function readRequest(
   request: HttpRequest,
   origin: string,
   { address, sources }: { readonly address: string; readonly sources: ClientAddresses["sources"] },
-): Promise<Asked> {
+): Promise<IncomingRequest> {
   const url = URL.parse(request.url ?? "/", origin);
-  if (url === null || url.origin !== origin) throw new Refused(plain(400, "This is no path."));
+  if (url === null || url.origin !== origin) throw new Refused(plain(400, "The path is invalid."));
   const method = request.method ?? "GET";
   const { headers } = request;
   const form = method === "POST" ? await formOf(request) : new URLSearchParams();
@@ -63,10 +63,10 @@ export async function askedOf(
     cookies: cookiesOf(headers.cookie),
     authorization: headers.authorization,
     origin: headers.origin,
-    fetchSite: one(headers["sec-fetch-site"]),
+    fetchSite: firstValue(headers["sec-fetch-site"]),
     address,
     source: sourceOf(address),
-    isShared: sources(address).length === 0,
+    isSharedSource: sources(address).length === 0,
     userAgent: (headers["user-agent"] ?? "").slice(0, 200),
   };
 }
@@ -84,13 +84,13 @@ async function formOf(request: HttpRequest): Promise<URLSearchParams> {
       parts.push(part);
     }
   } catch (error) {
-    // The client left in the middle: nobody reads the answer.
-    throw error instanceof Refused ? error : new Refused(plain(400, "The body ended before it was whole."));
+    // The client disconnected, so it does not read the response.
+    throw error instanceof Refused ? error : new Refused(plain(400, "The body is incomplete."));
   }
   return new URLSearchParams(Buffer.concat(parts).toString("utf8"));
 }
 
-/** Of two of one name the first counts. */
+/** Parses cookies; the first one of a name counts. */
 function cookiesOf(header: string | undefined): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const part of (header ?? "").split(";")) {
@@ -110,11 +110,11 @@ function sourceOf(address: string): string {
     .join(":")}::/64`;
 }
 
-function one(value: string | string[] | undefined): string | undefined {
+function firstValue(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-export function plain(status: number, text: string): Answer {
+export function plain(status: number, text: string): OutgoingResponse {
   return {
     status,
     headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
@@ -122,16 +122,24 @@ export function plain(status: number, text: string): Answer {
   };
 }
 
-export function json(status: number, value: unknown, headers: Answer["headers"] = {}): Answer {
+export function json(status: number, value: unknown, headers: OutgoingResponse["headers"] = {}): OutgoingResponse {
   const body = typeof value === "string" ? value : JSON.stringify(value);
   return { status, headers: { "content-type": "application/json", "cache-control": "no-store", ...headers }, body };
 }
 
-/** 303: whatever it was, what follows is a GET. */
-export function seeOther(location: string, headers: Answer["headers"] = {}): Answer {
+/** A 303 redirect, which the client follows with GET. */
+export function seeOther(location: string, headers: OutgoingResponse["headers"] = {}): OutgoingResponse {
   return {
     status: 303,
     headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer", ...headers },
     body: "",
   };
+}
+
+/**
+ * A Set-Cookie header for this host only, inaccessible to scripts and not sent with cross-site requests. `maxAgeS` 0
+ * removes the cookie.
+ */
+export function setCookie(name: string, value: string, maxAgeS: number): string {
+  return `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${maxAgeS}`;
 }

@@ -1,8 +1,10 @@
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const [brace, braceEnd, bracket, bracketEnd] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** The key that a JSON object has twice at its top level; undefined for none. The text is valid JSON. */
-export function doubledKey(json: string): string | undefined {
+/**
+ * A key that occurs twice at the top level of a JSON object; undefined if there is none. The text must be valid JSON.
+ */
+export function duplicateKey(json: string): string | undefined {
   const seen = new Set<string>();
   let depth = 0;
   let expectsKey = false;
@@ -11,7 +13,7 @@ export function doubledKey(json: string): string | undefined {
     if (character === quote) {
       const end = endOfString(json, at);
       if (depth === 1 && expectsKey) {
-        // Two spellings of one key are one key: "mod\u0065l" is "model".
+        // Escapes are decoded: "mod\u0065l" is "model".
         const key = JSON.parse(json.slice(at, end + 1)) as string;
         if (seen.has(key)) return key;
         seen.add(key);
@@ -27,16 +29,36 @@ export function doubledKey(json: string): string | undefined {
   return undefined;
 }
 
-/** The place of the quote that ends it; -1 when none does. */
-export function endOfString(json: string, start: number): number {
+/** Index of the closing quote; -1 if there is none. */
+function endOfString(json: string, start: number): number {
   let at = json.indexOf('"', start + 1);
   while (at >= 0 && isEscaped(json, at)) at = json.indexOf('"', at + 1);
   return at;
 }
 
-/** An odd number of backslashes is before it. */
+/** True if an odd number of backslashes precedes the character. */
 function isEscaped(json: string, at: number): boolean {
   let before = at;
   while (json.charCodeAt(before - 1) === backslash) before -= 1;
   return (at - before) % 2 === 1;
+}
+
+/**
+ * True if objects and arrays are nested deeper than `max`. The text need not be valid JSON: this check runs before
+ * parsing, because parsing and serializing recurse to that depth.
+ */
+export function nestsDeeper(json: string, max: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json.charCodeAt(at);
+    if (character === quote) {
+      const end = endOfString(json, at);
+      if (end < 0) return false;
+      at = end;
+    } else if (character === brace || character === bracket) {
+      depth += 1;
+      if (depth > max) return true;
+    } else if (character === braceEnd || character === bracketEnd) depth -= 1;
+  }
+  return false;
 }

@@ -4,53 +4,53 @@ import type { Tokens } from "../journal/journal-state.ts";
 import type { Metrics } from "../metrics.ts";
 import { type ApiError, errorBody } from "./api-error.ts";
 
-/** The answer to one request. What is said after its client left goes nowhere. */
-export interface ClientAnswer {
-  /** Its client left before the answer had ended. */
-  readonly isGone: boolean;
+/** The response to one request. Output after the client disconnected is discarded. */
+export interface ClientResponse {
+  /** True if the client disconnected before the end of the response. */
+  readonly isClosed: boolean;
   /** Calls back once when that happens. */
-  onGone(left: () => void): void;
+  onClosed(closed: () => void): void;
   readonly hasBegun: boolean;
-  /** For the rest of the answer. */
+  /** Provider label of metrics. */
   provider: string;
   header(name: string, value: string): void;
-  /** A whole answer; of a text in ASCII `encoding` is "latin1". */
+  /** Sends a complete response; for ASCII text `encoding` is "latin1". */
   json(body: Uint8Array | string, encoding?: "latin1"): void;
   fail(error: ApiError): void;
-  /** Part of a stream; resolves when the client has room for more, or left. */
+  /** Sends a part of a stream; resolves when the client can take more or has disconnected. */
   event(text: string): Promise<void>;
   end(): void;
   tokens(provider: string, used: Tokens): void;
   sinceStartS(): number;
 }
 
-/** A client that reads nothing for so long is cut. */
-const unreadMs = 60_000;
+/** Time after which a client that reads nothing is disconnected. */
+const stalledMs = 60_000;
 const json = { "content-type": "application/json" };
 const ignore = () => undefined;
 
-export function createClientAnswer(response: HttpResponse, requestId: string, metrics: Metrics): ClientAnswer {
+export function createClientResponse(response: HttpResponse, requestId: string, metrics: Metrics): ClientResponse {
   const started = performance.now();
   const headers: Record<string, string> = { "x-request-id": requestId, "cache-control": "no-store" };
   let hasEnded = false;
   let hasBegun = false;
-  let isGone = false;
-  let onGone: (() => void) | undefined;
+  let isClosed = false;
+  let onClosed: (() => void) | undefined;
   response.once("close", () => {
     if (hasEnded) return;
-    isGone = true;
-    onGone?.();
+    isClosed = true;
+    onClosed?.();
   });
   response.on("error", ignore);
-  // Both kinds of answer take these; only their types differ.
+  // Both types of responses have these methods.
   const stream = response as ServerResponse;
 
-  const answer: ClientAnswer = {
-    get isGone() {
-      return isGone;
+  const clientResponse: ClientResponse = {
+    get isClosed() {
+      return isClosed;
     },
-    onGone(left) {
-      onGone = left;
+    onClosed(closed) {
+      onClosed = closed;
     },
     provider: "",
     get hasBegun() {
@@ -66,7 +66,7 @@ export function createClientAnswer(response: HttpResponse, requestId: string, me
       finish(error.status, error.code, { ...json, ...error.headers }, errorBody(error));
     },
     async event(text) {
-      if (isGone) return;
+      if (isClosed) return;
       if (!hasBegun) {
         hasBegun = true;
         stream.writeHead(200, { ...headers, "content-type": "text/event-stream; charset=utf-8" });
@@ -77,7 +77,7 @@ export function createClientAnswer(response: HttpResponse, requestId: string, me
     end() {
       if (hasEnded) return;
       hasEnded = true;
-      metrics.answered(200, "ok", answer.provider);
+      metrics.answered(200, "ok", clientResponse.provider);
       stream.end();
     },
     tokens: (provider, used) => metrics.tokens(provider, used),
@@ -93,23 +93,25 @@ export function createClientAnswer(response: HttpResponse, requestId: string, me
   ): void {
     if (hasEnded) return;
     hasEnded = true;
-    metrics.answered(status, code, answer.provider);
-    if (isGone) return;
+    metrics.answered(status, code, clientResponse.provider);
+    if (isClosed) return;
     const length = encoding === undefined ? Buffer.byteLength(body) : body.length;
     stream.writeHead(status, { ...headers, ...extra, "content-length": String(length) });
     if (encoding === undefined) stream.end(body);
     else stream.end(body, encoding);
   }
 
-  return answer;
+  return clientResponse;
 }
 
-/** Resolves when the client has read what waits for it, or is gone; one that reads nothing is cut. */
+/**
+ * Resolves when the client has read the buffered bytes or disconnected. A client that reads nothing is disconnected.
+ */
 function untilRead(stream: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
-    const late = setTimeout(() => stream.destroy(), unreadMs);
+    const timer = setTimeout(() => stream.destroy(), stalledMs);
     const done = () => {
-      clearTimeout(late);
+      clearTimeout(timer);
       stream.off("drain", done);
       stream.off("close", done);
       resolve();

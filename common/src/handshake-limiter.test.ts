@@ -4,26 +4,26 @@ import { connect, createServer as createTlsServer, type TLSSocket } from "node:t
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCertificate } from "../../test/support/controller/test-certificate.ts";
 import { waitUntil } from "../../test/support/wait-until.ts";
-import { addressOf, createHandshakes, type Handshakes } from "./handshakes.ts";
+import { peerAddressOf, createHandshakeLimiter, type HandshakeLimiter } from "./handshake-limiter.ts";
 
 const certificate = await createTestCertificate();
 const tls = createTlsServer(certificate);
 const secured: TLSSocket[] = [];
 tls.on("secureConnection", (socket) => secured.push(socket));
 
-let handshakes: Handshakes;
-let begun: Socket[];
+let handshakes: HandshakeLimiter;
+let started: Socket[];
 let accepted: number;
 let port: number;
 const opened: { destroy(): void }[] = [];
 const listener = createServer((socket) => {
   accepted += 1;
   socket.on("error", () => undefined);
-  handshakes.enter(socket);
+  handshakes.add(socket);
 });
 
 beforeEach(async () => {
-  begun = [];
+  started = [];
   accepted = 0;
   secured.length = 0;
   listener.listen(0, "127.0.0.1");
@@ -31,16 +31,16 @@ beforeEach(async () => {
   port = (listener.address() as AddressInfo).port;
 });
 afterEach(async () => {
-  for (const each of [...opened.splice(0), ...begun]) each.destroy();
+  for (const each of [...opened.splice(0), ...started]) each.destroy();
   await new Promise((resolve) => listener.close(resolve));
 });
 
 function limit(atOnce: number, waitMs: number): void {
-  handshakes = createHandshakes({
-    atOnce,
-    waitMs,
+  handshakes = createHandshakeLimiter({
+    maxInFlight: atOnce,
+    stalledMs: waitMs,
     begin: (socket) => {
-      begun.push(socket);
+      started.push(socket);
       tls.emit("connection", socket);
     },
   });
@@ -55,36 +55,36 @@ async function dial(): Promise<TLSSocket> {
   return client;
 }
 
-it("begins so many at a time, the longest waiting first, and loses nothing that a waiting one said", async () => {
+it("starts up to the limit, the oldest first, without losing received bytes", async () => {
   limit(2, 600_000);
   const clients = [await dial(), await dial(), await dial(), await dial()];
   await waitUntil("two are done", () => secured.length === 2);
-  expect(begun).toHaveLength(2);
-  handshakes.over(addressOf(begun[0] as Socket));
-  handshakes.over(addressOf(begun[0] as Socket));
+  expect(started).toHaveLength(2);
+  handshakes.finish(peerAddressOf(started[0] as Socket));
+  handshakes.finish(peerAddressOf(started[0] as Socket));
   await waitUntil("the third is done", () => clients[2]?.authorized === true);
-  expect(begun).toHaveLength(3);
-  begun[1]?.destroy();
+  expect(started).toHaveLength(3);
+  started[1]?.destroy();
   await waitUntil("the fourth is done", () => clients[3]?.authorized === true);
 });
 
-it("never begins one whose peer hung up while it waited", async () => {
+it("never starts a connection whose peer closed while it waited", async () => {
   limit(1, 600_000);
   await dial();
   await waitUntil("the first is done", () => secured.length === 1);
   const impatient = await dial();
   const patient = await dial();
-  const ports = (): (number | undefined)[] => begun.map(({ remotePort }) => remotePort);
-  const gone = impatient.localPort;
+  const ports = (): (number | undefined)[] => started.map(({ remotePort }) => remotePort);
+  const closed = impatient.localPort;
   impatient.destroy();
   await waitUntil("the listener knows", async () => (await connectionsOf()) === 2);
-  handshakes.over(addressOf(begun[0] as Socket));
+  handshakes.finish(peerAddressOf(started[0] as Socket));
   await waitUntil("the patient one is done", () => patient.authorized);
-  expect(begun).toHaveLength(2);
-  expect(ports()).not.toContain(gone);
+  expect(started).toHaveLength(2);
+  expect(ports()).not.toContain(closed);
 });
 
-it("has a peer that says nothing hold the others up for a while only, and cuts one that says too much", async () => {
+it("bounds the time of a silent peer and closes one that sends too much", async () => {
   limit(1, 200);
   const stalled = connectPlain(port, "127.0.0.1");
   opened.push(stalled);
@@ -99,17 +99,17 @@ it("has a peer that says nothing hold the others up for a while only, and cuts o
   await cut;
 });
 
-it("has the sources of a site share its places, and no other site wait for them", async () => {
-  handshakes = createHandshakes({
-    atOnce: 4,
-    perSource: 3,
-    waitMs: 600_000,
+it("shares a site's limit among its sources without delaying other sites", async () => {
+  handshakes = createHandshakeLimiter({
+    maxInFlight: 4,
+    maxPerSource: 3,
+    stalledMs: 600_000,
     sources: (address) => [
       { name: address, factor: 1 },
       { name: address.split(".").slice(0, 3).join("."), factor: 16 },
     ],
     begin(socket) {
-      begun.push(socket);
+      started.push(socket);
       tls.emit("connection", socket);
     },
   });
@@ -117,21 +117,21 @@ it("has the sources of a site share its places, and no other site wait for them"
     connectPlain({ port, host: "127.0.0.1", localAddress: `127.0.9.${n + 1}` }),
   );
   opened.push(...stalled);
-  // The beginning of a first message of TLS, of which the rest never comes.
+  // The start of a TLS hello that never completes.
   for (const socket of stalled) socket.on("error", () => undefined).write(Buffer.from("1603010200010001fc0303", "hex"));
-  await waitUntil("the site has its places", () => accepted === 12 && begun.length === 3);
+  await waitUntil("the site has its places", () => accepted === 12 && started.length === 3);
   const other = await dial();
   await waitUntil("the other site is served", () => other.authorized);
-  expect(begun).toHaveLength(4);
+  expect(started).toHaveLength(4);
 });
 
-it("has nobody wait who comes through a balancer", async () => {
-  handshakes = createHandshakes({
-    atOnce: 1,
-    waitMs: 600_000,
+it("never queues clients behind a load balancer", async () => {
+  handshakes = createHandshakeLimiter({
+    maxInFlight: 1,
+    stalledMs: 600_000,
     sources: () => [],
     begin(socket) {
-      begun.push(socket);
+      started.push(socket);
       tls.emit("connection", socket);
     },
   });

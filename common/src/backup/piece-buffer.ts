@@ -1,17 +1,20 @@
 import { constants, createZstdCompress } from "node:zlib";
 
-/** Memory for one piece, and what compresses it; both serve one piece after another. */
-export interface PieceRoom {
+/** Memory for one piece, and its compressor. Both are reused for further pieces. */
+export interface PieceBuffer {
   readonly bytes: Buffer;
-  /** A zstd frame of its own: a part does not depend on those before it. One call at a time, read to its end. */
+  /**
+   * Compresses a piece into a separate zstd frame, so that a part does not depend on earlier ones. One call at a time;
+   * the result must be read to its end.
+   */
   compress(piece: Buffer): AsyncIterable<Buffer>;
 }
 
-/** Fast: the store and the engine share the machine with its users. */
+/** A fast level, since the machine's CPU belongs to its users. */
 const level = 1;
 const chunkBytes = 64 << 10;
 
-export function createPieceRoom(pieceBytes: number): PieceRoom {
+export function createPieceBuffer(pieceBytes: number): PieceBuffer {
   const zstd = createZstdCompress({
     params: { [constants.ZSTD_c_compressionLevel]: level },
     // Each write is a frame.
@@ -20,7 +23,7 @@ export function createPieceRoom(pieceBytes: number): PieceRoom {
   });
   let wake = () => {};
   zstd.on("readable", () => wake());
-  // Whoever wrote is told.
+  // The write callback reports the error.
   zstd.on("error", () => wake());
   const read = () => zstd.read() as Buffer | null;
   return {
@@ -32,12 +35,12 @@ export function createPieceRoom(pieceBytes: number): PieceRoom {
         wake();
       });
       for (;;) {
-        const more = new Promise<void>((resolve) => void (wake = resolve));
-        // It goes on when what it has is read: no more than a chunk waits.
+        const readable = new Promise<void>((resolve) => void (wake = resolve));
+        // The compressor continues when its output is read, so at most one chunk is buffered.
         for (let chunk = read(); chunk !== null; chunk = read()) yield chunk;
         if (outcome?.error != null) throw outcome.error;
         if (outcome !== undefined) return;
-        await more;
+        await readable;
       }
     },
   };

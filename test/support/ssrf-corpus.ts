@@ -1,9 +1,9 @@
 /**
- * URLs that someone would try to make the platform call itself, its machines or its networks with. PORT is where a listener
- * of the test counts connections; names are those of the test's own DNS server.
+ * URLs with which an attacker would make the platform call itself, its machines or its networks (SSRF). PORT is the
+ * port of a listener that counts connections; names are those of the test's DNS server.
  */
-export const evilUrls: readonly string[] = [
-  // Loopback in each notation that programs read.
+export const ssrfUrls: readonly string[] = [
+  // Loopback in every notation that programs parse.
   "http://127.0.0.1:PORT/",
   "http://127.1:PORT/",
   "http://127.0.1:PORT/",
@@ -91,7 +91,7 @@ export const evilUrls: readonly string[] = [
   "http://239.255.255.250/",
   "http://240.0.0.1/",
   "http://255.255.255.255/",
-  // Words that look like another target, and other protocols.
+  // URLs that look like another target, and other protocols.
   "http://user:password@127.0.0.1:PORT/",
   "http://@127.0.0.1:PORT/",
   "http://example.com@127.0.0.1:PORT/",
@@ -116,7 +116,7 @@ export const evilUrls: readonly string[] = [
   "ws://127.0.0.1:PORT/",
   "javascript:0",
   "",
-  // Names that lead where addresses may not.
+  // Names that resolve to refused addresses.
   "http://loopback.evil.test:PORT/",
   "http://loopback6.evil.test:PORT/",
   "http://mapped.evil.test:PORT/",

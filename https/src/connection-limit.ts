@@ -1,9 +1,12 @@
 import type { Socket } from "node:net";
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 
-/** The connections of a port. A full port closes one for each that comes. */
-export interface ConnectionPlaces {
-  /** Counts it until it closes; closes the longest idle one of the source that has most when there are too many. */
+/** Limit on the connections of a port. If it is exceeded, one connection is closed for each new one. */
+export interface ConnectionLimit {
+  /**
+   * Adds a connection until it closes. Above the limit it closes the connection that is idle longest, of the source
+   * with the most connections.
+   */
   add(socket: Socket): void;
   readonly all: ReadonlySet<Socket>;
   close(): void;
@@ -11,28 +14,28 @@ export interface ConnectionPlaces {
 
 interface Group {
   readonly factor: number;
-  /** The longest idle one first. */
+  /** The connection that is idle longest is first. */
   readonly sockets: Set<Socket>;
 }
 
-const lookEveryMs = 5_000;
+const idleCheckIntervalMs = 5_000;
 
-export function createConnectionPlaces(max: number, groupsOf: SourceGroups): ConnectionPlaces {
+export function createConnectionLimit(max: number, groupsOf: SourceGroups): ConnectionLimit {
   const all = new Set<Socket>();
   const groups = new Map<string, Group>();
   const namesOf = new Map<Socket, readonly string[]>();
   const bytesOf = new WeakMap<Socket, number>();
-  const looking = setInterval(look, lookEveryMs);
-  looking.unref();
+  const timer = setInterval(updateIdleOrder, idleCheckIntervalMs);
+  timer.unref();
 
-  /** Puts those on which something came or went behind those on which nothing did. */
-  function look(): void {
+  /** Moves connections with traffic since the last check behind the idle ones. */
+  function updateIdleOrder(): void {
     for (const socket of all.values().toArray()) {
       const bytes = socket.bytesRead + socket.bytesWritten;
       if (bytesOf.get(socket) === bytes) continue;
       bytesOf.set(socket, bytes);
-      const groupsOfIt = (namesOf.get(socket) ?? []).flatMap((name) => groups.get(name)?.sockets ?? []);
-      for (const sockets of [all, ...groupsOfIt]) if (sockets.delete(socket)) sockets.add(socket);
+      const ownGroups = (namesOf.get(socket) ?? []).flatMap((name) => groups.get(name)?.sockets ?? []);
+      for (const sockets of [all, ...ownGroups]) if (sockets.delete(socket)) sockets.add(socket);
     }
   }
 
@@ -46,7 +49,7 @@ export function createConnectionPlaces(max: number, groupsOf: SourceGroups): Con
     namesOf.delete(socket);
   }
 
-  function crowded(): ReadonlySet<Socket> {
+  function largestGroup(): ReadonlySet<Socket> {
     let most: ReadonlySet<Socket> = all;
     let share = 0;
     for (const { sockets, factor } of groups.values()) {
@@ -61,25 +64,25 @@ export function createConnectionPlaces(max: number, groupsOf: SourceGroups): Con
     all,
     add(socket) {
       if (all.size >= max) {
-        const [idle] = crowded();
+        const [idle] = largestGroup();
         if (idle !== undefined) {
           remove(idle);
           idle.destroy();
         }
       }
-      const mine = groupsOf(socket.remoteAddress ?? "");
+      const sourceGroups = groupsOf(socket.remoteAddress ?? "");
       all.add(socket);
       namesOf.set(
         socket,
-        mine.map(({ name }) => name),
+        sourceGroups.map(({ name }) => name),
       );
-      for (const { name, factor } of mine) {
+      for (const { name, factor } of sourceGroups) {
         const group = groups.get(name) ?? { factor, sockets: new Set() };
         group.sockets.add(socket);
         groups.set(name, group);
       }
       socket.once("close", () => remove(socket));
     },
-    close: () => clearInterval(looking),
+    close: () => clearInterval(timer),
   };
 }

@@ -1,0 +1,106 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { authSchema as s } from "@holdfast/common/auth-schema/names.ts";
+import { MailServerFailure, sendMailBy } from "@holdfast/egress/mail-server.ts";
+import type { MailReportSchema } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import type { App } from "../app.ts";
+import { mailSecretsOf } from "./mail-secrets.ts";
+
+type Report = MessageInitShape<typeof MailReportSchema>;
+
+/** The limit that an app has reached: that of addresses without a user, or that of all. */
+export interface MailLimited {
+  readonly forUsers: boolean;
+}
+
+/** Sends mails, and reports failing mail servers and reached limits to the controllers. */
+export interface MailSender {
+  reportLimit(app: App, limit: MailLimited): void;
+  /** Reports the mail capacity of an app whose limit was reported before. */
+  reportCapacity(app: App, capacity: "all" | "users" | "nobody"): void;
+  /** Sends a pending mail. If sending fails it stays pending; throws only if the database is unavailable. */
+  send(app: App, mailId: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface MailSenderDeps {
+  readonly reportMail: (report: Report) => void;
+  readonly onOutcome: (outcome: "sent" | "failed") => void;
+  readonly monotonicMs: () => number;
+}
+
+/** Consecutive failures before a report; a pending mail is retried soon. */
+const failuresBeforeReport = 2;
+/** A report is repeated until the app's configuration contains it. */
+const limitReportIntervalMs = 10_000;
+
+const sendDeadlineMs = 20_000;
+
+export function createMailSender({ reportMail: report, onOutcome, monotonicMs }: MailSenderDeps): MailSender {
+  /** Consecutive failures by app. */
+  const failures = new Map<string, number>();
+  /** Time of the last report, by app and limit. */
+  const reportedAt = new Map<string, number>();
+  return {
+    reportLimit({ config: { appId, mailLimited, mailLimitedForUsers } }, { forUsers }) {
+      const isReported = forUsers ? mailLimitedForUsers : mailLimited;
+      const key = `${appId} ${forUsers}`;
+      const sinceReportMs = monotonicMs() - (reportedAt.get(key) ?? Number.NEGATIVE_INFINITY);
+      if (isReported || sinceReportMs < limitReportIntervalMs) return;
+      reportedAt.set(key, monotonicMs());
+      report({ limits: [{ appId, forUsers }] });
+    },
+    reportCapacity({ config: { appId, mailLimitedForUsers } }, capacity) {
+      if (capacity === "all") report({ belowLimit: [appId] });
+      else if (capacity === "users" && mailLimitedForUsers) report({ limits: [{ appId, forUsers: false }] });
+    },
+    async send(app, mailId, signal) {
+      const { appId, mailTrouble } = app.config;
+      try {
+        if (!(await sendMail(app, mailId, signal))) return;
+      } catch (error) {
+        if (signal.aborted || !(error instanceof MailServerFailure)) throw error;
+        onOutcome("failed");
+        app.log.warn("mail not sent", { app: appId, reason: error.message });
+        if (error.isRecipientRefused) return;
+        const count = (failures.get(appId) ?? 0) + 1;
+        failures.set(appId, count);
+        if (count >= failuresBeforeReport && !mailTrouble) report({ troubles: [{ appId, reason: error.message }] });
+        return;
+      }
+      onOutcome("sent");
+      failures.delete(appId);
+      if (mailTrouble) report({ working: [appId] });
+    },
+  };
+}
+
+/**
+ * Sends a mail and records it; false if it is not pending. Throws MailServerFailure, after which it is still pending.
+ */
+async function sendMail(app: App, id: string, signal: AbortSignal): Promise<boolean> {
+  const { config, database, keys, egress } = app;
+  const [owed] = await database.rows<{ email: string }>(
+    `SELECT email FROM ${s}.login_tokens
+     WHERE id = $1 AND is_owed AND sent_at IS NULL AND ended_at IS NULL AND expires_at > now()`,
+    [id],
+  );
+  if (owed === undefined || config.smtp === undefined) return false;
+  const { fromAddress, fromName, ...server } = config.smtp;
+  const { code, linkToken } = mailSecretsOf(id, keys);
+  const name = config.theme?.displayName ?? "";
+  const link = `${config.issuerUrl}/link?mail=${id}&token=${linkToken}`;
+  const text = [
+    `Your code to sign in to ${name}: ${code}`,
+    "",
+    "Enter it in the browser where you started. In that browser you can open this link instead:",
+    "",
+    link,
+    "",
+    "Both are valid for 15 minutes and work once. If you did not request this mail, ignore it.",
+    "",
+  ].join("\n");
+  const from = { name: fromName, address: fromAddress };
+  const mail = { id, from, to: owed.email, subject: `${code} is your code for ${name}`, text };
+  await sendMailBy(server, mail, { egress, deadlineMs: sendDeadlineMs }, signal);
+  await database.rows(`UPDATE ${s}.login_tokens SET sent_at = now() WHERE id = $1 AND sent_at IS NULL`, [id]);
+  return true;
+}

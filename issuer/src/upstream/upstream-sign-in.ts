@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto";
+import type { IdentityProvider } from "@holdfast/proto/holdfast/issuer/v1/issuer_pb.ts";
+import * as client from "openid-client";
+import type { App } from "../app.ts";
+import { type OutgoingResponse, type IncomingRequest, Refused, seeOther } from "../http/messages.ts";
+import { finishUpstream } from "../sign-in/finish.ts";
+import { type Interaction, saveInteraction, readInteraction } from "../sign-in/interaction.ts";
+import { problemPage } from "../sign-in/page.ts";
+import { addressPage, type Step, stepInteraction } from "../sign-in/steps.ts";
+import { type Provider, providerName, type Providers } from "./provider.ts";
+
+/** Redirect URI for a provider. */
+function callbackUrl({ config }: App, provider: string): string {
+  return `${config.issuerUrl}/callback/${provider}`;
+}
+
+const subjectMax = 255;
+
+/**
+ * GET /sign-in/{id}/with-{provider}: redirects to the upstream provider (OpenID Connect Core section 3.1, RFC 7636).
+ */
+export async function beginUpstreamSignIn(providers: Providers, step: Step, name: string): Promise<OutgoingResponse> {
+  const { app, incoming } = step;
+  const interaction = stepInteraction(step);
+  const configured = app.config.idpProviders.find(({ provider }) => provider === name);
+  if (configured === undefined) return addressPage(app, interaction, "This sign-in method is not configured.", 404);
+  const provider = await discoverProvider(providers, app, interaction, configured);
+  const verifier = client.randomPKCECodeVerifier();
+  const nonce = client.randomNonce();
+  const state = `${interaction.id}.${randomBytes(18).toString("base64url")}`;
+  const { request } = interaction;
+  const url = client.buildAuthorizationUrl(provider, {
+    redirect_uri: callbackUrl(app, name),
+    scope: configured.scopes.join(" "),
+    state,
+    nonce,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    // A forced sign-in must be forced at the provider too.
+    ...((request.prompt === "login" || request.maxAgeS !== undefined) && { prompt: "login" }),
+    ...(request.loginHint !== undefined && { login_hint: request.loginHint }),
+  });
+  // Only one method at a time: the state of both may exceed a cookie.
+  const { mail: _, ...withoutMail } = interaction;
+  const next = { ...withoutMail, elsewhere: { provider: name, state, nonce, verifier } };
+  return seeOther(url.href, { "set-cookie": saveInteraction(app, incoming, next) });
+}
+
+/** GET /callback/{provider}: the provider's response. */
+export async function upstreamCallback(
+  providers: Providers,
+  app: App,
+  incoming: IncomingRequest,
+  name: string,
+): Promise<OutgoingResponse> {
+  const state = incoming.query.get("state") ?? "";
+  const interaction = readInteraction(app, incoming.cookies, state.split(".")[0] ?? "");
+  const started = interaction?.upstream;
+  const configured = app.config.idpProviders.find(({ provider }) => provider === name);
+  if (interaction === undefined || started === undefined || configured === undefined)
+    return problemPage(app, 400, "This sign-in has expired. Go back to the app and begin again.");
+  if (started.provider !== name || started.state !== state)
+    return problemPage(app, 400, "This answer belongs to another sign-in.");
+  const provider = await discoverProvider(providers, app, interaction, configured);
+  const displayName = providerName(configured);
+  const calls = providers.run(app, () => claimsOf(provider, app, incoming, started));
+  if (calls === undefined)
+    return addressPage(app, interaction, `Too many sign-ins wait for ${displayName}. Try again in a moment.`, 503);
+  const claims = await calls.catch((error: unknown) => {
+    app.log.warn("upstream sign-in failed", { app: app.config.appId, error: codeOf(error) });
+    return undefined;
+  });
+  if (claims === undefined || claims.sub.length > subjectMax)
+    return addressPage(app, interaction, `${displayName} did not sign you in.`, 400);
+  const email = claims["email"];
+  const outcome = await finishUpstream(app, incoming, interaction, {
+    provider: name,
+    issuer: claims.iss,
+    subject: claims.sub,
+    email: typeof email === "string" ? email : undefined,
+    emailVerified: claims["email_verified"] === true,
+  });
+  switch (outcome.kind) {
+    case "done":
+      return outcome.response;
+    case "second":
+      return seeOther(`/sign-in/${interaction.id}/second`, {
+        "set-cookie": saveInteraction(app, incoming, outcome.next),
+      });
+    case "not verified":
+      return addressPage(app, interaction, `${displayName} has not verified your address. Sign in by mail.`, 403);
+    case "mail first":
+      return addressPage(app, interaction, `Sign in by mail once; after that ${displayName} does.`, 403);
+    case "closed":
+      return addressPage(app, interaction, "This address may not sign in here.", 403);
+  }
+}
+
+/** Discovers the provider. Throws Refused with a page that offers mail instead. */
+async function discoverProvider(
+  providers: Providers,
+  app: App,
+  interaction: Interaction,
+  configured: IdentityProvider,
+): Promise<Provider> {
+  try {
+    return await providers.of(app, configured);
+  } catch (error) {
+    app.log.warn("upstream provider unavailable", {
+      app: app.config.appId,
+      provider: configured.provider,
+      error: codeOf(error),
+    });
+    throw new Refused(
+      addressPage(app, interaction, `${providerName(configured)} does not answer. Sign in by mail.`, 502),
+    );
+  }
+}
+
+async function claimsOf(
+  provider: Provider,
+  app: App,
+  { query }: IncomingRequest,
+  { provider: name, state, nonce, verifier }: NonNullable<Interaction["upstream"]>,
+): Promise<client.IDToken | undefined> {
+  const url = new URL(callbackUrl(app, name));
+  url.search = query.toString();
+  const tokens = await client.authorizationCodeGrant(provider, url, {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+    expectedNonce: nonce,
+    idTokenExpected: true,
+  });
+  const claims = tokens.claims();
+  if (claims === undefined || claims["email"] !== undefined) return claims;
+  // Some providers return the address only in userinfo (OpenID Connect Core section 5.4).
+  const { email, email_verified } = await client.fetchUserInfo(provider, tokens.access_token, claims.sub);
+  return { ...claims, ...(email !== undefined && { email, email_verified }) };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
+}
