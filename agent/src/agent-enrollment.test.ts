@@ -59,7 +59,7 @@ test("an enrollment whose response was lost with the agent is repeated with the 
 test("sends the token to no controller of another authority", async () => {
   const token = writeEnrollment(undefined, "00".repeat(32));
   startKeeper();
-  await expect.poll(() => log()).toContain("has not the authority of the enrollment");
+  await expect.poll(() => log()).toContain("lacks the authority of the enrollment");
   expect(controller.tokens.has(token)).toBe(true);
   expect(controller.enrollments).toEqual([]);
 });

@@ -18,7 +18,7 @@ describe("an endpoint", () => {
       { host: "a", port: 1 },
       { host: "b", port: 2 },
     ]);
-    expect(() => endpointsOf([])).toThrow("no host:port");
+    expect(() => endpointsOf([])).toThrow("a host:port is required");
   });
 
   it.each([

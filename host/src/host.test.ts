@@ -71,7 +71,7 @@ describe("a join file", () => {
     const file = await hosting.invite("pinned");
     const changed = { ...file, ca_fingerprint: "00".repeat(32) };
     await expect(hosting.join(changed, await hosting.newDirectory(), "127.104", 1_000)).rejects.toThrow(
-      "has not the authority",
+      "lacks the authority",
     );
     await hosting.join(file, await hosting.newDirectory(), "127.104");
   });

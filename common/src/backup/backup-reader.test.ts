@@ -72,7 +72,7 @@ test("a backup is read as written, and its objects are exactly those in the stor
   const sealed = store.get(manifestObject(place)) ?? Buffer.alloc(0);
   const sha = createHash("sha256").update(sealed).digest("hex");
   await restore(store, { sha });
-  await expect(restore(store, { sha: "00" })).rejects.toThrow("not the one that was written");
+  await expect(restore(store, { sha: "00" })).rejects.toThrow("differs from the one that was written");
 });
 
 describe("a changed backup is rejected", () => {
