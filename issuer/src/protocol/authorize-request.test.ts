@@ -69,7 +69,7 @@ test("a repeated parameter is rejected", () => {
   expect(readAuthorize(twice, () => clients[0])).toMatchObject({ error: "invalid_request" });
   const clientTwice = new URLSearchParams(valid);
   clientTwice.append("redirect_uri", "https://evil.example");
-  expect(readAuthorize(clientTwice, () => clients[0])).toHaveProperty("shown");
+  expect(readAuthorize(clientTwice, () => clients[0])).toHaveProperty("userMessage");
 });
 
 test("a client without PKCE must send a nonce", () => {
