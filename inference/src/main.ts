@@ -1,8 +1,8 @@
 /**
- * A process of the inference proxy. The feed brings configuration and quota leases from a controller and sends usage back.
- * A call passes the handler (key, rate, body), `routeCall` (provider and price) and `Accounting` (reservation in the
- * journal, against quota leases); then `serveCall` forwards it to the provider and settles it by its usage. Configuration
- * and journal are on disk, so the process starts and serves without controllers.
+ * A process of the inference proxy. The feed brings configuration and quota leases from a controller and sends usage
+ * back. A call passes the handler (key, rate, body), `routeCall` (provider and price) and `Accounting` (reservation in
+ * the journal, against quota leases); then `serveCall` forwards it to the provider and settles it by its usage.
+ * Configuration and journal are on disk, so the process starts and serves without controllers.
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
