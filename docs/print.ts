@@ -1,14 +1,10 @@
-/**
- * Prints the pages that follow from tables in the code: life cycles, errors, settings, metrics, commands. `--check` writes nothing and fails
- * when a page is not what the tables say.
- */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Setting } from "../common/src/config.ts";
 import { CATALOG } from "../common/src/errors.ts";
 import { settings as controllerSettings } from "../controller/src/config.ts";
 import type { DataField, EventDefinition } from "../controller/src/kernel/outbox/event-definition.ts";
-import { eventTypes } from "../controller/src/event-types.ts";
+import { eventTypes } from "../controller/src/systems.ts";
 import { alertRuleLifecycle } from "../controller/src/insight/alert/alert-rule-lifecycle.ts";
 import { agentRolloutLifecycle } from "../controller/src/fleet/rollout/agent-rollout-lifecycle.ts";
 import { backupLifecycle } from "../controller/src/services/backup/backup-lifecycle.ts";
@@ -26,6 +22,11 @@ import { compositionLifecycle } from "../controller/src/composition/composition-
 import { queueLifecycle } from "../controller/src/queue/queue-lifecycle.ts";
 import { managedServiceLifecycle } from "../controller/src/services/service/managed-service-lifecycle.ts";
 import { metricsPage } from "./metrics-page.ts";
+
+/**
+ * Prints the pages that follow from tables in the code: life cycles, errors, settings, metrics, commands. `--check` writes nothing and fails
+ * when a page is not what the tables say.
+ */
 
 interface Table {
   readonly name: string;

@@ -9,11 +9,11 @@ import type { GatewayDeps } from "@holdfast/gateway/gateway-deps.ts";
 import type { Mount } from "@holdfast/gateway/mounts.ts";
 import { createPublicPace } from "@holdfast/gateway/public-pace.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
-import type { ApiSettings } from "./api-settings.ts";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { openApiWebhooks } from "#insight/event/event-openapi.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import type { InstallationAuthority } from "#kernel/pki/create-authority.ts";
-import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import type { ApiSettings } from "./config.ts";
 
 export interface ApiDeps
   extends Required<
@@ -21,10 +21,10 @@ export interface ApiDeps
   > {
   readonly controllerId: string;
   readonly pages: readonly Mount[];
-  /** Told in the description of the API. */
+  /** Included in the API description. */
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
   readonly admitGrowth: () => void;
-  /** The host of `baseUrl` is what clients know the API by. */
+  /** Clients know the API by the host of `baseUrl`. */
   readonly config: ApiSettings;
   readonly authority: InstallationAuthority;
   readonly clock: Clock;
@@ -33,7 +33,7 @@ export interface ApiDeps
 
 /** The gateway on its port, with a certificate that is renewed while it serves. */
 export interface Api {
-  /** Lets requests end within graceMs. */
+  /** Stops after running requests have ended, at the latest after graceMs. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     baseUrl,
     log,
     clock,
-    // Of a request, which nobody sorts: UUIDs of version 7 cost ten times as much.
+    // Request ids need no order, and a UUIDv7 costs ten times as much.
     newId: randomUUID,
   });
   const { hostname } = new URL(baseUrl);

@@ -8,35 +8,31 @@ import { uuidv7 } from "uuidv7";
 import { createRefusalAudit } from "#access/audit/refusal-audit.ts";
 import { openKernel } from "#kernel/kernel.ts";
 import type { ProcessMetrics } from "#kernel/metrics/process-metrics.ts";
-import { timedReconciled } from "#kernel/metrics/timed-reconciled.ts";
-import { timedService } from "#kernel/metrics/timed-service.ts";
-import { openSystems } from "#kernel/open-systems.ts";
+import { timedReconciled, timedService } from "#kernel/metrics/timed-service.ts";
+import { openSystems, mergeUnique, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import { createRunner } from "#kernel/runtime/runner.ts";
-import { gathered, type SystemDeclaration } from "#kernel/system-declaration.ts";
 import { startApi } from "./api.ts";
 import { type ControllerConfig, readControllerConfig } from "./config.ts";
-import { eventTypesOf } from "./event-types.ts";
-import { rightsOf } from "./scopes.ts";
-import type { Below, Given } from "./systems.ts";
+import { eventTypesOf, rightsOf, type Below, type InitialParts } from "./systems.ts";
 
-/** A controller that serves. */
+/** A running controller. */
 export interface Controller {
   readonly controllerId: string;
   readonly log: Log;
-  /** What the process tells of itself. */
+  /** Metrics of this process. */
   readonly metrics: ProcessMetrics;
-  /** Machines go on; the lease ends at once, so that nobody waits for it. */
+  /** Stops serving and revokes the lease, so that others take over at once. Machines keep running. */
   stop(): Promise<void>;
 }
 
-/** Starts a controller of these systems, as its environment says. Resolves when it serves. */
+/** Starts a controller with these systems, configured by its environment. Resolves when it serves. */
 export async function startController(
   declared: readonly SystemDeclaration<Below>[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Controller> {
   const config = readControllerConfig(environment, declared);
   const log = createLog("controller", config.logLevel);
-  const given: Given = {
+  const initial: InitialParts = {
     environment,
     baseUrl: config.baseUrl,
     ...ownEndpoints(config),
@@ -49,7 +45,7 @@ export async function startController(
   const kernel = await openKernel({
     settings: config,
     async prepare(parts, signal) {
-      for (const { prepare } of declared) await prepare?.(parts, given as Below, config as never, signal);
+      for (const { prepare } of declared) await prepare?.(parts, initial as Below, config as never, signal);
     },
     clock: systemClock,
     newId: uuidv7,
@@ -58,13 +54,13 @@ export async function startController(
     signal: stopping.signal,
   });
   const { controllerId, membership, outbox, shards } = kernel;
-  const { systems, below } = await openSystems(kernel, declared, { given, settings: config });
-  kernel.planEntriesBy(systems.flatMap(({ planners = [] }) => planners));
+  const { systems, below } = await openSystems(kernel, declared, { initial, settings: config });
+  kernel.setEntryPlanners(systems.flatMap(({ planners = [] }) => planners));
   await kernel.collections.ready();
 
   const { metrics } = kernel;
   const reconciles = metrics.times("reconcile_seconds", "Reconciles of keys", "reconciler");
-  const calls = metrics.times("rpc_seconds", "Calls of the API, without what the gateway does", "method");
+  const calls = metrics.times("rpc_seconds", "Calls of API methods, without the gateway", "method");
   const runner = createRunner({
     ...kernel,
     loops: systems.flatMap(({ work = [] }) => work).map((work) => timedReconciled(work, reconciles)),
@@ -75,10 +71,10 @@ export async function startController(
   for (const figure of systems.flatMap((system) => system.serviceFigures ?? [])) kernel.serviceFigures.add(figure);
   metrics.add({
     name: "reconcile_queue_keys",
-    help: "Keys that wait or are worked on",
+    help: "Keys that are due or worked on",
     read: () => ({ label: "reconciler", values: runner.sizes() }),
   });
-  const kinds = gathered(declared.map(({ audited = {} }) => audited));
+  const kinds = mergeUnique(declared.map(({ audited = {} }) => audited));
   const refusals = createRefusalAudit({ record: outbox.auditSoon, kinds });
   const api = await startApi({
     ...kernel,
@@ -91,6 +87,7 @@ export async function startController(
       kernel.historySpace.admitGrowth();
     },
     refused: refusals.refused,
+    keptAnswers: kernel.storedResponses,
     reached: kernel.collections.reached,
     ready: () => membership.lease()?.live === true,
     eventTypes: below.eventTypes,
@@ -124,7 +121,7 @@ export async function startController(
 }
 
 /** Listeners and addresses that the settings name as the installation's own. */
-function ownEndpoints(config: ControllerConfig): Pick<Given, "listeners" | "ownAddresses"> {
+function ownEndpoints(config: ControllerConfig): Pick<InitialParts, "listeners" | "ownAddresses"> {
   const { issuerAddresses = [], issuerPort = 0, inferenceAddresses = [] } = config;
   const isAddress = (text: string) => isIP(text) !== 0;
   return {

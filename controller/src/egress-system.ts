@@ -12,33 +12,33 @@ import { declareSystem } from "#kernel/system-declaration.ts";
 const egressSettings = {
   allowEgress: list(
     "HOLDFAST_ALLOW_EGRESS",
-    "Networks (CIDRs) that are not public and that URLs of users, such as webhooks, may lead to all the same",
+    "Networks (CIDRs) that are not public but allowed for URLs of users, such as webhooks",
   ),
   operatorEgress: list(
     "HOLDFAST_OPERATOR_EGRESS",
-    "Networks (CIDRs) that are not public and that servers which operators configure, such as the one for mail, may be in",
+    "Networks (CIDRs) that are not public but allowed for servers that operators configure, such as for mail",
   ),
 } as const;
 
 interface EgressSystemDeps {
   /** host:port of the control plane's own servers. */
   readonly listeners: readonly string[];
-  /** Addresses of the installation beside those of this host. */
+  /** Addresses of the installation besides those of this host. */
   readonly ownAddresses: readonly string[];
   readonly fleet: Pick<FleetSystem, "listeners" | "loopbackBlock" | "machines" | "hosts">;
 }
 
 interface EgressGives {
   readonly egress: Pick<Egress, "users" | "operators">;
-  /** For servers that operators configure. */
+  /** Client for servers that operators configure. */
   readonly operatorEgress: EgressClient;
-  /** Networks that URLs of users may lead to although they are not public. */
+  /** Networks that are not public but allowed for users' URLs. */
   readonly allowedEgress: readonly string[];
-  /** host:port of every listener of the installation, as of now. */
+  /** host:port of every current listener of the installation. */
   readonly ownListeners: () => readonly string[];
 }
 
-/** Connections to where users and operators say, never to the platform's own servers and machines. */
+/** Connections to targets that users and operators choose, never to the platform's own servers and machines. */
 export const egressSystem = declareSystem({ name: "egress", settings: egressSettings, open: openEgressSystem });
 
 function openEgressSystem(
@@ -47,7 +47,7 @@ function openEgressSystem(
   { allowEgress, operatorEgress }: ValuesOf<typeof egressSettings>,
 ): System<EgressGives> {
   const proxies = collections.open(inferenceProcessKind);
-  const comingAndGoing = () =>
+  const changingListeners = () =>
     [
       ...membership.members().flatMap(({ address, listeners: theirs = [] }) => [address, ...theirs]),
       ...[...proxies.values()].flatMap(({ object: { status } }) => status.listeners ?? []),
@@ -59,13 +59,13 @@ function openEgressSystem(
     {
       listeners: fixed,
       addresses: ownAddresses,
-      members: comingAndGoing,
+      members: changingListeners,
       loopbackBlock: fleet.loopbackBlock,
       machineAddresses: () =>
         [...fleet.machines.values()].flatMap(({ object: { status } }) => [status.address, status.publicAddress]),
     },
   );
-  const sent = metrics.times("egress_seconds", "Requests and connections to where users and operators say", "what");
+  const sent = metrics.times("egress_seconds", "Requests and connections to targets of users and operators", "what");
   const users = watchedClient(connections.users, (what, ...how) => sent.observe(`users ${what}`, ...how));
   const operators = watchedClient(connections.operators, (what, ...how) => sent.observe(`operators ${what}`, ...how));
   return {
@@ -74,7 +74,7 @@ function openEgressSystem(
       egress: { users, operators },
       operatorEgress: operators,
       allowedEgress: allowEgress,
-      ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...comingAndGoing()])]),
+      ownListeners: () => listenersAt(ownAddresses, [...new Set([...fixed, ...changingListeners()])]),
     },
     close: () => connections.close(),
   };

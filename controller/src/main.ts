@@ -11,7 +11,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => inBackgro
 
 async function stop(): Promise<void> {
   controller.log.info("stopping", { controller: controller.controllerId });
-  // A stop that hangs is cut short: another controller has taken over by then.
+  // Bound the time of a stop: another controller has taken over by then.
   setTimeout(() => process.exit(0), 2_500).unref();
   await controller.stop();
   process.exit(0);

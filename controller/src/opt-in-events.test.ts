@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { matchesEvent, type WebhookObject } from "#notify/webhook/webhook.ts";
 import { optInOf } from "#kernel/outbox/event-definition.ts";
-import { eventTypes } from "./event-types.ts";
+import { eventTypes } from "./systems.ts";
 
 const organizationId = "o";
 const isOptIn = optInOf(eventTypes);
@@ -24,7 +24,7 @@ const wants = (events: readonly string[] | null, type: string) =>
   matchesEvent(webhook(events), { organizationId, type, objectId: "s" }, isOptIn);
 
 test.each(["queue.active", "queue.failed", "queue.deleted"])(
-  "%s goes to endpoints that name it, and to no other",
+  "%s is delivered only to endpoints that name it",
   (type) => {
     expect(eventTypes.has(type)).toBe(true);
     expect(wants([type], type)).toBe(true);

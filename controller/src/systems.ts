@@ -1,6 +1,6 @@
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
 import { accessSystem } from "#access/access-system.ts";
-import type { Rights } from "#access/scopes.ts";
+import { type Rights, createRights } from "#access/scopes.ts";
 import { appSystem } from "#app/app-system.ts";
 import { catalogSystem } from "#catalog/catalog-system.ts";
 import { exportSystem } from "#export/export-system.ts";
@@ -9,7 +9,7 @@ import { inferenceSystem } from "#inference/inference-system.ts";
 import { insightSystem } from "#insight/insight-system.ts";
 import { kernelSystem } from "#kernel/kernel-system.ts";
 import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
-import type { SystemDeclaration } from "#kernel/system-declaration.ts";
+import { type SystemDeclaration, mergeUnique, type ScopeArea, declareSystem } from "#kernel/system-declaration.ts";
 import { notifySystem } from "#notify/notify-system.ts";
 import { operationSystem } from "#operation/operation-system.ts";
 import { operatorSystem } from "#operator/operator-system.ts";
@@ -18,7 +18,15 @@ import { servicesSystem } from "#services/services-system.ts";
 import { compositionSystem } from "#composition/composition-system.ts";
 import { deliverySystem } from "#delivery/delivery-system.ts";
 import { egressSystem } from "./egress-system.ts";
-import { plannedSystems } from "./planned-systems.ts";
+
+/** Scopes of the specification whose RPCs are not implemented yet. */
+const files = declareSystem({
+  name: "files",
+  scopes: { files: { rights: ["read", "write"], wholeFrom: "developer" } },
+});
+
+/** Systems that are not implemented yet. */
+const plannedSystems = [files] as const;
 
 const list = [
   kernelSystem,
@@ -41,33 +49,47 @@ const list = [
 ] as const;
 
 /**
- * Everything that a controller does, in the order in which it is opened and started: a system is opened with what those before
- * it give. They are closed in the opposite order. A new one is a line here.
+ * All systems of a controller, in the order in which they are opened and started: a system gets the parts that earlier
+ * ones give. They are closed in reverse order. A new system is one line here.
  */
 export const systems: readonly SystemDeclaration<Below>[] = list;
 
-/** What every system is opened with. */
-export interface Given {
+/** Parts with which every system is opened. */
+export interface InitialParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Where clients reach the platform. */
+  /** URL at which clients reach the platform. */
   readonly baseUrl: string;
-  /** host:port of the API, the history, etcd, the store and the issuers, and of what operators name. */
+  /** host:port of the API, the history, etcd, the object store and the issuers, and of servers that operators name. */
   readonly listeners: readonly string[];
-  /** Addresses at which the ports of all listeners are the installation's own, beside those of this host. */
+  /** Addresses whose listening ports belong to the installation, besides those of this host. */
   readonly ownAddresses: readonly string[];
-  /** What counts as one source of calls. */
+  /** Groups addresses into sources of calls. */
   readonly sources: SourceGroups;
   readonly rights: Rights;
   readonly eventTypes: ReadonlyMap<string, EventDefinition>;
 }
 
-/** The intersection of what each function of a union takes. */
+/** The intersection of the parameters of a union of functions. */
 type All<F> = [F] extends [(all: infer I) => void] ? I : never;
 type GivesOf<D> = D extends SystemDeclaration<never, infer G, infer A> ? (each: G & A) => void : never;
 type EventsOf<D> = D extends SystemDeclaration<never, unknown, unknown, infer E> ? (each: E) => void : never;
 
-/** What systems are opened with, besides the kernel and their own settings. */
-export type Below = Given & All<GivesOf<(typeof list)[number]>>;
+/** Parts with which systems are opened, besides the kernel and their own settings. */
+export type Below = InitialParts & All<GivesOf<(typeof list)[number]>>;
 
-/** Every type of event that the platform makes, by its name, with the data that each has. */
+/** Every event type of the platform, with its data. */
 export type EventDefinitions = All<EventsOf<(typeof list)[number]>>;
+
+/** The scopes that organizations can grant on a platform with these systems. */
+export function rightsOf(declared: readonly SystemDeclaration[]): Rights {
+  return createRights(mergeUnique<ScopeArea>(declared.map(({ scopes = {} }) => scopes)));
+}
+
+export const { roleScopes, isScope } = rightsOf(systems);
+
+/** Every event type of a platform with these systems, in the order of docs/events.md. */
+export function eventTypesOf(declared: readonly SystemDeclaration[]): ReadonlyMap<string, EventDefinition> {
+  return new Map(Object.entries(mergeUnique<EventDefinition>(declared.map(({ events = {} }) => events))));
+}
+
+export const eventTypes = eventTypesOf(systems);

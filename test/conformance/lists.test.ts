@@ -179,7 +179,7 @@ describe("lists of operators that are whole in memory", () => {
     clock: { now: () => 0, monotonicMs: () => 0 },
     cursors: createCursors(createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) })),
     space: { stores: async () => ["b", "a"].map((name) => ({ ...store, name: `etcd ${name}` })), free: never },
-    historySpace: { look: async () => ({ ...store, name: "history" }) },
+    historySpace: { measure: async () => ({ ...store, name: "history" }) },
     begin: never,
     drain: never,
     snapshot: never,

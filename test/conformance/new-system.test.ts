@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readControllerConfig, settings } from "@holdfast/controller/config.ts";
 import { type Controller, startController } from "@holdfast/controller/controller.ts";
-import { eventTypes, eventTypesOf } from "@holdfast/controller/event-types.ts";
-import { gathered } from "@holdfast/controller/kernel/system-declaration.ts";
+import { eventTypes, eventTypesOf } from "@holdfast/controller/systems.ts";
+import { mergeUnique } from "@holdfast/controller/kernel/system-declaration.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCli } from "../../sdk/src/cli/run.ts";
 import { createRest, type Rest } from "../support/api/rest.ts";
@@ -170,5 +170,5 @@ test("settings and events are gathered from the list of systems, and a name is d
   ]);
   expect(Object.keys(settings)).not.toContain("plaqueMotto");
   expect(readControllerConfig(environment, systemsWithPlaques)).toMatchObject({ plaqueMotto: "In this house" });
-  expect(() => gathered([{ one: 1 }, { two: 2 }, { one: 3 }])).toThrow("two systems declare one");
+  expect(() => mergeUnique([{ one: 1 }, { two: 2 }, { one: 3 }])).toThrow("two systems declare one");
 });

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type DescMethod, getOption } from "@bufbuild/protobuf";
-import { roleScopes } from "@holdfast/controller/scopes.ts";
+import { roleScopes } from "@holdfast/controller/systems.ts";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";

@@ -1,6 +1,6 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
-import { roleScopes } from "@holdfast/controller/scopes.ts";
+import { roleScopes } from "@holdfast/controller/systems.ts";
 import { rules as rulesOption } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { organizationServices, platformServices, restMethods } from "../support/api/api-methods.ts";

@@ -6,7 +6,7 @@ import type { ServedService } from "@holdfast/common/call.ts";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { roleScopes } from "@holdfast/controller/scopes.ts";
+import { roleScopes } from "@holdfast/controller/systems.ts";
 import { createGateway } from "@holdfast/gateway/gateway.ts";
 import { createApiServer } from "@holdfast/https/server.ts";
 import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";

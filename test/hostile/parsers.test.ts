@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { endpointOf, endpointText } from "@holdfast/common/endpoint.ts";
 import { createSourceGroups } from "@holdfast/common/source-groups.ts";
 import {
@@ -5,13 +6,12 @@ import {
   newTokenText,
   tokenIdOf,
   userOfSetupToken,
-} from "@holdfast/controller/access/credential/token-text.ts";
+} from "@holdfast/controller/access/credential/credential.ts";
 import { canonicalCidrs } from "@holdfast/controller/services/service/allowed-cidrs.ts";
 import { plainValue } from "@holdfast/gateway/json/json-node.ts";
 import { JsonSyntaxError, parseJson } from "@holdfast/gateway/json/parse-json.ts";
 import { readJson } from "@holdfast/gateway/json/read-json.ts";
 import { formatTimestamp, parseTimestamp } from "@holdfast/gateway/json/timestamp.ts";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { corpus } from "./corpus.ts";
 

@@ -99,7 +99,7 @@ describe("an app's users, whose primary fails before its replica has all", { tim
       });
       // By its own words it had them still: else this proves nothing.
       await waitUntil("who was erased is erased again", () =>
-        /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures done again")),
+        /"erased":1\b/.test(lastLogLines(its.platform.directory, 50, "erasures replayed")),
       );
       expect((await failures.roles()).term).toBe(term + 1);
       expect(await waitUntil("the new primary answers", emails)).toEqual(["kept@example.com"]);

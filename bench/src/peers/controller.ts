@@ -43,7 +43,7 @@ const limits = { silenceMs, rebalance: { everyMs: 3_600_000, atOnce: 0 } };
 const services = createCollection(createEtcdStore({ hosts: [etcdUrl], log: silentLog }), managedServiceKind);
 const controller = await startController(installation, id, { limits, rightRules: createRightRules(services) });
 const { store, membership, machines, authority, fleet } = controller;
-createShards({ store, membership, memory: machines, log: silentLog });
+createShards({ store, controllerRegistry: membership, cache: machines, log: silentLog });
 
 answerQuestions({
   /** Machines in etcd and what enrolls each. */

@@ -4,8 +4,7 @@ import { clone, create, createFileRegistry, type DescFile, getExtension, setExte
 import { FileDescriptorProtoSchema, timestampNow } from "@bufbuild/protobuf/wkt";
 import { systemClock as clock } from "@holdfast/common/clock.ts";
 import { silentLog as log } from "@holdfast/common/log.ts";
-import { rightsOf } from "@holdfast/controller/scopes.ts";
-import { systems } from "@holdfast/controller/systems.ts";
+import { rightsOf, systems } from "@holdfast/controller/systems.ts";
 import { createAccess } from "@holdfast/controller/access/create-access.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
 import { createCollections } from "@holdfast/test/support/controller/test-collections.ts";

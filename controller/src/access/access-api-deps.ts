@@ -5,7 +5,8 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { ApiKey, Token, User } from "./credential/credential.ts";
+import type { Resource } from "#kernel/store/resource.ts";
+import type { ApiKey, Token, User, CredentialUse } from "./credential/credential.ts";
 import type { LastUse } from "./credential/last-use.ts";
 import type { Membership, Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
@@ -14,9 +15,9 @@ import type { Rights } from "./scopes.ts";
 import type { PasswordCheck } from "./user/password-check.ts";
 import type { PasswordHash } from "./user/password-hash.ts";
 import type { SetUps } from "./user/set-up.ts";
-import type { SignInSources } from "./user/known-sources.ts";
+import type { SignInSources } from "./user/recent-sources.ts";
 
-/** What the RPCs about access work with. */
+/** Dependencies of the RPCs about access. */
 export interface AccessApiDeps {
   readonly store: Pick<Store, "get">;
   readonly begin: () => UnitOfWork;
@@ -39,4 +40,16 @@ export interface AccessApiDeps {
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly newId: () => string;
+}
+
+/** Collections of this folder's objects, and of the objects to which tokens can be limited. */
+export interface AccessObjects {
+  readonly organizations: Collection<Organization>;
+  readonly memberships: Collection<Membership>;
+  readonly users: Collection<User>;
+  readonly apiKeys: Collection<ApiKey>;
+  readonly tokens: Collection<Token>;
+  readonly credentialUses: Collection<CredentialUse>;
+  readonly signInSources: Collection<SignInSources>;
+  readonly services: Collection<Resource<unknown, unknown>>;
 }

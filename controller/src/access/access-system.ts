@@ -1,10 +1,13 @@
 import type { SourceGroups } from "@holdfast/common/source-groups.ts";
+import type { Form } from "@holdfast/gateway/openapi/forms.ts";
+import { CreateApiKeyRequestSchema } from "@holdfast/proto/holdfast/v1/api_key_pb.ts";
+import { CreateTokenRequestSchema } from "@holdfast/proto/holdfast/v1/token_pb.ts";
+import { text, type ValuesOf } from "@holdfast/common/config.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { createPeriodic } from "#kernel/runtime/periodic.ts";
 import type { System } from "#kernel/system.ts";
 import { declareSystem } from "#kernel/system-declaration.ts";
-import { type AccessObjects } from "./access-objects.ts";
-import { type AccessSettings, accessSettings } from "./access-settings.ts";
+import type { AccessObjects } from "./access-api-deps.ts";
 import { createAuditLog } from "./audit/audit-log.ts";
 import { bootstrapAccess } from "./bootstrap.ts";
 import { type Access, createAccess } from "./create-access.ts";
@@ -16,20 +19,33 @@ import { createOrganizationAdminApi } from "./organization/organization-admin-ap
 import { createOrganizationCascade } from "./organization/organization-cascade.ts";
 import { organizationKind } from "./organization/organization.ts";
 import type { Rights } from "./scopes.ts";
-import { signInSourcesKind } from "./user/known-sources.ts";
-import { accessForms } from "./access-forms.ts";
+import { signInSourcesKind } from "./user/recent-sources.ts";
 
 interface AccessSystemDeps {
-  /** What tokens may be limited to. */
+  /** Objects to which tokens can be limited. */
   readonly services: AccessObjects["services"];
-  /** What counts as one source of calls. */
+  /** Groups addresses into sources of calls. */
   readonly sources: SourceGroups;
   readonly rights: Rights;
 }
 
 const hourMs = 3_600_000;
 
-/** Callers, their rights, and the quotas of their organizations. */
+const accessSettings = {
+  bootstrapFile: text(
+    "HOLDFAST_BOOTSTRAP_FILE",
+    "File with the first credentials; empty when they are there already",
+    "",
+  ),
+} as const;
+
+type AccessSettings = ValuesOf<typeof accessSettings>;
+
+/**
+ * Authentication, authorization and quotas. Callers are people (password), API keys, tokens and operators; each call
+ * gets a principal with scopes (authenticator.ts). Organizations have members with roles, and quotas that every
+ * creation claims (organization/quotas.ts). Refused changes are audited (audit/refusal-audit.ts).
+ */
 export const accessSystem = declareSystem({
   name: "access",
   settings: accessSettings,
@@ -88,4 +104,13 @@ function openAccessSystem(
     ],
     close: () => access.close(),
   };
+}
+
+/** Input limits of the access RPCs: scopes are those of this version's systems. */
+function accessForms({ scopes }: Rights): readonly Form[] {
+  const scope = { enum: scopes };
+  return [
+    [CreateApiKeyRequestSchema.field.scopes, scope],
+    [CreateTokenRequestSchema.field.scopes, scope],
+  ];
 }

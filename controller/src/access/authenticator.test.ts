@@ -4,12 +4,11 @@ import { beforeEach, expect, test } from "vitest";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { createAuthenticator } from "./authenticator.ts";
-import { type ApiKey, hashPurposes, type Maker, type Token, type User } from "./credential/credential.ts";
-import { newTokenText } from "./credential/token-text.ts";
-import { createKnownCallers } from "./known-callers.ts";
+import { type ApiKey, hashPurposes, type Maker, type Token, type User, newTokenText } from "./credential/credential.ts";
+import { createCallerCache } from "./caller-cache.ts";
 import { createMemberships, type Membership, membershipId } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
-import { roleScopes } from "../scopes.ts";
+import { roleScopes } from "../systems.ts";
 import type { Role } from "./scopes.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
@@ -26,7 +25,7 @@ function collectionOf<R extends { metadata: { id: string } }>() {
   const objects = new Map<string, { object: R; modRevision: bigint }>();
   const subscribers = new Set<(id: string, before: R | undefined) => void>();
   let revision = 0n;
-  const tell = (id: string, before: R | undefined) => {
+  const notify = (id: string, before: R | undefined) => {
     for (const subscriber of subscribers) subscriber(id, before);
   };
   return {
@@ -34,19 +33,19 @@ function collectionOf<R extends { metadata: { id: string } }>() {
       revision += 1n;
       const before = objects.get(object.metadata.id)?.object;
       objects.set(object.metadata.id, { object, modRevision: revision });
-      tell(object.metadata.id, before);
+      notify(object.metadata.id, before);
     },
     delete(id: string) {
       const before = objects.get(id)?.object;
       objects.delete(id);
-      tell(id, before);
+      notify(id, before);
     },
     collection: {
       get: (id: string) => objects.get(id),
       values: () => objects.values(),
-      subscribe(tellOne: (id: string, before: R | undefined) => void) {
-        subscribers.add(tellOne);
-        return { close: () => subscribers.delete(tellOne) };
+      subscribe(notifyOne: (id: string, before: R | undefined) => void) {
+        subscribers.add(notifyOne);
+        return { close: () => subscribers.delete(notifyOne) };
       },
     } satisfies Pick<Collection<R>, "get" | "values" | "subscribe">,
   };
@@ -73,7 +72,7 @@ function setUp() {
   const passwords = createPasswordCheck({
     users: users.collection,
     hash: counted,
-    guard: createSignInGuard(clock, { known: createKnownSourcesInMemory() }),
+    guard: createSignInGuard(clock, { recentSources: createKnownSourcesInMemory() }),
     sealer,
     clock,
   });
@@ -85,11 +84,11 @@ function setUp() {
     memberships: createMemberships(memberships.collection),
     passwords,
     rights: { roleScopes },
-    known: createKnownCallers(
+    callerCache: createCallerCache(
       [apiKeys, tokens, users, organizations, memberships].map(({ collection }) => collection),
       clock,
     ),
-    used: (id) => used.push(id),
+    onUse: (id) => used.push(id),
     sealer,
     clock,
   });
@@ -137,7 +136,7 @@ const legacyTokenId = sealer.keyedHash(hashPurposes.token, "hft_good");
 const basic = (name: string, secret: string) => `Basic ${Buffer.from(`${name}:${secret}`).toString("base64")}`;
 
 async function person(id: string, password: string): Promise<void> {
-  const spec = { passwordHash: await hash.make(password, { source: "127.0.0.1", isKnown: true }), operator: false };
+  const spec = { passwordHash: await hash.create(password, { source: "127.0.0.1", isRecent: true }), operator: false };
   at.users.put({ metadata: { ...metadata, id }, spec, status });
 }
 
@@ -149,7 +148,7 @@ function token(id: string, scopes: string[], maker: Omit<Maker, "actor" | "depth
   return `Bearer ${text}`;
 }
 
-test("a key, a token and a password with a colon each tell who calls", async () => {
+test("a key, a token and a password with a colon each identify their caller", async () => {
   expect(await at.ask(basic("hfk_good", "s3cret"))).toMatchObject({ kind: "api_key", organizationId: "org-1" });
   expect(await at.ask("bearer hft_good")).toMatchObject({ kind: "token", organizationId: "org-1" });
   const { scopes } = await at.ask(basic("admin", "pass:word"));
@@ -166,7 +165,7 @@ test.each([
   ["a wrong secret", basic("hfk_good", "s3creT")],
   ["a secret that is longer", basic("hfk_good", "s3cret ")],
   ["an unknown key", basic("hfk_none", "s3cret")],
-  ["a key that ended this very moment", basic("hfk_old", "s3cret")],
+  ["a key that has just expired", basic("hfk_old", "s3cret")],
   ["a name with a space", basic("admin ", "pass:word")],
   ["an unknown token", "Bearer hft_bad"],
   ["the stored hash of a token", `Bearer ${legacyTokenId}`],
@@ -176,7 +175,7 @@ test.each([
   expect((refusal as HoldfastError).key).toBe("UNAUTHENTICATED");
 });
 
-test("a hash is paid once a second, and again at once when anything has changed", async () => {
+test("a hash is computed once a second, and again at once after any change", async () => {
   const authorization = basic("hfk_good", "s3cret");
   const first = await at.ask(authorization);
   expect(await at.ask(authorization)).toBe(first);
@@ -190,7 +189,7 @@ test("a hash is paid once a second, and again at once when anything has changed"
   await expect(at.ask(authorization)).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });
 
-test("what changes while a password is checked is not forgotten by it", async () => {
+test("a check that overlaps a change is not cached", async () => {
   await person("anna", "correct horse battery");
   at.join("anna", "owner");
   const authorization = basic("anna", "correct horse battery");
@@ -200,13 +199,13 @@ test("what changes while a password is checked is not forgotten by it", async ()
   expect([...(await at.ask(authorization)).scopes]).not.toContain("organization:*");
 });
 
-test("an organization that the credential is not of is named as the fault", async () => {
+test("a request for a foreign organization names Holdfast-Organization as the fault", async () => {
   await expect(at.ask(basic("hfk_good", "s3cret"), "org-1")).resolves.toBeDefined();
   await expect(at.ask(basic("hfk_good", "s3cret"), "org-2")).rejects.toMatchObject({ key: "INVALID_REQUEST" });
   await expect(at.ask(basic("admin", "pass:word"), "org-2")).rejects.toMatchObject({ key: "INVALID_REQUEST" });
 });
 
-test("nothing of an organization that is gone is good", async () => {
+test("credentials of a deleted organization are invalid", async () => {
   at.organizations.delete("org-1");
   await expect(at.ask(basic("hfk_good", "s3cret"))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
   await expect(at.ask("Bearer hft_good")).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
@@ -214,7 +213,7 @@ test("nothing of an organization that is gone is good", async () => {
   expect([...operator.scopes]).toEqual(["platform:*"]);
 });
 
-test("the secret before a rotation works until its time is over", async () => {
+test("the previous secret works until the end of its overlap", async () => {
   const previous = { secretHash: keyed("before"), expiresAt: 20 };
   at.apiKeys.put(key("hfk_turned", null, { previous }));
   for (const secret of ["before", "s3cret"])
@@ -223,7 +222,7 @@ test("the secret before a rotation works until its time is over", async () => {
   await expect(at.ask(basic("hfk_turned", "before"))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
 });
 
-test("a person of several organizations acts in the one that they name, with the role that they have there", async () => {
+test("a person of several organizations acts in the requested one, with their role there", async () => {
   await person("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
   expect(await at.ask(authorization)).toMatchObject({ organizationId: undefined, mustChoose: false });
@@ -236,7 +235,7 @@ test("a person of several organizations acts in the one that they name, with the
   expect((await at.ask(authorization, "org-2")).scopes.has("organization:*")).toBe(true);
 });
 
-test("the slow hash is paid once for many requests, and again after any change of the user", async () => {
+test("the slow hash runs once for many requests, and again after a change of the user", async () => {
   await person("anna", "correct horse battery");
   const authorization = basic("anna", "correct horse battery");
   await Promise.all(Array.from({ length: 20 }, () => at.ask(authorization)));
@@ -247,7 +246,7 @@ test("the slow hash is paid once for many requests, and again after any change o
   expect(at.verified()).toBe(2);
 });
 
-test("guessing gets slow for its source, and the owner still comes in from elsewhere", async () => {
+test("guessing slows down its source only; the owner can sign in from elsewhere", async () => {
   await person("anna", "correct horse battery");
   for (let i = 0; i < 5; i += 1)
     await expect(at.ask(basic("anna", `guess ${i}`))).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
@@ -262,7 +261,7 @@ test("guessing gets slow for its source, and the owner still comes in from elsew
   await expect(at.ask(basic("anna", "correct horse battery"))).resolves.toBeDefined();
 });
 
-test("the same wrong password again is no guess: it is refused as before, and costs neither time nor a hash", async () => {
+test("repeating a wrong password is refused without a new guess or hash", async () => {
   await person("anna", "correct horse battery");
   const again = (source?: string) => at.ask(basic("anna", "an old password"), undefined, source);
   for (let i = 0; i < 20; i += 1) await expect(again()).rejects.toMatchObject({ key: "UNAUTHENTICATED" });
@@ -274,7 +273,7 @@ test("the same wrong password again is no guess: it is refused as before, and co
   expect(at.verified()).toBe(3);
 });
 
-test("a person's tokens, and tokens of those, end with the password that they were made by", async () => {
+test("a person's tokens, and tokens of those, end when the password changes", async () => {
   const admin = { ...metadata, id: "admin" };
   const put = (tokenGeneration: number | undefined) =>
     at.users.put({
@@ -295,8 +294,8 @@ test("a person's tokens, and tokens of those, end with the password that they we
   const good = async () =>
     Promise.all(
       [first, child, second].map(async (text) => {
-        const asked = at.ask(text);
-        return asked.then(
+        const requests = at.ask(text);
+        return requests.then(
           () => true,
           () => false,
         );
@@ -310,7 +309,7 @@ test("a person's tokens, and tokens of those, end with the password that they we
   expect(await good()).toEqual([false, false, false]);
 });
 
-test("a token has what its maker has at this moment, and ends with it", async () => {
+test("a token has at most the current scopes of its creator, and ends with it", async () => {
   at.join("anna", "admin");
   const first = "0199aaaa-0000-7000-8000-000000000001";
   const ofPerson = token(first, ["services:*", "org:write"], { kind: "user", id: "anna" });

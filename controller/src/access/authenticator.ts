@@ -10,10 +10,10 @@ import {
   operatorScopes,
   type Token,
   type User,
+  tokenIdOf,
 } from "./credential/credential.ts";
-import { tokenIdOf } from "./credential/token-text.ts";
 import { equalHash } from "./equal-hash.ts";
-import type { KnownCallers } from "./known-callers.ts";
+import type { CallerCache } from "./caller-cache.ts";
 import type { Memberships } from "./organization/membership.ts";
 import type { Organization } from "./organization/organization.ts";
 import { intersection, type Rights } from "./scopes.ts";
@@ -27,42 +27,42 @@ export interface AuthenticatorDeps {
   readonly memberships: Memberships;
   readonly rights: Pick<Rights, "roleScopes">;
   readonly passwords: PasswordCheck;
-  readonly known: KnownCallers;
-  /** Told of each key and token that was good. */
-  readonly used: (id: string, organizationId: string, source: string) => void;
+  readonly callerCache: CallerCache;
+  /** Called for each valid key and token. */
+  readonly onUse: (id: string, organizationId: string, source: string) => void;
   readonly sealer: Sealer;
   readonly clock: Clock;
 }
 
-/** A caller, and the end of its credential; null for never. */
+/** A caller, and the expiry of its credential; null: it does not expire. */
 interface Checked {
   readonly principal: Principal;
   readonly endsAt: number | null;
 }
 
 /**
- * Identifies callers, from memory that a watch keeps current: a revoked credential is refused within the time of a
- * watch event on every replica. Secrets that the platform makes have at least 128 random bits, so a fast keyed hash
- * guards them; passwords of people have a slow one (password-check.ts).
+ * Identifies callers from collections in memory: a revoked credential is refused on every replica within the delay of a
+ * watch event. Generated secrets have at least 128 random bits, so a fast keyed hash guards them; people's passwords
+ * have a slow one (password-check.ts).
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   async function check(credentials: PresentedCredentials): Promise<Principal> {
-    const keep = deps.known.keeper();
+    const record = deps.callerCache.recorder();
     const checked = await checkedOf(credentials, deps);
     if (checked === undefined)
-      throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer good.");
+      throw new HoldfastError("UNAUTHENTICATED", "The credential is missing, unknown or no longer valid.");
     const { principal, endsAt } = checked;
     const { organization } = credentials;
-    if (organization !== undefined && organization !== principal.organizationId) throw foreign();
-    keep(credentials, principal, endsAt);
+    if (organization !== undefined && organization !== principal.organizationId) throw foreignOrganization();
+    record(credentials, principal, endsAt);
     return principal;
   }
 
   return {
     async authenticate(credentials) {
-      const principal = deps.known.get(credentials) ?? (await check(credentials));
+      const principal = deps.callerCache.get(credentials) ?? (await check(credentials));
       if (principal.kind !== "user" && principal.organizationId !== undefined)
-        deps.used(principal.id, principal.organizationId, credentials.source);
+        deps.onUse(principal.id, principal.organizationId, credentials.source);
       return principal;
     },
   };
@@ -89,14 +89,14 @@ async function checkedOf(
 
 function checkKey(id: string, secret: string, deps: AuthenticatorDeps): Checked | undefined {
   const key = deps.apiKeys.get(id)?.object;
-  // The hash is computed for unknown ids too, so that time tells nothing about which exist.
+  // The hash is computed for unknown ids too, so that timing does not reveal which ids exist.
   const presented = deps.sealer.keyedHash(hashPurposes.apiKey, secret);
   const current = equalHash(key?.spec.secretHash, presented);
   const previous = equalHash(key?.spec.previous?.secretHash, presented);
   if (key === undefined || !isLive(key, deps)) return undefined;
   const { scopes, expiresAt } = key.spec;
   const endsAt = current ? expiresAt : Math.min(key.spec.previous?.expiresAt ?? 0, expiresAt ?? Infinity);
-  if (!current && (!previous || isOver(endsAt, deps.clock))) return undefined;
+  if (!current && (!previous || isExpired(endsAt, deps.clock))) return undefined;
   const { organizationId } = key.metadata;
   return { principal: { kind: "api_key", id, name: id, organizationId, scopes: new Set(scopes), expiresAt }, endsAt };
 }
@@ -106,9 +106,9 @@ function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined 
   const presented = deps.sealer.keyedHash(hashPurposes.token, text);
   const id = tokenIdOf(text);
   const byId = id === undefined ? undefined : deps.tokens.get(id)?.object;
-  const good = equalHash(byId?.spec.secretHash, presented);
+  const matches = equalHash(byId?.spec.secretHash, presented);
   // Tokens of the bootstrap file are found by their hash.
-  const token = good ? byId : deps.tokens.get(presented)?.object;
+  const token = matches ? byId : deps.tokens.get(presented)?.object;
   if (token === undefined || !isLive(token, deps)) return undefined;
   const scopes = scopesOfToken(token, deps);
   if (scopes === undefined) return undefined;
@@ -121,11 +121,11 @@ function checkToken(text: string, deps: AuthenticatorDeps): Checked | undefined 
   };
 }
 
-/** The token's scopes now; undefined when its maker has lost all rights. */
+/** The token's current scopes; undefined when its creator has lost all access. */
 function scopesOfToken({ metadata, spec }: Token, deps: AuthenticatorDeps): ReadonlySet<string> | undefined {
   if (spec.maker === undefined) return new Set(spec.scopes);
-  const held = scopesOfMaker(spec.maker, metadata.organizationId, deps);
-  return held && intersection(spec.scopes, held);
+  const granted = scopesOfMaker(spec.maker, metadata.organizationId, deps);
+  return granted && intersection(spec.scopes, granted);
 }
 
 function scopesOfMaker(
@@ -151,17 +151,17 @@ function scopesOfMaker(
   }
 }
 
-function userPrincipal({ metadata, spec }: User, asked: string | undefined, deps: AuthenticatorDeps): Principal {
+function userPrincipal({ metadata, spec }: User, requestedId: string | undefined, deps: AuthenticatorDeps): Principal {
   const { id } = metadata;
   const mine = deps.memberships
     .of(id)
     .filter(({ metadata: { organizationId } }) => deps.organizations.get(organizationId) !== undefined);
   const acting =
-    asked === undefined
+    requestedId === undefined
       ? mine.length === 1
         ? mine[0]
         : undefined
-      : mine.find((each) => each.metadata.organizationId === asked);
+      : mine.find((each) => each.metadata.organizationId === requestedId);
   const ofRole = acting === undefined ? [] : deps.rights.roleScopes[acting.spec.role];
   return {
     kind: "user",
@@ -173,7 +173,7 @@ function userPrincipal({ metadata, spec }: User, asked: string | undefined, deps
   };
 }
 
-function foreign(): HoldfastError {
+function foreignOrganization(): HoldfastError {
   const detail = "Holdfast-Organization names an organization that the credential is not of.";
   const field = "Holdfast-Organization";
   return new HoldfastError("INVALID_REQUEST", detail, {
@@ -181,11 +181,11 @@ function foreign(): HoldfastError {
   });
 }
 
-/** Not ended, and of an organization that still is. */
+/** True if the credential has not expired and its organization still exists. */
 function isLive({ metadata, spec }: ApiKey | Token, { organizations, clock }: AuthenticatorDeps): boolean {
-  return organizations.get(metadata.organizationId) !== undefined && !isOver(spec.expiresAt, clock);
+  return organizations.get(metadata.organizationId) !== undefined && !isExpired(spec.expiresAt, clock);
 }
 
-function isOver(expiresAt: number | null, clock: Clock): boolean {
+function isExpired(expiresAt: number | null, clock: Clock): boolean {
   return expiresAt !== null && expiresAt <= clock.now();
 }

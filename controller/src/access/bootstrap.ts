@@ -15,7 +15,7 @@ import {
 import { type Membership, membershipId, membershipKind } from "./organization/membership.ts";
 import { type Organization, organizationKind } from "./organization/organization.ts";
 
-/** The first credentials of an installation, made on the host and handed over in a file that only it can read. */
+/** The first credentials of an installation, generated on the host in a file that only it can read. */
 interface BootstrapFile {
   readonly username: string;
   readonly password: string;
@@ -27,8 +27,8 @@ interface BootstrapFile {
 }
 
 /**
- * Makes the operator, the first organization with the operator as its owner, and its key and token. Each is made once:
- * an object that was deleted since does not come back with the next start.
+ * Creates the operator, the first organization with the operator as owner, and its key and token. Each is created once:
+ * an object that was deleted since does not return at the next start.
  */
 export async function bootstrapAccess(
   file: string,
@@ -36,35 +36,35 @@ export async function bootstrapAccess(
   ownerScopes: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const given: BootstrapFile = JSON.parse(await readFile(file, "utf8"));
+  const credentials: BootstrapFile = JSON.parse(await readFile(file, "utf8"));
   const now = clock.now();
-  const organizationId = await firstOrganization(given.organization, store, newId(), now, signal);
+  const organizationId = await firstOrganization(credentials.organization, store, newId(), now, signal);
   const object = <Spec>(id: string, name: string, spec: Spec): Resource<Spec, Record<string, never>> => ({
     metadata: newMetadata(id, now, { name, organizationId }),
     spec,
     status: {},
   });
-  const user: User = object(given.username, given.username, {
-    passwordHash: sealer.keyedHash(hashPurposes.password, given.password),
+  const user: User = object(credentials.username, credentials.username, {
+    passwordHash: sealer.keyedHash(hashPurposes.password, credentials.password),
     operator: true,
   });
-  const membership: Membership = object(membershipId(organizationId, given.username), given.username, {
+  const membership: Membership = object(membershipId(organizationId, credentials.username), credentials.username, {
     role: "owner",
   });
-  const apiKey: ApiKey = object(given.api_key_id, "owner", {
-    secretHash: sealer.keyedHash(hashPurposes.apiKey, given.api_key_secret),
+  const apiKey: ApiKey = object(credentials.api_key_id, "owner", {
+    secretHash: sealer.keyedHash(hashPurposes.apiKey, credentials.api_key_secret),
     scopes: ownerScopes,
     expiresAt: null,
   });
-  const tokenId = sealer.keyedHash(hashPurposes.token, given.token);
+  const tokenId = sealer.keyedHash(hashPurposes.token, credentials.token);
   const token: Token = object(tokenId, "owner", { scopes: ownerScopes, expiresAt: null });
-  await makeOnce(store, userKind, user, signal);
-  if (organizationId !== "") await makeOnce(store, membershipKind, membership, signal);
-  await makeOnce(store, apiKeyKind, apiKey, signal);
-  await makeOnce(store, tokenKind, token, signal);
+  await createOnce(store, userKind, user, signal);
+  if (organizationId !== "") await createOnce(store, membershipKind, membership, signal);
+  await createOnce(store, apiKeyKind, apiKey, signal);
+  await createOnce(store, tokenKind, token, signal);
 }
 
-/** Id of the first organization; empty when it was made once and is gone. */
+/** Id of the first organization; empty when it was created once and deleted since. */
 async function firstOrganization(
   name: string,
   store: Store,
@@ -78,7 +78,7 @@ async function firstOrganization(
   if (before !== undefined) return (await store.get(keyOf(organizationKind, before.value), signal)) ? before.value : "";
   const metadata = newMetadata(id, now, { name });
   const organization: Organization = { metadata, spec: { quota: {} }, status: {} };
-  const made = await store.commit(
+  const outcome = await store.commit(
     {
       conditions: [
         { key: nameKey, modRevision: 0n },
@@ -93,15 +93,15 @@ async function firstOrganization(
     },
     signal,
   );
-  if (made.committed) return id;
+  if (outcome.committed) return id;
   const existing = (await store.get(marker, signal)) ?? (await store.get(nameKey, signal));
   if (existing === undefined) throw new Error(`organization ${name} came and went`);
   await store.commit({ conditions: [], puts: [{ key: marker, value: existing.value }], deletes: [] }, signal);
   return existing.value;
 }
 
-/** Puts the object with a mark that it was made; with the mark there already, or the object, nothing but the mark. */
-async function makeOnce(
+/** Creates the object and a marker in one transaction. If the marker or the object exists, only ensures the marker. */
+async function createOnce(
   store: Store,
   kind: KindName,
   object: Resource<unknown, unknown>,
@@ -112,6 +112,6 @@ async function makeOnce(
   const none = { key: marker.key, modRevision: 0n };
   const put = { key, value: JSON.stringify(object) };
   const conditions = [{ key, modRevision: 0n }, none];
-  const made = await store.commit({ conditions, puts: [put, marker], deletes: [] }, signal);
-  if (!made.committed) await store.commit({ conditions: [none], puts: [marker], deletes: [] }, signal);
+  const outcome = await store.commit({ conditions, puts: [put, marker], deletes: [] }, signal);
+  if (!outcome.committed) await store.commit({ conditions: [none], puts: [marker], deletes: [] }, signal);
 }

@@ -5,19 +5,16 @@ import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { covers } from "./scopes.ts";
 
-/** The organization that the call acts in; an operator without one must use a key of it. */
+/** The organization that the call acts in. Throws ORGANIZATION_REQUIRED, such as for an operator without one. */
 export function organizationOf(call: Call): string {
   const organizationId = call.principal?.organizationId;
   if (organizationId === undefined) {
-    throw new HoldfastError(
-      "ORGANIZATION_REQUIRED",
-      "This credential belongs to no organization; use a key of the one that you mean.",
-    );
+    throw new HoldfastError("ORGANIZATION_REQUIRED", "This credential belongs to no organization; use a key of one.");
   }
   return organizationId;
 }
 
-/** The caller of a method that is not public. */
+/** The caller; throws UNAUTHENTICATED without one. */
 export function principalOf(call: Call): Principal {
   if (call.principal === undefined) throw new HoldfastError("UNAUTHENTICATED", "This needs a credential.");
   return call.principal;
@@ -29,12 +26,12 @@ export function requireScope(call: Call, scope: string): void {
   throw new HoldfastError("SCOPE_MISSING", `This needs the scope ${scope}.`, { members: { scope } });
 }
 
-/** A caller cannot grant scopes that it lacks: throws SCOPE_MISSING that names the first missing one. */
+/** Throws SCOPE_MISSING that names the first missing scope: callers cannot grant scopes that they lack. */
 export function requireScopes(call: Call, scopes: Iterable<string>): void {
   for (const scope of scopes) requireScope(call, scope);
 }
 
-/** May a limited token touch this object? Every other credential may. */
+/** True unless the credential is a token that is limited to other objects. */
 export function mayTouch(call: Call, kind: string, id: string): boolean {
   const resources = call.principal?.resources;
   return resources === undefined || resources.some((resource) => resource.kind === kind && resource.id === id);
@@ -43,12 +40,12 @@ export function mayTouch(call: Call, kind: string, id: string): boolean {
 /** Throws SCOPE_MISSING for a token that is limited to existing objects. */
 export function requireUnlimited(call: Call): void {
   if (call.principal?.resources === undefined) return;
-  throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and makes no new ones.");
+  throw new HoldfastError("SCOPE_MISSING", "The token is limited to named resources and cannot create new ones.");
 }
 
 /**
- * Commits, and waits a second at most until reads of this replica show it. The commit cannot be undone, so a replica
- * that is further behind answers all the same: a read with this Holdfast-Revision waits for it.
+ * Commits, and waits up to a second until this replica's collections include the change. The commit cannot be undone,
+ * so a replica that lags further still responds: a read with this Holdfast-Revision waits for it.
  */
 export async function commitAndSee(
   call: Call,
@@ -60,7 +57,7 @@ export async function commitAndSee(
   await Promise.allSettled(collections.map((collection) => collection.reached(revision, 1_000)));
 }
 
-/** The audit entry of a mutation that happens in the caller's own transaction. */
+/** The audit entry of a change, for the caller's own unit of work. */
 export function auditOf(
   call: Call,
   action: string,
@@ -81,7 +78,7 @@ export function auditOf(
   };
 }
 
-/** The caller as audit names it: `api_key:hfk_...`, `user:admin`. */
+/** The caller as the audit log names it: `api_key:hfk_...`, `user:admin`. */
 export function actorOf(call: Call): string {
   return call.principal === undefined ? "anonymous" : `${call.principal.kind}:${call.principal.name}`;
 }

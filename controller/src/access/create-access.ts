@@ -8,20 +8,19 @@ import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { CollectionSet } from "#kernel/store/collection-set.ts";
 import type { Store } from "#kernel/store/store.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import type { AccessApiDeps } from "./access-api-deps.ts";
-import type { AccessObjects } from "./access-objects.ts";
-import { createAuditApi } from "./audit/audit-api.ts";
+import type { AccessApiDeps, AccessObjects } from "./access-api-deps.ts";
+import { createAuditApi } from "./audit/audit-log.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import { mayTouch, organizationOf } from "./caller.ts";
 import { createApiKeyApi } from "./credential/api-key-api.ts";
 import { createLastUse } from "./credential/last-use.ts";
 import { createTokenApi } from "./credential/token-api.ts";
-import { createKnownCallers } from "./known-callers.ts";
+import { createCallerCache } from "./caller-cache.ts";
 import { createMemberships } from "./organization/membership.ts";
 import { createOrganizationApi } from "./organization/organization-api.ts";
 import { createQuotas, type Quotas } from "./organization/quotas.ts";
 import type { Rights } from "./scopes.ts";
-import { createKnownSources } from "./user/known-sources.ts";
+import { createRecentSources } from "./user/recent-sources.ts";
 import { createPasswordCheck } from "./user/password-check.ts";
 import { createPasswordHash } from "./user/password-hash.ts";
 import { createSetUps, type SetUps } from "./user/set-up.ts";
@@ -49,14 +48,14 @@ export function createAccess(deps: {
   readonly log: Log;
   readonly newId: () => string;
   readonly rights: Rights;
-  /** Who counts as one source of attempts to sign in. */
+  /** Groups addresses into sources of sign-in attempts. */
   readonly sources: SourceGroups;
 }): Access {
   const { store, collections, sealer, clock, log } = deps;
   const { organizations, users, apiKeys, tokens, services } = collections;
   const memberships = createMemberships(collections.memberships);
   const passwordHash = createPasswordHash(sealer, deps.sources);
-  const known = createKnownSources({
+  const recentSources = createRecentSources({
     store,
     signInSources: collections.signInSources,
     users,
@@ -64,7 +63,7 @@ export function createAccess(deps: {
     clock,
     log,
   });
-  const guard = createSignInGuard(clock, { known, sources: deps.sources });
+  const guard = createSignInGuard(clock, { recentSources, sources: deps.sources });
   const passwords = createPasswordCheck({ users, hash: passwordHash, guard, sealer, clock });
   const lastUse = createLastUse({
     store,
@@ -100,8 +99,8 @@ export function createAccess(deps: {
       memberships,
       rights: deps.rights,
       passwords,
-      known: createKnownCallers([apiKeys, tokens, users, organizations, collections.memberships], clock),
-      used: lastUse.note,
+      callerCache: createCallerCache([apiKeys, tokens, users, organizations, collections.memberships], clock),
+      onUse: lastUse.record,
       sealer,
       clock,
     }),

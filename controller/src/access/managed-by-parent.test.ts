@@ -6,13 +6,13 @@ const own: Resource<unknown, unknown> = { metadata: newMetadata("child", 0), spe
 const child = { ...own, metadata: { ...own.metadata, managedBy: { kind: "stack", id: "stack-1" } } };
 
 test.each(["delete", "stop", "resize", "expand", "rename"])(
-  "a managed object refuses to %s by others than its parent",
+  "a managed object refuses %s by others than its parent",
   (action) => {
     expect(() => refuseIfManaged(child, action)).toThrow("It belongs to stack stack-1");
     expect(() => refuseIfManaged(own, action)).not.toThrow();
   },
 );
 
-test.each(["start", "restart"])("a managed object may be told to %s by its users", (action) => {
+test.each(["start", "restart"])("a managed object admits %s by its users", (action) => {
   expect(() => refuseIfManaged(child, action)).not.toThrow();
 });

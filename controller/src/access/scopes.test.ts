@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isScope, roleScopes } from "../scopes.ts";
+import { isScope, roleScopes } from "../systems.ts";
 import { covers, intersection, roles } from "./scopes.ts";
 
 test.each([
@@ -14,7 +14,7 @@ test.each([
   ["services", false],
 ])("%s is a scope of organizations: %s", (scope, is) => expect(isScope(scope)).toBe(is));
 
-test("each role has all that the one below has", () => {
+test("each role has every scope of the role below", () => {
   for (const [index, role] of roles.entries()) {
     const below = roles[index - 1];
     if (below === undefined) continue;
@@ -28,4 +28,6 @@ test.each([
   [["services:read"], ["services:*"], ["services:read"]],
   [["services:*", "org:write"], ["services:*", "org:read"], ["services:*"]],
   [["keys:*"], [], []],
-])("%j of whom has %j is %j", (scopes, held, both) => expect([...intersection(scopes, new Set(held))]).toEqual(both));
+])("%j of whom has %j is %j", (scopes, granted, both) =>
+  expect([...intersection(scopes, new Set(granted))]).toEqual(both),
+);

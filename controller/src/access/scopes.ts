@@ -1,21 +1,21 @@
 import { invalid } from "@holdfast/common/errors.ts";
 import type { ScopeArea } from "#kernel/system-declaration.ts";
 
-/** Roles of members, from the least to the most. */
+/** Roles of members, in ascending order. */
 export const roles = ["viewer", "developer", "admin", "owner"] as const;
 export type Role = (typeof roles)[number];
 
 /**
- * Rights that organizations can grant, out of the areas that systems declare. `platform:*` is not among them: operators
- * are made on the host.
+ * Scopes that organizations can grant, from the areas that systems declare. `platform:*` is not among them: operators
+ * are created on the host.
  */
 export interface Rights {
   readonly roleScopes: Readonly<Record<Role, ReadonlySet<string>>>;
-  /** All of them, `area:*` too. */
+  /** All grantable scopes, `area:*` included. */
   readonly scopes: readonly string[];
-  /** Is it a right of an area, or `area:*`? */
+  /** True for a scope of an area, and for `area:*`. */
   isScope(scope: string): boolean;
-  /** Throws INVALID_REQUEST that names each scope that no organization can give. */
+  /** Throws INVALID_REQUEST that names each scope that organizations cannot grant. */
   check(scopes: readonly string[]): void;
 }
 
@@ -51,18 +51,18 @@ export function createRights(areas: Readonly<Record<string, ScopeArea>>): Rights
   };
 }
 
-/** True when the scopes `held` include this one; `area:*` must be held by name, so that it covers future scopes. */
-export function covers(held: ReadonlySet<string>, scope: string): boolean {
-  return held.has(scope) || held.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
+/** True when `granted` includes the scope. `area:*` must be granted by name, so that it covers future scopes. */
+export function covers(granted: ReadonlySet<string>, scope: string): boolean {
+  return granted.has(scope) || granted.has(`${scope.slice(0, scope.indexOf(":"))}:*`);
 }
 
-/** Scopes of both sides: the remainder of a token whose maker has lost some. */
-export function intersection(scopes: Iterable<string>, held: ReadonlySet<string>): Set<string> {
+/** Scopes on both sides: what remains of a token whose creator has lost some. */
+export function intersection(scopes: Iterable<string>, granted: ReadonlySet<string>): Set<string> {
   const both = new Set<string>();
   for (const scope of scopes) {
-    if (covers(held, scope)) both.add(scope);
+    if (covers(granted, scope)) both.add(scope);
     else if (scope.endsWith(":*")) {
-      for (const other of held) if (other.startsWith(scope.slice(0, -1))) both.add(other);
+      for (const other of granted) if (other.startsWith(scope.slice(0, -1))) both.add(other);
     }
   }
   return both;

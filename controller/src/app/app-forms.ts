@@ -22,7 +22,7 @@ import { idpForm, issuerUrlForm } from "./auth/idp.ts";
 const addressForm = formatForm("email");
 const domainNameForm = formatForm("hostname");
 
-/** URLs that browsers are sent to, mail servers and their addresses, domains. */
+/** Input limits of the app RPCs: redirect URLs, mail servers and addresses, domains. */
 export const appForms: readonly Form[] = [
   [CreateAppRequestSchema.field.homeUrl, browserUrlForm],
   [UpdateAppRequestSchema.field.homeUrl, browserUrlForm],

@@ -1,23 +1,37 @@
+import { integer, list, type ValuesOf } from "@holdfast/common/config.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import type { FleetSystem } from "#fleet/fleet-system.ts";
 import type { Kernel } from "#kernel/kernel.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import type { AppSettings } from "./app-settings.ts";
 import { authKind } from "./auth/auth.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
 import { createIssuerService } from "./auth/issuer-service.ts";
-import { createHearOfMails } from "./auth/mail-health.ts";
+import { createMailStatusRecorder } from "./auth/mail-status.ts";
 import { createSignIns } from "./auth/sign-in-of.ts";
 
-/** What issuers have to know of the platform beside apps. */
-export interface BelowIssuers {
+/** Addresses of the issuers, as clients and engines see them. */
+export const appSettings = {
+  issuerAddresses: list("HOLDFAST_ISSUER_ADDRESSES", "Addresses at which end users reach the issuers", "127.0.0.1"),
+  issuerPort: integer("HOLDFAST_ISSUER_PORT", "Port of the issuers; any other than 443 is in their URLs", 443),
+  issuersFrom: list("HOLDFAST_ISSUERS_FROM", "Networks (CIDRs) from which issuers reach databases", "127.0.0.1/32"),
+  domainServers: list(
+    "HOLDFAST_DOMAIN_SERVERS",
+    "Name servers (address:port) that are queried for the records of users' domains; empty for those of this host",
+    "",
+  ),
+} as const;
+
+export type AppSettings = ValuesOf<typeof appSettings>;
+
+/** Parts of the platform that the feed of issuers needs besides apps. */
+export interface IssuerFeedDeps {
   readonly ownListeners: () => readonly string[];
   readonly fleet: Pick<FleetSystem, "loopbackBlock">;
   readonly allowedEgress: readonly string[];
 }
 
-/** What issuers follow, on the listener for agents, which is open before apps are. */
-export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, below: () => BelowIssuers) {
+/** The feed that issuers follow. It is served on the listener for agents, which opens before apps do. */
+export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, below: () => IssuerFeedDeps) {
   const { collections, sealer } = kernel;
   const auths = collections.open(authKind);
   const services = collections.open(managedServiceKind);
@@ -27,7 +41,7 @@ export function createAppSeams(kernel: Kernel, { issuerPort }: AppSettings, belo
   return {
     issuerFeed: createIssuerService({
       ...kernel,
-      hearOfMails: createHearOfMails({ ...kernel, auths }),
+      recordMailStatus: createMailStatusRecorder({ ...kernel, auths }),
       now: kernel.clock.now,
       ready: () => collections.ready(),
       apps: () => signIns(auths.values()),

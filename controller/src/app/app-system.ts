@@ -13,32 +13,33 @@ import type { ServiceAccess } from "#services/service/service-access.ts";
 import { createAppAccess } from "./app/app-access.ts";
 import { createAppApi } from "./app/app-api.ts";
 import { appKind } from "./app/app.ts";
-import { createFindTexts } from "./app/domain-record.ts";
-import { type BelowIssuers, createAppSeams } from "./app-seams.ts";
-import { type AppSettings, appSettings } from "./app-settings.ts";
+import { createTxtLookup } from "./app/domain-record.ts";
+import { type IssuerFeedDeps, createAppSeams, type AppSettings, appSettings } from "./app-seams.ts";
 import { createAuthAccess } from "./auth/auth-access.ts";
 import { createAuthApi } from "./auth/auth-api.ts";
-import { authEventDefinitions } from "./auth/auth-event-definitions.ts";
-import { createAuthWork } from "./auth/auth-reconciler.ts";
+import { authEventDefinitions } from "./auth/auth-events.ts";
+import { createAuthWork, grantsAccess, withAccess } from "./auth/auth-reconciler.ts";
 import { createAuthRequestWork } from "./auth/auth-request-reconciler.ts";
-import { authRequestKind } from "./auth/auth-request.ts";
+import { authRequestKind, authTaskSources } from "./auth/auth-request.ts";
 import { createAuthSecrets } from "./auth/auth-secrets.ts";
-import { authTaskSources } from "./auth/auth-task-sources.ts";
 import { authKind, isOn } from "./auth/auth.ts";
 import { createErasures } from "./auth/erasures.ts";
-import { grantsAccess, withAccess } from "./auth/platform-access.ts";
 import { userHandlers } from "./auth/user-api.ts";
 import { appForms } from "./app-forms.ts";
 
-interface AppSystemDeps extends BelowIssuers {
+interface AppSystemDeps extends IssuerFeedDeps {
   readonly access: ServiceAccess;
   readonly quotas: Quotas;
-  readonly fleet: BelowIssuers["fleet"] & Pick<FleetSystem, "fleet" | "zone" | "domain">;
+  readonly fleet: IssuerFeedDeps["fleet"] & Pick<FleetSystem, "fleet" | "zone" | "domain">;
   readonly operation: Pick<OperationSystem, "taskIds" | "addTaskSource">;
   readonly egress: { readonly users: EgressClient };
 }
 
-/** Apps of organizations, and the sign-in of their users. */
+/**
+ * Apps of organizations, and the sign-in of their users. An app has databases attached; its users are stored in one of
+ * them, and issuers (OpenID Connect providers) serve the sign-in. The API writes specs, the reconciler of `app-auth`
+ * prepares database, mail and DNS, and issuers follow a feed of everything that they serve (issuer-service.ts).
+ */
 export const appSystem = declareSystem({
   name: "app",
   settings: appSettings,
@@ -64,7 +65,7 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
   const tasks = createEngineTasks({ ...kernel, fleet, services });
   for (const source of authTaskSources(requests)) deps.operation.addTaskSource(source);
   const erasures = createErasures(kernel.history.sql);
-  kernel.history.addUpkeep((now) => erasures.keepOnly([...organizations.ids()], now));
+  kernel.history.addUpkeep((now) => erasures.prune([...organizations.ids()], now));
   const all = {
     ...kernel,
     erasures,
@@ -80,7 +81,7 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
     issuerPort,
   };
 
-  async function endWith(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
+  async function removeSignIn(unit: UnitOfWork, appId: string, signal: AbortSignal): Promise<void> {
     const auth = await auths.fresh(appId, signal);
     if (auth === undefined) return;
     unit.remove(authKind, auth);
@@ -109,8 +110,8 @@ function openAppSystem(kernel: Kernel, deps: AppSystemDeps, settings: AppSetting
         serviceAccess: deps.access,
         isInUse,
         isIssuer,
-        findTexts: createFindTexts(domainServers),
-        endWith,
+        lookUpTxt: createTxtLookup(domainServers),
+        removeSignIn,
       }),
       createAuthApi({
         ...all,

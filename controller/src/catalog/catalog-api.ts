@@ -60,7 +60,7 @@ function catalogMessage({ catalog, engines, defaultAllowedCidrs }: CatalogApiDep
   });
 }
 
-/** Each parameter once, whichever versions have it. */
+/** Each parameter once, regardless of version. */
 function parametersOf(engine: EngineOffer): OfferedParameter[] {
   const byName = new Map<string, OfferedParameter>();
   for (const { version } of engine.versions) {

@@ -7,10 +7,10 @@ const engines = createEngineOffers([
   { engine: "postgresql", version: "17", available: true },
   { engine: "postgresql", version: "18", available: false, reason: "no image" },
 ] as never);
-const wanted = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
-const choose = (more: object) => chooseFromCatalog({ ...wanted, ...more }, defaultCatalog, engines);
+const requested = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
+const choose = (more: object) => chooseFromCatalog({ ...requested, ...more }, defaultCatalog, engines);
 
-test("what is left out has the catalog's default", () => {
+test("omitted fields have the catalog's defaults", () => {
   expect(choose({ parameters: { work_mem: "8MB" } })).toMatchObject({
     version: "17",
     storageTier: "maxiops",
@@ -35,22 +35,22 @@ test.each([
   expect(choose(more).faults.map(({ field }) => field)).toEqual(fields);
 });
 
-test("a tier that this installation has not is unknown, and what is left out has the first that it has", () => {
+test("an unavailable tier is unknown, and the default is the first available one", () => {
   const catalog = catalogWith(defaultCatalog, ["standard"]);
-  const asked = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
-  expect(chooseFromCatalog(asked, catalog, engines)).toMatchObject({ storageTier: "standard", faults: [] });
-  const { faults } = chooseFromCatalog({ ...asked, storageTier: "maxiops" }, catalog, engines);
+  const requested = { databaseType: "postgresql", planName: "tier-1", storageSizeGb: 1, parameters: {} };
+  expect(chooseFromCatalog(requested, catalog, engines)).toMatchObject({ storageTier: "standard", faults: [] });
+  const { faults } = chooseFromCatalog({ ...requested, storageTier: "maxiops" }, catalog, engines);
   expect(faults).toEqual([
     { field: "storage_tier", pointer: "/storage_tier", code: "unknown", detail: "must be one of standard" },
   ]);
   expect(() => catalogWith(defaultCatalog, ["tape"])).toThrow("tape is not one of maxiops, standard");
 });
 
-test("the pointer to a parameter with a dot in its name is one step", () => {
+test("the pointer to a parameter with a dot in its name has one segment", () => {
   expect(choose({ parameters: { "a.b/c": "1" } }).faults[0]?.pointer).toBe("/parameters/a.b~1c");
 });
 
-test("plans that an operator names are offered as virtual machines besides", () => {
+test("plans that an operator names are also offered as virtual machines", () => {
   const catalog = withVirtualMachines(defaultCatalog, ["tier-4"]);
   expect(catalog.plans).toHaveLength(defaultCatalog.plans.length + 1);
   expect(catalog.plans.at(-1)).toMatchObject({ planName: "tier-4-vm", vcpu: 4, memoryGb: 8, kind: "virtual_machine" });
@@ -59,10 +59,10 @@ test("plans that an operator names are offered as virtual machines besides", () 
   );
 });
 
-test("a plan that is not offered any more cannot be chosen, and is still known for whoever has it", () => {
+test("a withdrawn plan cannot be chosen, but its services retain it", () => {
   const offered = withVirtualMachines(defaultCatalog, ["tier-4"]);
-  expect(chooseFromCatalog({ ...wanted, planName: "tier-4-vm" }, offered, engines).faults).toEqual([]);
-  expect(chooseFromCatalog({ ...wanted, planName: "tier-4-vm" }, defaultCatalog, engines).faults).toMatchObject([
+  expect(chooseFromCatalog({ ...requested, planName: "tier-4-vm" }, offered, engines).faults).toEqual([]);
+  expect(chooseFromCatalog({ ...requested, planName: "tier-4-vm" }, defaultCatalog, engines).faults).toMatchObject([
     { field: "plan_name", code: "unknown" },
   ]);
   expect(planOf(defaultCatalog, "tier-4-vm")).toEqual(planOf(offered, "tier-4-vm"));

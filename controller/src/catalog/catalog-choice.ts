@@ -3,7 +3,7 @@ import { type CatalogData, planSizeOf } from "./catalog.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 import { checkedParameters, planFaults } from "./parameter-choice.ts";
 
-/** What a request for a service chooses from the catalog. */
+/** The catalog fields of a request for a service. */
 export interface CatalogChoice {
   readonly databaseType: string;
   readonly version?: string | undefined;
@@ -21,13 +21,13 @@ export interface Chosen {
   readonly version: string;
   readonly storageTier: string;
   readonly zone: string;
-  /** In their canonical form. */
+  /** In canonical format. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** A fault for every field with a value outside of the catalog; without faults the choice can be created. */
+  /** One fault for each field outside of the catalog; without faults the service can be created. */
   readonly faults: readonly FieldFault[];
 }
 
-/** Pure. */
+/** Pure: checks a request against the catalog. */
 export function chooseFromCatalog(
   choice: CatalogChoice,
   catalog: CatalogData,
@@ -36,7 +36,7 @@ export function chooseFromCatalog(
   const faults: FieldFault[] = [];
   const fault = (field: string, code: string, detail: string) =>
     faults.push({ field, pointer: `/${field}`, code, detail });
-  const demand = (field: string, name: string, offered: readonly string[]) =>
+  const requireOffered = (field: string, name: string, offered: readonly string[]) =>
     offered.includes(name) ||
     fault(
       field,
@@ -48,22 +48,22 @@ export function chooseFromCatalog(
   const version = choice.version ?? engine?.defaultVersion ?? "";
   const storageTier = choice.storageTier ?? catalog.storageTiers[0]?.storageTier ?? "";
   const zone = choice.zone ?? catalog.zones[0]?.zone ?? "";
-  demand(
+  requireOffered(
     "database_type",
     choice.databaseType,
     engines.map(({ databaseType }) => databaseType),
   );
-  demand(
+  requireOffered(
     "plan_name",
     choice.planName,
     catalog.plans.map(({ planName }) => planName),
   );
-  demand(
+  requireOffered(
     "storage_tier",
     storageTier,
     catalog.storageTiers.map((tier) => tier.storageTier),
   );
-  demand(
+  requireOffered(
     "zone",
     zone,
     catalog.zones.map((offered) => offered.zone),
@@ -71,13 +71,13 @@ export function chooseFromCatalog(
   const chosen = { engine, version, storageTier, zone };
   if (engine === undefined) return { ...chosen, parameters: {}, faults };
 
-  demand(
+  requireOffered(
     "version",
     version,
     engine.versions.map((offered) => offered.version),
   );
   const offered = engine.versions.find((candidate) => candidate.version === version);
-  // A version that is not there has no parameters to speak of.
+  // A missing version has no parameters to check.
   if (offered === undefined) return { ...chosen, parameters: {}, faults };
   if (!offered.available)
     fault("version", "unavailable", `cannot run here: ${offered.reason ?? "its image is missing"}`);

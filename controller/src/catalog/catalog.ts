@@ -1,13 +1,11 @@
 import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 import type { InstanceKind } from "@holdfast/compute/compute-provider.ts";
 
-/**
- * The offer of an installation: data, not constants in code. An operator can replace it by a file of the same shape.
- */
+/** The offer of an installation as data. An operator can replace it by a file of the same shape. */
 export interface CatalogData {
   readonly currency: string;
   readonly plans: readonly PlanData[];
-  /** The first is the default of a service. */
+  /** The first is the default. */
   readonly storageTiers: readonly StorageTierData[];
   readonly zones: readonly { readonly zone: string; readonly title: string }[];
   readonly limits: {
@@ -25,14 +23,14 @@ export interface PlanData {
   readonly vcpu: number;
   readonly memoryGb: number;
   /**
-   * Room of a machine's root, where machines have one of their own: the image (half a GB) and all that is written
-   * outside of the data disk. Logs, journal and samples are beside the root, which another image takes the place of,
-   * and are bounded whatever the plan (docs/hosts.md).
+   * Size of a machine's root disk, where it has one: the image (half a GB) and everything written outside of the data
+   * disk. Logs, journal and samples are on another volume, survive a change of the image, and are bounded independently
+   * of the plan (docs/hosts.md).
    */
   readonly rootGb: number;
-  /** What its machines are. */
+  /** Type of its machines. */
   readonly kind: InstanceKind;
-  /** Whole cents a month. */
+  /** Integer cents per month. */
   readonly monthlyCents: number;
 }
 
@@ -40,7 +38,7 @@ export interface StorageTierData {
   readonly storageTier: string;
   readonly medium: string;
   readonly use: string;
-  /** Whole cents a month for one GB. */
+  /** Integer cents per month and GB. */
   readonly monthlyCentsPerGb: number;
 }
 
@@ -62,7 +60,7 @@ export const defaultCatalog: CatalogData = {
   limits: { storageSizeGbMin: 1, storageSizeGbMax: 16_384, ttlHoursMin: 1, ttlHoursMax: 720, allowedCidrsMax: 256, tagsMax: 50 },
 };
 
-/** Pure: a machine of this plan with a disk of so much, as engines are sized by it. Undefined for a plan that is not offered. */
+/** Pure: the resources of this plan with a disk of this size, for sizing an engine. Undefined for an unknown plan. */
 export function planSizeOf({ plans }: CatalogData, planName: string, storageSizeGb: number): PlanSize | undefined {
   const plan = plans.find((offered) => offered.planName === planName);
   return plan && { vcpu: plan.vcpu, memoryBytes: plan.memoryGb * gib, storageBytes: storageSizeGb * gib };
@@ -70,15 +68,13 @@ export function planSizeOf({ plans }: CatalogData, planName: string, storageSize
 
 const gib = 1024 ** 3;
 
-/**
- * The catalog with these plans once more as virtual machines, each as `<plan>-vm`. Throws for an unknown plan.
- */
+/** The catalog with a virtual-machine variant, `<plan>-vm`, of these plans. Throws for an unknown plan. */
 export function withVirtualMachines(catalog: CatalogData, planNames: readonly string[]): CatalogData {
   const virtual = planNames.map((planName): PlanData => {
     const plan = catalog.plans.find((offered) => offered.planName === planName);
     if (plan === undefined) {
-      const known = catalog.plans.map((offered) => offered.planName).join(", ");
-      throw new Error(`HOLDFAST_VM_PLANS: ${planName} is not one of ${known}`);
+      const offeredNames = catalog.plans.map((offered) => offered.planName).join(", ");
+      throw new Error(`HOLDFAST_VM_PLANS: ${planName} is not one of ${offeredNames}`);
     }
     return asVirtualMachine(plan);
   });
@@ -89,13 +85,13 @@ function asVirtualMachine(plan: PlanData): PlanData {
   return { ...plan, planName: `${plan.planName}-vm`, kind: "virtual_machine" };
 }
 
-/** The catalog with these tiers alone; the first is the default of a service. Throws for an unknown tier. */
+/** The catalog with these tiers only; the first is the default. Throws for an unknown tier. */
 export function catalogWith(catalog: CatalogData, tiers: readonly string[]): CatalogData {
   const storageTiers = tiers.map((name) => {
     const tier = catalog.storageTiers.find(({ storageTier }) => storageTier === name);
     if (tier === undefined) {
-      const known = catalog.storageTiers.map(({ storageTier }) => storageTier).join(", ");
-      throw new Error(`HOLDFAST_STORAGE_TIERS: ${name} is not one of ${known}`);
+      const offeredNames = catalog.storageTiers.map(({ storageTier }) => storageTier).join(", ");
+      throw new Error(`HOLDFAST_STORAGE_TIERS: ${name} is not one of ${offeredNames}`);
     }
     return tier;
   });
@@ -103,8 +99,8 @@ export function catalogWith(catalog: CatalogData, tiers: readonly string[]): Cat
 }
 
 /**
- * Throws when it has no such plan: callers check the names in requests. A service keeps its plan when virtual machines
- * are no longer offered.
+ * Throws for an unknown plan; requests are checked before. A service keeps its `-vm` plan when virtual machines are no
+ * longer offered.
  */
 export function planOf({ plans }: CatalogData, planName: string): PlanData {
   const plan = [...plans, ...plans.map(asVirtualMachine)].find((candidate) => candidate.planName === planName);

@@ -2,7 +2,7 @@ import type { EngineBackups, EnginePooler } from "@holdfast/common/engine-catalo
 import type { PlanExcess } from "@holdfast/common/engine-catalog/plan-limits.ts";
 import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.ts";
 
-/** One engine as it is offered here: versions that can run, and how its parameters are checked. */
+/** One engine as it is offered here: versions that can run, and the check of its parameters. */
 export interface EngineOffer {
   readonly databaseType: string;
   readonly title: string;
@@ -10,17 +10,17 @@ export interface EngineOffer {
   readonly defaultVersion: string;
   readonly versions: readonly { readonly version: string; readonly available: boolean; readonly reason?: string }[];
   readonly extensions: readonly string[];
-  /** Undefined for an engine without backups. */
+  /** Absent for an engine without backups. */
   readonly backups?: EngineBackups;
-  /** Undefined for an engine without a pooler. */
+  /** Absent for an engine without a pooler. */
   readonly pooler?: EnginePooler;
-  /** The value in its canonical form, or why it is refused. */
+  /** The value in canonical format, or the reason of its refusal. */
   checkParameter(version: string, name: string, text: string): ParameterVerdict;
   /** Every parameter of a version with its default; null where the plan decides. */
   parameters(version: string): readonly OfferedParameter[];
-  /** Values that follow from the plan. */
+  /** Values that are derived from the plan. */
   planDefaults(plan: PlanSize): Readonly<Record<string, string>>;
-  /** Which of the named parameters are more than the plan holds, given all that an instance is to run with. */
+  /** Those of the named parameters that exceed the plan, considering all parameters of an instance. */
   planExcesses(
     version: string,
     plan: PlanSize,

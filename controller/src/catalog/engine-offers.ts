@@ -6,7 +6,7 @@ import { planParameters } from "@holdfast/common/engine-catalog/plan-parameters.
 import type { ImageFacts } from "@holdfast/compute/compute-provider.ts";
 import type { EngineOffer, OfferedParameter } from "./engine-offer.ts";
 
-/** Every engine that is known, with the versions that the provider can run now. */
+/** Every supported engine, with the versions that the compute provider can run. */
 export function createEngineOffers(images: readonly ImageFacts[]): readonly EngineOffer[] {
   return engineCatalog.map((facts) => offerOf(facts, images));
 }

@@ -6,7 +6,7 @@ const engine = createEngineOffers([]).find(({ databaseType }) => databaseType ==
 if (engine === undefined) throw new Error("the catalog has no PostgreSQL");
 const plan = { vcpu: 1, memoryBytes: 2 * 1024 ** 3, storageBytes: 1024 ** 3 };
 
-test("a value that the plan has no room for is refused, with its name and the greatest value", () => {
+test("a value above the plan's limit is refused with its name and the maximum", () => {
   expect(planFaults(engine, "17", plan, { max_connections: "5000" }, ["max_connections"])).toEqual([
     {
       field: "parameters.max_connections",
@@ -17,7 +17,7 @@ test("a value that the plan has no room for is refused, with its name and the gr
   ]);
 });
 
-test("parameters of a source that cannot run any more are left out, and the others stay", () => {
+test("parameters that cannot run any more are omitted, the others stay", () => {
   const all = { work_mem: "8MB", transaction_timeout: "1", shared_buffers: "64GB", gone: "1" };
   expect(runnableParameters(engine, "17", plan, all)).toEqual({ work_mem: "8MB" });
 });

@@ -3,21 +3,21 @@ import type { PlanSize } from "@holdfast/common/engine-catalog/plan-parameters.t
 import type { FieldFault } from "@holdfast/common/errors.ts";
 import type { EngineOffer } from "./engine-offer.ts";
 
-/** Parameters in their canonical form, and a fault for each that this version of the engine does not take so. */
+/** Parameters in canonical format, and a fault for each that this version of the engine refuses. */
 export interface CheckedParameters {
   readonly parameters: Readonly<Record<string, string>>;
   readonly faults: readonly FieldFault[];
 }
 
-/** Pure. */
+/** Pure: checks each parameter. */
 export function checkedParameters(
   engine: EngineOffer,
   version: string,
-  asked: Readonly<Record<string, string>>,
+  requested: Readonly<Record<string, string>>,
 ): CheckedParameters {
   const parameters: Record<string, string> = {};
   const faults: FieldFault[] = [];
-  for (const [name, text] of Object.entries(asked)) {
+  for (const [name, text] of Object.entries(requested)) {
     const checked = engine.checkParameter(version, name, text);
     if (checked.ok) parameters[name] = checked.value;
     else faults.push(parameterFault(name, checked.code, checked.detail));
@@ -25,7 +25,7 @@ export function checkedParameters(
   return { parameters, faults };
 }
 
-/** Pure: a fault for each of the named parameters that the plan has no room for. */
+/** Pure: a fault for each of the named parameters that exceeds the plan. */
 export function planFaults(
   engine: EngineOffer,
   version: string,
@@ -38,7 +38,7 @@ export function planFaults(
     .map((excess) => parameterFault(excess.name, "exceeds_plan", excessWords(excess)));
 }
 
-/** Pure: the parameters that an instance of this version and plan can run with; each other one has its default. */
+/** Pure: the parameters with which an instance of this version and plan can run; others have their default. */
 export function runnableParameters(
   engine: EngineOffer,
   version: string,
@@ -52,7 +52,7 @@ export function runnableParameters(
   return Object.fromEntries(Object.entries(parameters).filter(([name]) => !excesses.has(name)));
 }
 
-/** A fault of `parameters`. Names of parameters may have dots, which are no steps of the path. */
+/** A fault in `parameters`. Names may contain dots, which are no path separators. */
 export function parameterFault(name: string, code: string, detail: string): FieldFault {
   const field = /^[\w-]+$/.test(name) ? `parameters.${name}` : `parameters[${JSON.stringify(name)}]`;
   return { field, pointer: `/parameters/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, code, detail };

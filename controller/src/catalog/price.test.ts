@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { defaultCatalog } from "./catalog.ts";
 import { amountOf, isAccepted, priceOfService } from "./price.ts";
 
-test("a service costs its plan and its storage, for each node, in whole cents", () => {
+test("a service costs its plan and storage for each node, in integer cents", () => {
   const size = { planName: "tier-2", storageSizeGb: 50, storageTier: "maxiops" };
   expect(priceOfService(defaultCatalog, size)).toEqual({ planCents: 3_000, storageCents: 1_000 });
   expect(priceOfService(defaultCatalog, { ...size, storageTier: "standard" }, 2)).toEqual({

@@ -1,6 +1,6 @@
 import { type CatalogData, planOf } from "./catalog.ts";
 
-/** What a service of this size costs a month, in whole cents. */
+/** Monthly price of a service, in integer cents. */
 export interface ServicePrice {
   readonly planCents: number;
   readonly storageCents: number;
@@ -25,8 +25,8 @@ export function amountOf(cents: number): number {
   return cents / 100;
 }
 
-/** Pure: is the accepted amount within 0.01 of the price (spec 3, Limits)? */
+/** Pure: true if the accepted amount is within 0.01 of the price (spec 3, Limits). */
 export function isAccepted(acceptedAmount: number, cents: number): boolean {
-  // In cents, which floats of amounts are no whole number of.
+  // Compared in cents, as floats cannot represent most amounts exactly.
   return Math.abs(acceptedAmount * 100 - cents) <= 1 + 1e-6;
 }

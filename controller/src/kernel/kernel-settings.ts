@@ -3,7 +3,7 @@ import { type DataPlaneName, dataPlaneNames, identityDirectorySetting } from "@h
 
 type IdentityDirectories = Record<`${DataPlaneName}IdentityDir`, Setting<string>>;
 
-/** One for each data plane that may run beside the controller. */
+/** One setting for each data plane that may run beside the controller. */
 const identityDirectories = Object.fromEntries(
   dataPlaneNames.map((name) => [
     `${name}IdentityDir`,
@@ -15,25 +15,25 @@ const identityDirectories = Object.fromEntries(
   ]),
 ) as IdentityDirectories;
 
-/** What every controller needs before it does anything. */
+/** The settings of every controller, independent of its systems. */
 export const kernelSettings = {
   installationId: text("HOLDFAST_INSTALLATION_ID", "Id of the installation; it is in every certificate"),
-  controllerId: text("HOLDFAST_CONTROLLER_ID", "Id of this controller among the others; empty makes a random one", ""),
+  controllerId: text("HOLDFAST_CONTROLLER_ID", "Id of this controller; empty for a random one", ""),
   etcd: list("HOLDFAST_ETCD", "URLs of the etcd members", "http://127.0.0.1:2379"),
   etcdCa: text("HOLDFAST_ETCD_CA", "File with the authority of etcd's certificates; empty for plain HTTP", ""),
   etcdCert: text("HOLDFAST_ETCD_CERT", "File with the client certificate for etcd", ""),
   etcdKey: text("HOLDFAST_ETCD_KEY", "File with the key of the client certificate for etcd", ""),
   etcdQuota: integer(
     "HOLDFAST_ETCD_QUOTA_BYTES",
-    "Bytes that etcd may use, as its --quota-backend-bytes says; users add nothing more from 80% of it on",
+    "Bytes that etcd may use, as its --quota-backend-bytes; above 80% users can only delete",
     2 ** 31,
   ),
   writtenBytes: integer(
     "HOLDFAST_RATE_BYTES",
-    "Bytes an hour that a credential may have etcd write; an organization has three times that for all of them; 0 for no limit",
+    "Bytes per hour that a credential may write to etcd; all credentials of an organization have three times that; 0 for no limit",
     2 ** 26,
   ),
-  historyUrl: text("HOLDFAST_HISTORY_URL", "URL of the PostgreSQL that keeps events and audit, without a password"),
+  historyUrl: text("HOLDFAST_HISTORY_URL", "URL of the PostgreSQL database for events and audit, without a password"),
   historyPasswordFile: text("HOLDFAST_HISTORY_PASSWORD_FILE", "File with the password of the history database"),
   historyCa: text(
     "HOLDFAST_HISTORY_CA",
@@ -42,13 +42,13 @@ export const kernelSettings = {
   ),
   historyQuota: integer(
     "HOLDFAST_HISTORY_QUOTA_BYTES",
-    "Bytes that the history database may have on its disk; users add nothing more from 80% of it on",
+    "Bytes that the history database may use on disk; above 80% users can only delete",
     2 ** 36,
   ),
   masterKeyFile: text("HOLDFAST_MASTER_KEY_FILE", "File with the key-encryption keys of the installation"),
   objects: text(
     "HOLDFAST_OBJECTS",
-    "Where payloads, snapshots and backups are: file:// URL of a directory, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION",
+    "Store of payloads, snapshots and backups: file:// URL of a directory, or s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION",
   ),
   objectsKeyFile: text(
     "HOLDFAST_OBJECTS_KEY_FILE",
@@ -57,17 +57,17 @@ export const kernelSettings = {
   ),
   objectsEndpoint: text(
     "HOLDFAST_OBJECTS_ENDPOINT",
-    "host:port where machines reach the process that serves a directory; empty: there are no backups with it",
+    "host:port at which machines reach the process that serves a directory; empty: no backups",
     "",
   ),
   objectsCa: text(
     "HOLDFAST_OBJECTS_CA",
-    "File with the authorities of an S3 store's certificate; empty for those that everybody trusts",
+    "File with the authorities of an S3 store's certificate; empty for the public authorities",
     "",
   ),
   objectsEncryption: text(
     "HOLDFAST_OBJECTS_ENCRYPTION",
-    "What an S3 store is asked to encrypt with besides: AES256, or none where it has no keys",
+    "Additional server-side encryption of an S3 store: AES256, or none where it has no keys",
     "AES256",
   ),
   leaseS: integer("HOLDFAST_CONTROLLER_LEASE_S", "Seconds after which another controller takes over", 5),
@@ -80,7 +80,7 @@ export const kernelSettings = {
   ...identityDirectories,
   inferenceNames: list(
     "HOLDFAST_INFERENCE_NAMES",
-    "Names and addresses that clients reach the inference proxy by, besides localhost; the certificate that is left for it has them",
+    "Names and addresses by which clients reach the inference proxy, besides localhost; its certificate contains them",
   ),
 } as const;
 

@@ -7,27 +7,27 @@ import type { System } from "./system.ts";
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
-/** What the kernel itself keeps up. */
+/** The kernel's own metrics and periodic work. */
 export const kernelSystem = declareSystem({ name: "kernel", settings: kernelSettings, open: openKernelSystem });
 
-/** Expires the kernel's kept answers and old rows of the history, and makes room in etcd. */
-function openKernelSystem({ keptAnswers, space, history, holds, clock, outbox }: Kernel): System {
+/** Deletes expired stored responses and old rows of the history, and frees space in etcd. */
+function openKernelSystem({ storedResponses, space, history, holds: automationPauses, clock, outbox }: Kernel): System {
   return {
     name: "kernel",
     metrics: [
       {
         name: "outbox_waiting",
-        help: "Events and audit entries that the history has not yet",
+        help: "Events and audit entries that wait for the history",
         read: () => outbox.waiting,
       },
     ],
     work: [
       createPeriodic("etcd-space", minuteMs, space.tidy),
-      createPeriodic("kept-answers", hourMs, async (signal) => void (await keptAnswers.sweep(signal))),
+      createPeriodic("kept-answers", hourMs, async (signal) => void (await storedResponses.sweep(signal))),
       createPeriodic("history-upkeep", hourMs, async () => {
         await history.prepare(clock.now());
-        // Rows are deleted after the systems have aggregated them, not before.
-        if (holds.list("deletion").length === 0) await history.forget(clock.now());
+        // Systems aggregate rows before these are dropped.
+        if (automationPauses.list("deletion").length === 0) await history.forget(clock.now());
       }),
     ],
   };

@@ -3,81 +3,82 @@ import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { eachDataPlane } from "@holdfast/common/data-planes.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createHolds, type Holds } from "./clock/holds.ts";
-import type { History } from "./history/history.ts";
-import { createHistorySpace, type HistorySpace } from "./history/history-space.ts";
-import { openHistory } from "./history/open-history.ts";
-import type { KernelSettings } from "./kernel-settings.ts";
 import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import { createAutomationPauses, type Holds } from "./clock/holds.ts";
+import { type History, openHistory } from "./history/history.ts";
+import { createHistorySpace, type HistorySpace } from "./history/history-space.ts";
+import type { KernelSettings } from "./kernel-settings.ts";
 import { openObjectStore } from "./objects/open-object-store.ts";
 import type { UrlSigner } from "./objects/url-signer.ts";
 import { createProcessMetrics, type ProcessMetrics } from "./metrics/process-metrics.ts";
-import { createServiceFigures, type ServiceFigures } from "./metrics/service-figure.ts";
-import { timedStore } from "./metrics/timed-store.ts";
+import { createServiceGauges, type ServiceFigures } from "./metrics/service-figure.ts";
+import { timedStore } from "./metrics/timed-service.ts";
 import { createInsertEntries, type EntryPlanner, type InsertEntries } from "./outbox/entry-planner.ts";
 import { createOutbox, type Outbox } from "./outbox/outbox.ts";
 import { createCursors, type Cursors } from "./page/cursor.ts";
 import { createAuthority, type InstallationAuthority, lifetimesOf } from "./pki/create-authority.ts";
-import { keepLocalIdentities } from "./pki/local-identities.ts";
+import { maintainLocalIdentities } from "./pki/local-identities.ts";
 import { createListenerReports, type ListenerReports } from "./runtime/listener-reports.ts";
-import { createMembership, type Membership } from "./runtime/membership.ts";
+import { createControllerRegistry, type Membership } from "./runtime/membership.ts";
 import { createShards, type Shards } from "./runtime/shards.ts";
-import { readKeyring } from "./secrets/keyring.ts";
-import { createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
+import { readKeyring, createSealer, type Keyring, type Sealer } from "./secrets/sealer.ts";
 import { type CollectionSet, createCollectionSet } from "./store/collection-set.ts";
-import { readEtcdCredentials } from "./store/etcd-credentials.ts";
+import { readEtcdCredentials } from "./store/etcd-client.ts";
 import { createEtcdSpace, type EtcdSpace } from "./store/etcd-space.ts";
-import { createEtcdStore } from "./store/etcd-store.ts";
-import { createKeptAnswers, type KeptAnswers } from "./store/kept-answers.ts";
-import { storeAnswers } from "./store/store-answers.ts";
+import { createEtcdStore, awaitStore } from "./store/etcd-store.ts";
+import { createKeptAnswers, type StoredResponses } from "./store/kept-answers.ts";
 import type { Store } from "./store/store.ts";
 import { createUnitOfWork, type UnitOfWork } from "./store/unit-of-work.ts";
-import { createWrittenBytes } from "./store/written-bytes.ts";
+import { createWriteRateLimit } from "./store/write-rate-limit.ts";
 
-/** The base of every group. It knows no resource. */
+/**
+ * The base of every group; it knows no resource. It opens etcd (store), the history and the object store, creates the
+ * installation's certificate authority, registers this controller and distributes the keys of reconcilers by shards.
+ * Systems open their collections from it and contribute RPCs, control loops and metrics (system.ts).
+ */
 export interface Kernel {
   readonly controllerId: string;
   readonly installationId: string;
   readonly store: Store;
-  /** What this process tells of itself. */
+  /** Metrics of this process. */
   readonly metrics: ProcessMetrics;
-  /** What systems tell of services. */
+  /** Metrics of services, contributed by systems. */
   readonly serviceFigures: ServiceFigures;
   readonly history: History;
   readonly objects: ObjectStore;
-  /** Signs URLs of single objects; undefined where machines have no way to the store. */
+  /** Signs URLs of single objects; undefined where machines cannot reach the object store. */
   readonly objectUrls: UrlSigner | undefined;
   readonly keyring: Keyring;
   readonly sealer: Sealer;
   readonly authority: InstallationAuthority;
-  /** The memory of each kind of object. */
+  /** The collections of all kinds. */
   readonly collections: CollectionSet;
   readonly holds: Holds;
-  /** True after a restore: machines and hosts may know more than the store does. */
+  /** True after a restore of the control plane: machines and hosts may be ahead of the store. */
   readonly storeMayBeBehind: () => boolean;
-  /** This controller among the others, and which keys are its own. */
+  /** The live controllers, and the keys that this one owns. */
   readonly membership: Membership;
   readonly shards: Shards;
-  /** Listeners of the installation's processes, for all controllers. */
+  /** Listeners of the installation's processes, published for all controllers. */
   readonly listenerReports: ListenerReports;
   readonly outbox: Outbox;
-  readonly keptAnswers: KeptAnswers;
-  /** How full etcd is. */
+  readonly storedResponses: StoredResponses;
+  /** Disk usage of etcd. */
   readonly space: EtcdSpace;
-  /** How full the history is. */
+  /** Disk usage of the history. */
   readonly historySpace: HistorySpace;
   readonly cursors: Cursors;
-  /** A change of the store, with its events and its audit entry. */
+  /** Begins a unit of work: one transaction with its events and audit entry. */
   readonly begin: () => UnitOfWork;
-  /** Called once, with the planners of rows for entries of the outbox; until then the outbox moves nothing. */
-  readonly planEntriesBy: (planners: readonly EntryPlanner[]) => void;
+  /** Called once, with the planners of history rows; until then the outbox moves nothing. */
+  readonly setEntryPlanners: (planners: readonly EntryPlanner[]) => void;
   readonly clock: Clock;
   readonly newId: () => string;
   readonly random: () => number;
   readonly log: Log;
   /** Aborted when the controller stops. */
   readonly signal: AbortSignal;
-  /** Ends all of it; the membership is left by then. */
+  /** Closes everything; call it after the controller has left the registry. */
   close(): Promise<void>;
 }
 
@@ -87,47 +88,48 @@ export interface KernelDeps extends Pick<Kernel, "clock" | "newId" | "random" | 
   readonly prepare: (parts: Pick<Kernel, "store" | "sealer" | "clock" | "newId">, signal: AbortSignal) => Promise<void>;
 }
 
-/** Resolves when the store answers and the authority is there; the memories are still to be opened. */
+/** Resolves when the store responds and the authority is loaded; collections are opened afterwards, by systems. */
 export async function openKernel(deps: KernelDeps): Promise<Kernel> {
   const { settings, clock, newId, random, log, signal } = deps;
   const { installationId } = settings;
   const controllerId = settings.controllerId || `controller-${randomBytes(6).toString("hex")}`;
   const keyring = await readKeyring(settings.masterKeyFile);
-  const sealer: Sealer = { ...createSealer(keyring), mayStore: (form) => membership.allRead(form) };
+  const sealer: Sealer = { ...createSealer(keyring), mayStore: (form) => controllerRegistry.allRead(form) };
   const credentials = await readEtcdCredentials(settings);
   const metrics = createProcessMetrics();
-  const serviceFigures = createServiceFigures();
+  const serviceFigures = createServiceGauges();
   const etcd = { hosts: settings.etcd, ...(credentials && { credentials }) };
   const store = timedStore(createEtcdStore({ ...etcd, log, clock }), metrics);
   const quotaBytes = settings.etcdQuota;
   const space = createEtcdSpace({ ...etcd, quotaBytes, log });
-  await storeAnswers(store, log, signal);
+  await awaitStore(store, log, signal);
   const lifetimes = lifetimesOf(settings.machineCertificateS);
   const authorityReady = createAuthority({ store, sealer, installationId, clock, log, lifetimes });
   await deps.prepare({ store, sealer, clock, newId }, signal);
   const collections = createCollectionSet(store);
-  const holds = createHolds({ store, clock, log });
+  const automationPauses = createAutomationPauses({ store, clock, log });
   const history = await openHistory(settings, clock, log);
   const historySpace = createHistorySpace({ database: history.database, quotaBytes: settings.historyQuota, log });
-  const membership = createMembership({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
-  const listenerReports = createListenerReports(membership, log);
-  const shards = createShards({ store, membership, memory: collections, log });
+  const controllerRegistry = createControllerRegistry({ store, id: controllerId, leaseS: settings.leaseS, clock, log });
+  const listenerReports = createListenerReports(controllerRegistry, log);
+  const shards = createShards({ store, controllerRegistry, cache: collections, log });
   const inserter = Promise.withResolvers<InsertEntries>();
   const moved = { insert: async (...entries: Parameters<InsertEntries>) => (await inserter.promise)(...entries) };
   const outbox = createOutbox({ store, history: moved, ownership: shards, clock, ids: newId, random, log });
-  const keptAnswers = createKeptAnswers({ store, sealer, clock });
+  const storedResponses = createKeptAnswers({ store, sealer, clock });
   const { writtenBytes } = settings;
-  const written = writtenBytes === 0 ? undefined : createWrittenBytes(writtenBytes, clock.monotonicMs);
+  const writeRateLimit = writtenBytes === 0 ? undefined : createWriteRateLimit(writtenBytes, clock.monotonicMs);
   const authority = await authorityReady;
   const { caFile } = settings;
   // oxlint-disable-next-line holdfast/own-keys -- the keys are closed: the names of the data planes
   const directories = eachDataPlane((name) => settings[`${name}IdentityDir`]);
-  const identities = await keepLocalIdentities({
+  const identities = await maintainLocalIdentities({
     authority,
     caFile,
     directories,
-    reachedBy: { inference: settings.inferenceNames },
-    onWritten: (generation) => inBackground(log, "generation of the authority", membership.tellAuthority(generation)),
+    extraNames: { inference: settings.inferenceNames },
+    onWritten: (generation) =>
+      inBackground(log, "generation of the authority", controllerRegistry.announceAuthority(generation)),
     clock,
     log,
   });
@@ -148,25 +150,33 @@ export async function openKernel(deps: KernelDeps): Promise<Kernel> {
     sealer,
     authority,
     collections,
-    holds,
-    storeMayBeBehind: () => holds.list().some(({ kind }) => kind === "restored"),
-    membership,
+    holds: automationPauses,
+    storeMayBeBehind: () => automationPauses.list().some(({ kind }) => kind === "restored"),
+    membership: controllerRegistry,
     shards,
     listenerReports,
     outbox,
-    keptAnswers,
+    storedResponses,
     space,
     historySpace,
     cursors: createCursors(sealer),
-    begin: () => createUnitOfWork(store, { outbox, ...(written && { written }), sealer, clock, ids: newId }),
-    planEntriesBy: (planners) => inserter.resolve(createInsertEntries(history, planners)),
+    begin: () =>
+      createUnitOfWork(store, {
+        outbox,
+        ...(writeRateLimit && { writeRateLimit }),
+        sealer,
+        clock,
+        ids: newId,
+      }),
+    setEntryPlanners: (planners) => inserter.resolve(createInsertEntries(history, planners)),
     clock,
     newId,
     random,
     log,
     signal,
     async close() {
-      for (const part of [identities, holds, authority, collections, keptAnswers, space, historySpace]) part.close();
+      for (const part of [identities, automationPauses, authority, collections, storedResponses, space, historySpace])
+        part.close();
       await Promise.all([history.close(), store.close()]);
     },
   };

@@ -10,38 +10,35 @@ type Prepare<Below, S> = (parts: Parts, given: Below, settings: S, signal: Abort
 type Seams<Below, S, G> = (kernel: Kernel, settings: S, below: () => Below) => G;
 type Open<Below, S, G> = (kernel: Kernel, below: Below, settings: S) => System<G> | Promise<System<G>>;
 
-/** An area of scopes, as `services` is that of `services:read`. */
+/** An area of scopes, such as `services` in `services:read`. */
 export interface ScopeArea {
   readonly rights: readonly string[];
-  /** The least role that has all rights of the area; the roles below it have `read` only. */
+  /** The lowest role with all rights of the area; lower roles have `read` only. */
   readonly wholeFrom?: "developer" | "admin" | "owner";
 }
 
-/** The declaration of a system, readable without a kernel: the pages of settings and of events are printed from it. */
+/** The declaration of a system. It needs no kernel: the pages of settings and events are generated from it. */
 export interface SystemDeclaration<Below = never, Gives = unknown, Ahead = unknown, E extends Events = Events> {
   readonly name: string;
   readonly settings?: Settings;
-  /** Types of events that it makes, by their names. */
+  /** Types of events that it emits, by name. */
   readonly events?: E;
-  /** Areas of the scopes that its RPCs need, by their names. */
+  /** Areas of the scopes that its RPCs need, by name. */
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
-  /** Kind of the objects that the audit log names when a change is refused, by the full name of the RPC service. */
+  /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
   readonly audited?: Readonly<Record<string, string>>;
-  /** Runs before any object is read, with the parts common to all systems. */
+  /** Runs before any object is read, with the parts that all systems share. */
   readonly prepare?: Prepare<Below, never>;
   /**
-   * Parts that systems before it in the list need, made of the kernel before any system is opened. `below` has the
-   * parts that systems gave by the time of the call.
+   * Creates parts that systems before it in the list need, before any system is opened. `below` has the parts that
+   * systems have given by the time of the call.
    */
   readonly seams?: Seams<Below, never, Ahead>;
-  /**
-   * Makes the system out of the kernel, of the parts that other systems give, and of its own settings. Absent: it is
-   * still to come.
-   */
+  /** Opens the system from the kernel, the parts of other systems and its own settings. Absent: not implemented yet. */
   readonly open?: Open<Below, never, Gives>;
 }
 
-/** Erases the types of its settings, after the compiler has checked that its functions take the declared ones. */
+/** Erases the type of the settings, after the compiler has checked the declaration's functions against it. */
 export function declareSystem<
   Below,
   Gives = unknown,
@@ -53,7 +50,7 @@ export function declareSystem<
   readonly settings?: S;
   readonly events?: E;
   readonly scopes?: Readonly<Record<string, ScopeArea>>;
-  /** Kind of the objects that the audit log names when a change is refused, by the full name of the RPC service. */
+  /** Object kind in the audit entry of a refused change, by the full name of the RPC service. */
   readonly audited?: Readonly<Record<string, string>>;
   readonly prepare?: Prepare<Below, ValuesOf<S>>;
   readonly seams?: Seams<Below, ValuesOf<S>, Ahead>;
@@ -62,12 +59,41 @@ export function declareSystem<
   return declaration;
 }
 
-/** All members of all of them; throws when two have one of the same name. */
-export function gathered<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
+/** Merges the records; throws when two have a member of the same name. */
+export function mergeUnique<T>(parts: readonly Readonly<Record<string, T>>[]): Record<string, T> {
   const all: Record<string, T> = {};
   for (const [name, value] of parts.flatMap(Object.entries<T>)) {
     if (Object.hasOwn(all, name)) throw new Error(`two systems declare ${name}`);
     all[name] = value;
   }
   return all;
+}
+
+/** Opens systems in the order of the list, each with the common parts and those of the systems before it. */
+export async function openSystems<Below extends object>(
+  kernel: Kernel,
+  declarations: readonly SystemDeclaration<Below>[],
+  { initial, settings }: { readonly initial: Partial<Below>; readonly settings: unknown },
+): Promise<{ readonly systems: readonly System[]; readonly below: Below }> {
+  const below: Record<string, unknown> = { ...initial };
+  const own = settings as never;
+  function provide(name: string, parts: unknown): void {
+    for (const [part, value] of Object.entries(parts ?? {})) {
+      if (Object.hasOwn(below, part)) throw new Error(`${name} gives ${part}, which another system gives`);
+      below[part] = value;
+    }
+  }
+  for (const { name, seams } of declarations)
+    provide(
+      name,
+      seams?.(kernel, own, () => below as Below),
+    );
+  const systems: System[] = [];
+  for (const { name, open } of declarations) {
+    const system = await open?.(kernel, below as Below, own);
+    if (system === undefined) continue;
+    systems.push(system);
+    provide(name, system.gives);
+  }
+  return { systems, below: below as Below };
 }

@@ -6,27 +6,27 @@ import type { EntryPlanner } from "./outbox/entry-planner.ts";
 import type { ServiceFigure } from "./metrics/service-figure.ts";
 import type { ControlLoop } from "./runtime/runner.ts";
 
-/** A part of the controller: its RPCs, its reconcilers, its resources to close. Each group makes one of itself. */
+/** A part of the controller: RPCs, control loops, metrics and resources to close. Each group opens one. */
 export interface System<Gives = unknown> {
   readonly name: string;
-  /** Parts that systems after it are opened with. */
+  /** Parts that later systems are opened with. */
   readonly gives?: Gives;
-  /** RPCs of the public API and of operators, over REST and gRPC alike. */
+  /** RPCs of the public API and of the admin API, over REST and gRPC. */
   readonly rpcs?: readonly ServedService[];
-  /** Limits of inputs that its RPCs check beyond the protos, for the description of the API. */
+  /** Limits of inputs that RPCs check beyond the protos, for the API description. */
   readonly forms?: readonly Form[];
-  /** Pages that need no credential; the gateway paces them by source. */
+  /** HTTP pages without a credential; the gateway limits their rate by source. */
   readonly pages?: readonly Mount[];
-  /** Reconcilers and periodic work, each key done by one controller at a time. */
+  /** Reconcilers and periodic work; one controller at a time works on a key. */
   readonly work?: readonly ControlLoop[];
-  /** Add rows to the history with the events that they are about. */
+  /** Planners of history rows that are inserted together with their events. */
   readonly planners?: readonly EntryPlanner[];
-  /** The group's metrics of this process, for operators. */
+  /** Metrics of this process, for operators. */
   readonly metrics?: readonly ProcessGauge[];
-  /** The group's metrics of a service, for its readers. */
+  /** Metrics of services, for their readers. */
   readonly serviceFigures?: readonly ServiceFigure[];
-  /** Begins work that nothing waits for, once the reconcilers run. */
+  /** Starts background work, once the reconcilers run. */
   start?(): void;
-  /** Ends what it began; bounded by itself. Machines go on. */
+  /** Ends what it started, in bounded time. Machines keep running. */
   close?(): void | Promise<void>;
 }

@@ -1,27 +1,27 @@
-/** What a maintenance operation does. */
+/** Work of a maintenance operation. */
 export interface MaintenanceWork {
   /** Ids of the updates that it applies. */
   readonly updates: readonly string[];
-  /** It began by itself, in the window or at the end of a notice. */
+  /** True if it began by itself, in the window or at the end of a notice. */
   readonly automatic: boolean;
-  /** The caller accepts that the sort order of text changes: the update is not rolled back for that. */
+  /** True: the caller accepts a change of the sort order of text, so the update is not rolled back for that. */
   readonly acceptsTextOrder?: boolean;
-  /** The service's machines are restarted unchanged, for newer keepers. */
+  /** True: the service's machines are restarted unchanged, to start newer keepers. */
   readonly startsMachines?: true;
-  /** Updates or restarts take one node after another, replicas first; absent: all at once, with clients kept out. */
+  /** True: nodes are updated one after another, replicas first. Absent: all at once, while clients are locked out. */
   readonly inTurn?: true;
   /** Null when the image stays. */
   readonly image: ImageChange | null;
   /**
-   * Newest moment before the operation that a restore can bring the data back to, milliseconds since 1970; absent where
-   * there is none, and where neither image nor kernel changes.
+   * Newest recovery point before the operation, in milliseconds since 1970. Absent where there is none, and where
+   * neither image nor kernel changes.
    */
   readonly restorePoint?: number;
-  /** Of the kernel that the service's virtual machines boot from; absent when it stays. */
+  /** Change of the kernel from which the service's virtual machines boot; absent when it stays. */
   readonly guestKernel?: ImageChange;
 }
 
-/** Work of an upgrade to another version of the engine: always with another image. */
+/** Work of an upgrade to another version of the engine, which always has another image. */
 export interface UpgradeWork extends MaintenanceWork {
   readonly version: VersionChange;
 }
@@ -43,7 +43,7 @@ export interface Replacement {
 export interface ImageChange {
   readonly from: string;
   readonly to: string;
-  /** Full versions of the engine in either, or of the kernel; empty when not known. */
+  /** Full versions of the engine, or of the kernel; empty when unknown. */
   readonly fromVersion: string;
   readonly toVersion: string;
 }

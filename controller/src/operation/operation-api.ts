@@ -14,7 +14,7 @@ export interface OperationApiDeps {
   readonly cursors: Cursors;
 }
 
-/** The RPCs of operations. They outlive their service for a day, so that the end of a deletion can be read. */
+/** The RPCs of operations. Operations outlive their service for a day, so that the end of a deletion can be read. */
 export function createOperationApi({ operations, access, cursors }: OperationApiDeps): ServedService {
   const handlers: Handlers<typeof OperationService> = {
     getOperation: async ({ id }, call) => {

@@ -1,9 +1,7 @@
 import type { DataSnapshot } from "./data-snapshot.ts";
 import type { MaintenanceWork, UpgradeWork } from "./maintenance-work.ts";
 
-/**
- * Fields of one type of operation beside the common ones: its work, and its outcome. Types without a row have neither.
- */
+/** Work and outcome of each type of operation, besides the common fields. Types without a row have neither. */
 export interface OperationDetails {
   readonly add_node: { readonly work: NodeWork; readonly outcome: never };
   readonly remove_node: { readonly work: NodeWork; readonly outcome: never };
@@ -15,7 +13,7 @@ export interface OperationDetails {
   readonly expand: { readonly work: SizeChange; readonly outcome: never };
 }
 
-/** How large a service is, as its user says it. */
+/** Size of a service, as its user chose it. */
 export interface ServiceSize {
   readonly planName: string;
   readonly storageSizeGb: number;
@@ -28,17 +26,17 @@ export interface SizeChange {
 
 /** The node that is added, removed or moved, or that becomes the primary. */
 export interface NodeWork {
-  /** Empty: whichever takes the place of `from`. */
+  /** Empty: the system chooses the replacement of `from`. */
   readonly nodeId: string;
-  /** Of an automatic failover: the primary that fell silent. Of a move: the node that is replaced. */
+  /** In an automatic failover: the primary that failed. In a move: the node that is replaced. */
   readonly from?: string;
 }
 
-/** What became of the data while another image or kernel came under them. */
+/** Outcome for the data of a change of image or kernel. */
 export interface ReplacementOutcome {
-  /** Why the data stay as they are though the image is rolled back; absent when they go back with it. */
+  /** Reason why the data are not rolled back although the image is; absent when they are. */
   readonly dataStay?: string;
-  /** Of the data as they were before; absent until that is known. */
+  /** Outcome of the snapshot before the change; absent until it is known. */
   readonly snapshot?: DataSnapshot;
 }
 

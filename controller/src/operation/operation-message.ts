@@ -26,7 +26,7 @@ const snapshotStates: Record<DataSnapshot["outcome"], DataSnapshotState> = {
   restored: DataSnapshotState.RESTORED,
 };
 
-/** The operation as users see it. */
+/** An operation in the API. */
 export function operationMessage(operation: OperationObject): Operation {
   const { metadata, spec, status } = operation;
   const snapshot = replacementOutcomeOf(operation)?.snapshot;

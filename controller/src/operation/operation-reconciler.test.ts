@@ -3,14 +3,14 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
-import { until } from "../../../test/support/wait-until.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
 import { createCollection } from "#kernel/store/collection.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { keyOf, newMetadata } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createUnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { startTestEtcd, type TestEtcd } from "../../../test/support/controller/etcd.ts";
+import { until } from "../../../test/support/wait-until.ts";
 import { operationKind, type OperationObject } from "./operation.ts";
 import { createOperationReconciler } from "./operation-reconciler.ts";
 
@@ -26,13 +26,13 @@ afterAll(async () => {
   await etcd?.stop();
 });
 
-test("of a living service the newest hundred that ended are kept, and all that go on", async () => {
+test("the newest hundred ended operations of a service are retained, and all running ones", async () => {
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
   const operations = createCollection(store, operationKind);
   await operations.ready;
   const reconciler = createOperationReconciler({
     operations,
-    isThere: () => true,
+    exists: () => true,
     begin: () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock: systemClock, ids: uuidv7 }),
     clock: systemClock,
   });

@@ -1,13 +1,12 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, type Resource } from "#kernel/store/resource.ts";
 import type { MaintenanceWork, Replacement } from "./maintenance-work.ts";
-import { type StepRecord, withStep } from "./step-record.ts";
 import type { DetailedType, OperationDetails, ReplacementOutcome, WorkOf } from "./operation-details.ts";
 
-/** What is being done. */
+/** Type of an operation. */
 export type OperationType = ServiceOperationType | EngineOperationType | BackupOperationType;
 
-/** Of a service: one of them is in progress at a time. Each has a row in services/service/procedure/procedures.ts. */
+/** Operations of a service, one at a time. Each has a row in services/service/procedure/procedures.ts. */
 export type ServiceOperationType =
   | "create"
   | "start"
@@ -24,14 +23,14 @@ export type ServiceOperationType =
   | "expand"
   | "delete";
 
-/** Operations inside an engine: these do not hold their service. */
+/** Operations inside an engine: they may run concurrently with others of their service. */
 export type EngineOperationType =
   | "create_user"
   | "reset_password"
   | "delete_user"
   | "create_database"
   | "delete_database";
-/** Of a service's backups: these do not hold their service either. */
+/** Operations of a service's backups: they may also run concurrently. */
 export type BackupOperationType = "backup" | "verify_backup" | "drill";
 export type OperationObject = Resource<OperationSpec, OperationStatus>;
 
@@ -48,7 +47,7 @@ export function subjectKey({ kind, id }: Subject): string {
   return `${kind}/${id}`;
 }
 
-/** The object that an operation is of: the name of its kind, and its id. */
+/** The object of an operation: the name of its kind, and its id. */
 export interface Subject {
   readonly kind: string;
   readonly id: string;
@@ -57,39 +56,39 @@ export interface Subject {
 export interface OperationSpec {
   readonly subject: Subject;
   readonly type: OperationType;
-  /** The work of its type; read by `workOf`. */
+  /** Details for its type; read by `workOf`. */
   readonly work?: OperationDetails[DetailedType]["work"];
 }
 
 export interface OperationStatus {
   readonly state: "pending" | "running" | "completed" | "failed" | "cancelled";
-  /** What users see: the step of the record below, or what keeps it from going on. */
+  /** For users: the current step, or the obstacle that blocks it. */
   readonly step: string | null;
   readonly progressPct: number;
-  /** How it came to its step; absent before the first one, and in what an older version wrote. */
+  /** Steps so far; absent before the first one. */
   readonly steps?: StepRecord;
   readonly startedAt: number | null;
   /**
-   * When it counts as stuck; each progress postpones it. Null when it is over, while it waits for an operator, and for
-   * a while after the clock jumped.
+   * Time after which it counts as stuck, in milliseconds since 1970; each progress postpones it. Null when it has
+   * ended, while it waits for an operator, and for a while after a clock jump.
    */
   readonly deadline: number | null;
   readonly finishedAt: number | null;
   readonly error: { readonly code: string; readonly message: string } | null;
-  /** A measure of progress: a new text is progress. */
+  /** Measure of progress, such as "3/7 copied": any new text counts as progress. */
   readonly mark: string;
-  /** Sentences for users on what it found and left as it is; absent: none. */
+  /** Sentences for users about what it left unchanged; absent: none. */
   readonly warnings?: readonly string[];
-  /** Why its change is being rolled back; absent while it is not. */
+  /** Reason of the rollback in progress; absent: none. */
   readonly rollback?: { readonly code: string; readonly message: string };
-  /** The outcome of its type's work so far; read by `outcomeOf`. */
+  /** Outcome so far, for its type; read by `outcomeOf`. */
   readonly outcome?: OperationDetails[DetailedType]["outcome"];
 }
 
-/** No progress for so long means stuck (spec 1, Limits). */
+/** Time without progress after which an operation counts as stuck (spec 1, Limits). */
 export const stuckAfterMs = 10 * 60_000;
 
-/** An operation that has not begun. */
+/** A pending operation. */
 export function newOperation<T extends OperationType>(args: {
   id: string;
   subject: Subject;
@@ -115,7 +114,7 @@ export function newOperation<T extends OperationType>(args: {
   };
 }
 
-/** The work of an operation of this type; undefined for an operation of another type. */
+/** The work of an operation of this type; undefined for another type. */
 export function workOf<T extends DetailedType>(
   { spec }: OperationObject,
   type: T,
@@ -123,7 +122,7 @@ export function workOf<T extends DetailedType>(
   return spec.type === type ? (spec.work as OperationDetails[T]["work"] | undefined) : undefined;
 }
 
-/** The outcome so far of an operation of this type; undefined for an operation of another type. */
+/** The outcome so far of an operation of this type; undefined for another type. */
 function outcomeOf<T extends DetailedType>(
   { spec, status }: OperationObject,
   type: T,
@@ -132,8 +131,8 @@ function outcomeOf<T extends DetailedType>(
 }
 
 /**
- * Advances an operation. Its steps go forward and its progress never decreases, whatever is observed; only a new mark extends the
- * deadline, and with `waits` there is none. An `obstacle` is shown in place of the step while it lasts.
+ * Advances an operation. Steps only go forward and progress never decreases, whatever is observed. Only a new mark
+ * extends the deadline; with `waits` there is none. An `obstacle` is shown instead of the step while it lasts.
  */
 export function progressed(
   operation: OperationObject,
@@ -143,7 +142,7 @@ export function progressed(
   const { status } = operation;
   const steps = withStep(stepsOf(status), progress);
   const progressPct = Math.min(99, Math.max(status.progressPct, progress.progressPct));
-  // A deadline that is further away was set before the clock was put back.
+  // A deadline that is further away was set before the clock was set back.
   const isBeyond = status.deadline === null || status.deadline > now + stuckAfterMs;
   const moved = progress.mark !== status.mark || progressPct > status.progressPct;
   return touched(operation, now, {
@@ -159,18 +158,18 @@ export function progressed(
 }
 
 function stepsOf({ steps, step, progressPct, rollback }: OperationStatus): StepRecord | undefined {
-  // The way back has steps of its own.
+  // A rollback has steps of its own.
   if (steps !== undefined || step === null || rollback !== undefined) return steps;
   return { step, progressPct, passed: [] };
 }
 
-/** The operation with these warnings beside those that it has, each once. */
+/** The operation with additional warnings, without duplicates. */
 export function warned(operation: OperationObject, warnings: readonly string[]): OperationObject {
   const all = new Set([...(operation.status.warnings ?? []), ...warnings]);
   return all.size === 0 ? operation : { ...operation, status: { ...operation.status, warnings: [...all] } };
 }
 
-/** The operation, done. */
+/** The operation as completed. */
 export function completed(operation: OperationObject, now: number): OperationObject {
   const { status } = operation;
   const startedAt = status.startedAt ?? now;
@@ -184,7 +183,7 @@ export function completed(operation: OperationObject, now: number): OperationObj
   });
 }
 
-/** The operation, ended by this error. */
+/** The operation as failed with this error. */
 export function failed(
   operation: OperationObject,
   error: { code: string; message: string },
@@ -193,7 +192,7 @@ export function failed(
   return touched(operation, now, { ...operation.status, state: "failed", error, finishedAt: now, deadline: null });
 }
 
-/** The operation, whose change is rolled back for this reason. */
+/** The operation while its change is rolled back for this reason. */
 export function rollingBack(
   operation: OperationObject,
   rollback: { readonly code: string; readonly message: string },
@@ -204,7 +203,7 @@ export function rollingBack(
 }
 
 /**
- * The error of an operation whose change was rolled back; undefined for others. `state`: a sentence on the present
+ * The error of an operation whose change was rolled back; undefined for others. `state`: a sentence about the current
  * state.
  */
 export function rolledBackError(
@@ -214,17 +213,17 @@ export function rolledBackError(
   return rollback && { code: `rolled_back_${rollback.code}`, message: `${rollback.message} ${state}` };
 }
 
-/** The operation, given up for another one. */
+/** The operation as canceled in favor of another one. */
 export function cancelled(operation: OperationObject, now: number): OperationObject {
   return touched(operation, now, { ...operation.status, state: "cancelled", finishedAt: now, deadline: null });
 }
 
-/** Advice to users about a stuck operation, where it is not to restart the service. */
+/** Advice to users about a stuck operation, by type; the default is to start the service again. */
 const adviceWhenStuck: Partial<Record<OperationType, string>> = {
-  delete: "The deletion goes on by itself as soon as it can.",
+  delete: "The deletion continues by itself as soon as it can.",
 };
 
-/** Why an operation counts as stuck; undefined while it progresses. `runs`: whether its service runs. */
+/** The error of a stuck operation; undefined while it progresses. `runs`: whether its service runs. */
 export function stuckFault(
   operation: OperationObject | undefined,
   now: number,
@@ -234,15 +233,13 @@ export function stuckFault(
   if (operation === undefined || deadline == null || deadline >= now) return undefined;
   const step = operation.status.step ?? "the beginning";
   const otherwise = runs
-    ? "The service runs; its nodes' statuses and its health tell what is missing."
+    ? "The service runs; the status of its nodes and its health show what is missing."
     : "Start the service to try again, or delete it.";
   const advice = adviceWhenStuck[operation.spec.type] ?? otherwise;
   return { code: "stuck", message: `No progress for 10 minutes at ${step}. ${advice}` };
 }
 
-/**
- * The image and kernel that an unfinished operation puts under its service's data; undefined for every other operation.
- */
+/** The image and kernel that an unfinished operation puts under its service's data; undefined for other operations. */
 export function replacementOf(operation: OperationObject | undefined): Replacement | undefined {
   if (operation === undefined || isOver(operation)) return undefined;
   const { image = null, guestKernel = null } = maintenanceWorkOf(operation) ?? {};
@@ -250,23 +247,48 @@ export function replacementOf(operation: OperationObject | undefined): Replaceme
   return image === null && guestKernel === null ? undefined : { image, guestKernel, ...(version && { version }) };
 }
 
-/**
- * The work of an operation that may replace the image under its service's data; undefined for every other operation.
- */
+/** The work of an operation that may replace the image under its service's data; undefined for other operations. */
 export function maintenanceWorkOf(operation: OperationObject): MaintenanceWork | undefined {
   return workOf(operation, "maintenance") ?? workOf(operation, "upgrade");
 }
 
-/** What came of such an operation so far. */
+/** Outcome so far of such an operation. */
 export function replacementOutcomeOf(operation: OperationObject): ReplacementOutcome | undefined {
   return outcomeOf(operation, "maintenance") ?? outcomeOf(operation, "upgrade");
 }
 
-/** Has it ended, in whatever way? */
+/** True if it has ended, with any result. */
 export function isOver(operation: OperationObject): boolean {
   return operation.status.finishedAt !== null;
 }
 
 function touched(operation: OperationObject, now: number, status: OperationStatus): OperationObject {
   return { ...operation, metadata: { ...operation.metadata, updatedAt: now }, status };
+}
+
+/** The steps of an operation so far; absent before the first one. */
+interface StepRecord {
+  readonly step: string;
+  /** The highest progress of the operation during this step. */
+  readonly progressPct: number;
+  /** Earlier steps, in order. */
+  readonly passed: readonly string[];
+}
+
+/** Step and progress as observed now. They may fall back: an agent restarts, a DNS name is published again. */
+interface ObservedStep {
+  readonly step: string | null;
+  readonly progressPct: number;
+}
+
+/**
+ * Pure: the record with the observed step. Steps only go forward: a step that has passed is not entered again, and no
+ * step is entered with less progress than the current one has. An observation that falls back leaves the record as is.
+ */
+function withStep(record: StepRecord | undefined, { step, progressPct }: ObservedStep): StepRecord | undefined {
+  if (step === null) return record;
+  if (record === undefined) return { step, progressPct, passed: [] };
+  if (progressPct < record.progressPct || record.passed.includes(step)) return record;
+  if (step !== record.step) return { step, progressPct, passed: [...record.passed, record.step] };
+  return progressPct === record.progressPct ? record : { ...record, progressPct };
 }

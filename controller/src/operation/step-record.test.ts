@@ -11,13 +11,13 @@ const seen = fc.record({
   mark: fc.constantFrom("", "m", "n"),
 });
 
-/** Steps in the order in which they are shown, each once for as long as it lasts. */
-function shown(operations: readonly OperationObject[]): string[] {
+/** Distinct steps in the order in which they are shown. */
+function observed(operations: readonly OperationObject[]): string[] {
   const steps = operations.flatMap(({ status }) => status.step ?? []);
   return steps.filter((step, index) => step !== steps[index - 1]);
 }
 
-test("whatever is observed, no step comes back, progress never falls, and a stored operation goes on where it was", () => {
+test("steps and progress never go back, whatever is observed", () => {
   fc.assert(
     fc.property(fc.array(seen, { maxLength: 40 }), (all) => {
       const operations: OperationObject[] = [begun()];
@@ -25,7 +25,7 @@ test("whatever is observed, no step comes back, progress never falls, and a stor
         const stored = operationKind.parse(JSON.stringify(operations.at(-1)));
         operations.push(progressed(stored, each, index));
       }
-      const steps = shown(operations);
+      const steps = observed(operations);
       expect(steps).toEqual([...new Set(steps)]);
       const progress = operations.map(({ status }) => status.progressPct);
       expect(progress).toEqual(progress.toSorted((a, b) => a - b));
@@ -35,7 +35,7 @@ test("whatever is observed, no step comes back, progress never falls, and a stor
   );
 });
 
-test("the way back has steps of its own, with the progress that there was", () => {
+test("a rollback has steps of its own, and retains the progress", () => {
   const there = progressed(begun(), { step: "A", progressPct: 70, mark: "" }, 1);
   const back = rollingBack(
     progressed(there, { step: "B", progressPct: 90, mark: "" }, 2),
@@ -48,14 +48,14 @@ test("the way back has steps of its own, with the progress that there was", () =
   });
 });
 
-test("an obstacle is shown while it lasts, and the step that it keeps from going on afterwards", () => {
+test("an obstacle is shown while it lasts, and the blocked step afterwards", () => {
   const at = progressed(begun(), { step: "A", progressPct: 50, mark: "" }, 1);
-  const held = progressed(at, { step: "A", progressPct: 50, mark: "", obstacle: "WaitForHost h" }, 2);
-  expect(held.status.step).toBe("WaitForHost h");
-  expect(progressed(held, { step: "A", progressPct: 50, mark: "" }, 3).status.step).toBe("A");
+  const record = progressed(at, { step: "A", progressPct: 50, mark: "", obstacle: "WaitForHost h" }, 2);
+  expect(record.status.step).toBe("WaitForHost h");
+  expect(progressed(record, { step: "A", progressPct: 50, mark: "" }, 3).status.step).toBe("A");
 });
 
-test("an operation that an older version wrote goes on forward from its step", () => {
+test("an operation of an older version continues from its step", () => {
   const { steps: _, ...status } = progressed(begun(), { step: "B", progressPct: 60, mark: "" }, 1).status;
   const older = { ...begun(), status };
   expect(progressed(older, { step: "A", progressPct: 40, mark: "" }, 2).status.step).toBe("B");

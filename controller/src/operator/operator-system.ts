@@ -10,10 +10,13 @@ import { managedServiceKind } from "#services/service/managed-service.ts";
 import { createAuthorityApi } from "./authority/authority-api.ts";
 import { createControlApi } from "./control/control-api.ts";
 import { createFleetApi } from "./inventory/fleet-api.ts";
-import { takeSnapshot } from "./recovery/snapshot.ts";
-import { createSnapshotReconciler } from "./recovery/snapshot-reconciler.ts";
+import { takeSnapshot, createSnapshotReconciler } from "./recovery/snapshot.ts";
 
-/** The control plane itself, for those who run it. */
+/**
+ * Administration of the control plane: the admin API for operators (inventory/, control/, authority/), the rotation of
+ * the certificate authority, and hourly snapshots of etcd and the history. recovery/main.ts restores a snapshot, or
+ * recovers services from the object store, on the host while no controller runs.
+ */
 export const operatorSystem = declareSystem({
   name: "operator",
   audited: {
@@ -49,14 +52,14 @@ function openOperatorSystem(kernel: Kernel, below: { readonly fleet: FleetSystem
         ...kernel,
         sessions,
         members: membership.members,
-        drain: drains.ask,
+        drain: drains.request,
         snapshot: (signal) => takeSnapshot(kernel, signal),
       }),
       createAuthorityApi({ ...kernel, followers }),
     ],
     work: [createAuthorityRotation({ ...kernel, followers }), createSnapshotReconciler(kernel)],
     start() {
-      // Gives up keys and agents to the other controllers; the API goes on answering.
+      // Hands keys and agents over to other controllers; the API keeps serving.
       draining = drains.serve(membership, () => {
         log.info("draining", { controller: controllerId });
         inBackground(log, "drain", membership.drain());

@@ -17,27 +17,27 @@ interface MissingQueuesDeps {
   readonly log: Log;
 }
 
-/** Queues whose database has them no more. */
+/** Queues that their database does not have any more. */
 export interface MissingQueues {
-  /** Settles each Active queue that is not among the rows of its own database; false when there is more to do later. */
+  /** Handles each Active queue that is not among the rows of its own database; false when more remains for later. */
   find(service: ManagedServiceObject, found: readonly EngineQueue[], signal: AbortSignal): Promise<boolean>;
 }
 
 export function createMissingQueues({ queues, registry, commit, clock, log }: MissingQueuesDeps): MissingQueues {
-  /** Queues that the last look of their service did not find, with the database that it did not find either. */
-  const gone = new Map<string, string>();
+  /** Databases of queues that the last check did not find, by queue id. */
+  const missingBefore = new Map<string, string>();
 
   /**
-   * An Active queue that its database lacks is found in the database that has it, which was renamed, or made again in an older state
-   * of the data, or fails with its database.
+   * An Active queue that is missing in its database is moved to the database that has it (a renamed one), registered
+   * again (after the data went back in time), or fails together with its database.
    */
   async function find(
     service: ManagedServiceObject,
     found: readonly EngineQueue[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    let isOver = true;
-    for (const { id } of found) gone.delete(id);
+    let allSettled = true;
+    for (const { id } of found) missingBefore.delete(id);
     for (const queue of queues.by(serviceOfQueue, service.metadata.id)) {
       const { queueId, databaseName } = queue.object.spec;
       if (queue.object.status.state !== "Active") continue;
@@ -47,18 +47,18 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
       if (row !== undefined && rows.length === 1) await follow(queue, row, signal);
       else {
         const put = await registry.put(service, queue.object, signal);
-        const isSettled = put.kind === "done" || (await judge(service, queue, put, signal));
-        isOver = isSettled && isOver;
+        const isSettled = put.kind === "done" || (await confirmMissing(service, queue, put, signal));
+        allSettled = isSettled && allSettled;
       }
     }
-    return isOver;
+    return allSettled;
   }
 
   /**
-   * One that takes no connections for a while is not gone. False when that is not known: a database that is renamed while it is looked
-   * for is under neither name, so that one look does not tell.
+   * Fails the queue if its database was missing twice; one that refuses connections for a while is not missing. False
+   * when that is unknown: during a rename a database is under neither name, so one check is not enough.
    */
-  async function judge(
+  async function confirmMissing(
     service: ManagedServiceObject,
     queue: Stored<QueueObject>,
     put: Exclude<RegistryOutcome<true>, { kind: "done" }>,
@@ -69,11 +69,11 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
     if (databases.kind !== "done") return false;
     const { queueId, databaseName } = queue.object.spec;
     if (databases.value.includes(databaseName)) return true;
-    const isGone = gone.get(queueId) === databaseName;
+    const isGone = missingBefore.get(queueId) === databaseName;
     if (isGone) {
       await fail(queue, put.message, signal);
-      gone.delete(queueId);
-    } else gone.set(queueId, databaseName);
+      missingBefore.delete(queueId);
+    } else missingBefore.set(queueId, databaseName);
     return isGone;
   }
 
@@ -88,12 +88,12 @@ export function createMissingQueues({ queues, registry, commit, clock, log }: Mi
   async function fail(queue: Stored<QueueObject>, message: string, signal: AbortSignal): Promise<void> {
     const moved = afterEvent(queue.object, "refused", clock.now(), message);
     if (moved === undefined) return;
-    const told = queueEvent(moved.effect, moved.after);
+    const event = queueEvent(moved.effect, moved.after);
     await commit((unit) => {
       unit.update(queueKind, queue, moved.after);
-      if (told !== undefined) unit.event(told);
+      if (event !== undefined) unit.event(event);
     }, signal);
-    log.info("queue moved", {
+    log.info("queue changed state", {
       service: queue.object.spec.serviceId,
       queue: queue.object.metadata.name,
       event: "refused",

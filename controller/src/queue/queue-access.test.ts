@@ -55,7 +55,7 @@ async function putQueue(serviceId: string, state: QueueObject["status"]["state"]
   await unit.commit();
 }
 
-it("lets messages into an active queue of a running PostgreSQL", () => {
+it("admits messages to an active queue of a running PostgreSQL", () => {
   expect(access.active("running", "active", testCall()).queue.object.status.state).toBe("Active");
   expect(access.running("running", testCall()).object.metadata.id).toBe("running");
 });
@@ -66,9 +66,9 @@ it.each([
   ["a service that is not Running, for messages", "WRONG_STATE", () => access.active("stopped", "active", testCall())],
   ["a queue that is Pending", "QUEUE_NOT_ACTIVE", () => access.active("running", "pending", testCall())],
   ["a queue that is Failed", "QUEUE_NOT_ACTIVE", () => access.active("running", "failed", testCall())],
-  ["a queue that goes", "QUEUE_NOT_ACTIVE", () => access.active("running", "deprovisioning", testCall())],
+  ["a queue that is Deprovisioning", "QUEUE_NOT_ACTIVE", () => access.active("running", "deprovisioning", testCall())],
   ["a name without a queue", "QUEUE_NOT_FOUND", () => access.queue("running", "nobody", testCall())],
-  ["a service of nobody", "SERVICE_NOT_FOUND", () => access.queue("nobody", "active", testCall())],
+  ["an unknown service", "SERVICE_NOT_FOUND", () => access.queue("nobody", "active", testCall())],
 ])("refuses %s", (_, key, look) => {
   expect(look).toThrow(expect.objectContaining({ key }));
 });

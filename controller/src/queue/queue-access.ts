@@ -7,7 +7,7 @@ import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { type QueueObject, queueObjectId } from "./queue.ts";
 
-/** A queue with its service, as a caller may reach them. */
+/** A queue with its service. */
 export interface FoundQueue {
   readonly service: Stored<ManagedServiceObject>;
   readonly queue: Stored<QueueObject>;

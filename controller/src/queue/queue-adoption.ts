@@ -32,36 +32,36 @@ export interface QueueAdoptionDeps {
   readonly log: Log;
 }
 
-/** An engine that has just started has other things to do. */
+/** An engine that has just started is busy: wait before listing its queues. */
 const afterStartMs = 5_000;
 const retryMs = 15_000;
-/** A database is renamed or dropped without a word: below the runner's full resync, so that each of those looks. */
-const lookEveryMs = 9 * 60_000;
-/** Refused calls make it look no more often. */
-const doubtEveryMs = 5_000;
+/** Databases are renamed or dropped without notice. Below the runner's full resync, so that each of those checks. */
+const checkIntervalMs = 9 * 60_000;
+/** Shortest interval between checks that refused calls trigger. */
+const suspectIntervalMs = 5_000;
 
-interface Look {
+interface LastCheck {
   readonly start: string;
-  /** Monotonic. */
+  /** Monotonic time. */
   readonly atMs: number;
 }
 
-/** The loop, and a way to have it look at once. */
+/** The control loop, and a trigger of an immediate check. */
 export interface QueueAdoption extends ControlLoop {
-  /** A database refused something about a queue of the service: it may be gone. */
-  doubt(serviceId: string): void;
+  /** Call when a database refused a queue of the service: the queue may be gone. */
+  suspect(serviceId: string): void;
 }
 
 /**
- * Compares the registries of a service with the queues that are asked for. Once for each start of its machine it adopts what is
- * there: a restore, a fork or a control plane that was rebuilt leaves them apart. Then and now and later, queues follow a database
- * that was renamed and fail with one that is gone. What is asked is in the store; what there is, in the registry. Key: service id.
+ * Compares the queue registries in a service's databases with the stored queues. Once for each start of its machine it
+ * adopts queues that only a registry has: a restore, a fork or a rebuilt control plane makes the two differ. Then and
+ * periodically, queues follow a renamed database and fail with a dropped one. Key: service id.
  */
 export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   const { queues, services, fleet, registry, begin, clock, newId, log } = deps;
   const missing = createMissingQueues({ queues, registry, commit, clock, log });
-  const looked = new Map<string, Look>();
-  const doubted = new Set<string>();
+  const lastChecks = new Map<string, LastCheck>();
+  const suspected = new Set<string>();
   const wakes = new Set<(serviceId: string) => void>();
 
   function startOf({ object }: Stored<ManagedServiceObject>): string | undefined {
@@ -73,7 +73,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
   async function reconcile(serviceId: string, signal: AbortSignal): Promise<Outcome> {
     const service = services.get(serviceId);
     if (service === undefined) {
-      looked.delete(serviceId);
+      lastChecks.delete(serviceId);
       return settled;
     }
     const { spec, status, metadata } = service.object;
@@ -81,7 +81,7 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
     const isReady = status.state === "Running" && spec.power === "on" && spec.trial === undefined;
     if (!isReady || metadata.deletionRequestedAt !== undefined || start === undefined) return settled;
     if (engineOf(spec.databaseType)?.hasQueues !== true) return settled;
-    const last = looked.get(serviceId);
+    const last = lastChecks.get(serviceId);
     const isFirst = last?.start !== start;
     if (!isFirst && !isDue(serviceId, last)) return settled;
     const connectedMs = clock.now() - (fleet.session(primaryOf(service.object).id)?.connectedAt ?? 0);
@@ -92,53 +92,53 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
       log.debug("queues not listed", { service: serviceId, why: found.kind === "refused" ? found.message : found.why });
       return again(retryMs, "the machine could not list its queues");
     }
-    doubted.delete(serviceId);
-    let isOver = true;
-    // Between starts nothing comes to be there by itself, and a row may be of a queue that has just been deleted.
-    if (isFirst) for (const row of found.value) isOver = (await compare(service, row, signal)) && isOver;
-    isOver = (await missing.find(service.object, found.value, signal)) && isOver;
-    if (!isOver) return again(retryMs, "the machine has not taken all of it");
-    looked.set(serviceId, { start, atMs: clock.monotonicMs() });
+    suspected.delete(serviceId);
+    let isComplete = true;
+    // Between starts no queue appears by itself, and a row may be of a queue that has just been deleted.
+    if (isFirst) for (const row of found.value) isComplete = (await compare(service, row, signal)) && isComplete;
+    isComplete = (await missing.find(service.object, found.value, signal)) && isComplete;
+    if (!isComplete) return again(retryMs, "the machine has not taken all of it");
+    lastChecks.set(serviceId, { start, atMs: clock.monotonicMs() });
     return settled;
   }
 
-  function isDue(serviceId: string, { atMs }: Look): boolean {
+  function isDue(serviceId: string, { atMs }: LastCheck): boolean {
     if (queues.by(serviceOfQueue, serviceId).length === 0) return false;
     const passedMs = clock.monotonicMs() - atMs;
-    return passedMs > (doubted.has(serviceId) ? doubtEveryMs : lookEveryMs);
+    return passedMs > (suspected.has(serviceId) ? suspectIntervalMs : checkIntervalMs);
   }
 
-  /** False when there is more to do for this row later. */
+  /** Handles one row; false when more remains for later. */
   async function compare(
     service: Stored<ManagedServiceObject>,
     row: EngineQueue,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { id: serviceId } = service.object.metadata;
-    const known = await queues.fresh(queueObjectId(serviceId, row.name), signal);
-    const isSame = known?.object.spec.queueId === row.id && known.object.spec.databaseName === row.database;
-    if (known === undefined && row.deleted) {
-      // Nobody is left who waits for its end.
-      return row.purged || (await isGone(service.object, row, signal));
-    } else if (known === undefined) {
+    const existing = await queues.fresh(queueObjectId(serviceId, row.name), signal);
+    const isSame = existing?.object.spec.queueId === row.id && existing.object.spec.databaseName === row.database;
+    if (existing === undefined && row.deleted) {
+      // No stored queue waits for the end of its deletion, so finish it here.
+      return row.purged || (await isRemoved(service.object, row, signal));
+    } else if (existing === undefined) {
       return adopt(service, row, signal);
-    } else if (isSame && row.deleted && known.object.status.state === "Active") {
-      const moved = afterEvent(known.object, "foundDeleted", clock.now());
-      if (moved !== undefined) await commit((unit) => unit.update(queueKind, known, moved.after), signal);
-    } else if (known.object.spec.queueId !== row.id && !row.deleted) {
-      log.warn("queue of another name's owner", { service: serviceId, queue: row.name, database: row.database });
+    } else if (isSame && row.deleted && existing.object.status.state === "Active") {
+      const moved = afterEvent(existing.object, "foundDeleted", clock.now());
+      if (moved !== undefined) await commit((unit) => unit.update(queueKind, existing, moved.after), signal);
+    } else if (existing.object.spec.queueId !== row.id && !row.deleted) {
+      log.warn("queue name has another owner", { service: serviceId, queue: row.name, database: row.database });
     }
     return true;
   }
 
-  async function isGone(service: ManagedServiceObject, { database, id }: EngineQueue, signal: AbortSignal) {
+  async function isRemoved(service: ManagedServiceObject, { database, id }: EngineQueue, signal: AbortSignal) {
     const removed = await registry.remove(service, { database, id }, signal);
     return removed.kind === "done" && removed.value;
   }
 
   async function adopt(service: Stored<ManagedServiceObject>, row: EngineQueue, signal: AbortSignal): Promise<boolean> {
     const { id: serviceId, organizationId } = service.object.metadata;
-    // A copy of another service's data that an older agent has brought up: that service's queue goes by the id.
+    // Data of another service, brought up by an older agent: that service's queue has the id, so use a new one.
     const isCopy = queues.by(queueIdOf, row.id).length > 0;
     const { database: databaseName, name, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = row;
     const settings = { databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled };
@@ -181,8 +181,8 @@ export function createQueueAdoption(deps: QueueAdoptionDeps): QueueAdoption {
         },
       };
     },
-    doubt(serviceId) {
-      doubted.add(serviceId);
+    suspect(serviceId) {
+      suspected.add(serviceId);
       for (const wake of wakes) wake(serviceId);
     },
   };

@@ -1,17 +1,20 @@
-import { requireRoom } from "#kernel/store/quota.ts";
-import { managedServiceKind } from "#services/service/managed-service.ts";
 import { create } from "@bufbuild/protobuf";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import type {
-  CreateQueueRequest,
-  Queue,
-  QueueService,
-  UpdateQueueRequest,
+import {
+  type CreateQueueRequest,
+  type Queue,
+  type QueueService,
+  type UpdateQueueRequest,
+  QueueSchema,
+  QueueStatus,
 } from "@holdfast/proto/holdfast/v1/queue_pb.ts";
 import { ListEngineDatabasesSchema } from "@holdfast/proto/holdfast/agent/v1/task_pb.ts";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { requireRoom } from "#kernel/store/quota.ts";
+import { managedServiceKind } from "#services/service/managed-service.ts";
 import { auditOf, commitAndSee, requireUnlimited } from "#access/caller.ts";
 import type { EngineTasks } from "#services/service/engine-task.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -32,7 +35,7 @@ import {
   serviceOfQueue,
 } from "./queue.ts";
 import type { QueueAccess } from "./queue-access.ts";
-import { queueMessage } from "./queue-message.ts";
+import type { QueueState } from "./queue-lifecycle.ts";
 
 export interface QueueDefinitionDeps {
   readonly queues: Collection<QueueObject>;
@@ -49,7 +52,7 @@ type Definitions = Pick<
   "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
 >;
 
-/** The RPCs of queues themselves: they write down what is asked; the reconciler brings it. */
+/** The RPCs of queues. They write the spec; the reconciler applies it. */
 export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
   const { queues, access, begin, clock } = deps;
   const creating = createKeyedMutex();
@@ -72,7 +75,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     const { serviceId, name } = request;
     const stored = access.running(serviceId, call);
     const { object: service, modRevision } = stored;
-    // Making a queue writes the service, on whichever controller: queues up to its revision include all made before.
+    // Creating a queue writes the service, so queues up to its revision include all that were created before.
     await queues.reached(modRevision, 1_000);
     if ((await queues.fresh(queueObjectId(serviceId, name), call.signal)) !== undefined)
       throw new HoldfastError("QUEUE_EXISTS", `The service has a queue ${name}.`);
@@ -92,7 +95,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     );
     const answer = queueMessage(queue);
     const unit = begin();
-    // Of two that count the same one commits, and a service that goes meanwhile takes no queue any more.
+    // Of two concurrent creations one commits, and a service that is deleted meanwhile gets no queue.
     unit.update(managedServiceKind, stored, service);
     unit.create(queueKind, queue);
     unit.audit(auditOf(call, "queue.create", "managed-service", serviceId));
@@ -149,7 +152,7 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
     deleteQueue: ({ serviceId, name }, call) =>
       change(serviceId, name, call, async (queue) => {
         const moved = afterEvent(queue.object, "deleteRequested", clock.now());
-        // It goes already.
+        // Its deletion is in progress already.
         if (moved === undefined) return queueMessage(queue.object);
         const unit = begin();
         unit.update(queueKind, queue, moved.after);
@@ -160,11 +163,37 @@ export function queueDefinitions(deps: QueueDefinitionDeps): Definitions {
   };
 }
 
-/** The fields of a change that were given; null clears none of them. */
+/** The fields that the request sets; null clears none of them. */
 function givenOf({ visibilityTimeoutSeconds, maxAttempts, dlqEnabled }: UpdateQueueRequest) {
   return {
     ...(visibilityTimeoutSeconds === undefined ? {} : { visibilityTimeoutSeconds }),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
     ...(dlqEnabled === undefined ? {} : { dlqEnabled }),
   };
+}
+
+const statuses: Readonly<Record<QueueState, QueueStatus>> = {
+  Pending: QueueStatus.PENDING,
+  Provisioning: QueueStatus.PROVISIONING,
+  Active: QueueStatus.ACTIVE,
+  Deprovisioning: QueueStatus.DEPROVISIONING,
+  Failed: QueueStatus.FAILED,
+};
+
+/** A queue in the API. */
+function queueMessage({ metadata, spec, status }: QueueObject): Queue {
+  const { serviceId, queueId: id, databaseName, visibilityTimeoutSeconds, maxAttempts, dlqEnabled } = spec;
+  return create(QueueSchema, {
+    id,
+    serviceId,
+    name: metadata.name,
+    databaseName,
+    visibilityTimeoutSeconds,
+    maxAttempts,
+    dlqEnabled,
+    status: statuses[status.state],
+    createdAt: timestampFromMs(metadata.createdAt),
+    updatedAt: timestampFromMs(metadata.updatedAt),
+    ...(status.errorMessage === null ? {} : { errorMessage: status.errorMessage }),
+  });
 }

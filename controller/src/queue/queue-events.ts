@@ -1,4 +1,5 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import type { QueueObject } from "./queue.ts";
 import type { QueueEffect } from "./queue-lifecycle.ts";
 
@@ -10,7 +11,7 @@ const announced: Record<QueueEffect, string | undefined> = {
   announceDeleted: "queue.deleted",
 };
 
-/** The event that an effect of the life cycle announces: one of the service that the queue is in. */
+/** The event of a lifecycle effect; its object is the service of the queue. */
 export function queueEvent(effect: QueueEffect, { metadata, spec, status }: QueueObject): NewEvent | undefined {
   const type = announced[effect];
   if (type === undefined) return undefined;
@@ -29,3 +30,42 @@ export function queueEvent(effect: QueueEffect, { metadata, spec, status }: Queu
     },
   };
 }
+
+const queueData = {
+  service_id: { type: "uuid", meaning: "the service" },
+  queue_id: { type: "uuid", meaning: "the queue" },
+  queue_name: { type: "string", meaning: "its name" },
+  database_name: { type: "string", meaning: "the database that it is in" },
+  status: { type: "string", meaning: "its status then" },
+} as const satisfies EventDefinition["data"];
+
+const queueExample = {
+  service_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+  queue_id: "0198f2a4-8f31-7c02-9d4e-6a1b7c3d5e80",
+  queue_name: "jobs",
+  database_name: "defaultdb",
+};
+
+type QueueEventType = `queue.${"active" | "failed" | "deleted"}`;
+
+/** The events of queues. */
+export const queueEventDefinitions = {
+  "queue.active": {
+    when: "a queue takes messages for the first time",
+    data: queueData,
+    example: { ...queueExample, status: "Active" },
+    optIn: true,
+  },
+  "queue.failed": {
+    when: "a queue could not be created, changed or deleted",
+    data: { ...queueData, error_message: { type: "string", meaning: "what went wrong" } },
+    example: { ...queueExample, status: "Failed", error_message: "The database archive does not exist." },
+    optIn: true,
+  },
+  "queue.deleted": {
+    when: "a queue and its messages were deleted",
+    data: queueData,
+    example: { ...queueExample, status: "Deprovisioning" },
+    optIn: true,
+  },
+} as const satisfies Readonly<Record<QueueEventType, EventDefinition>>;

@@ -45,7 +45,7 @@ async function startController() {
   };
 }
 
-it("takes 200 queues and no more, however many controllers are asked at once", async () => {
+it("limits a service to 200 queues across concurrent controllers", async () => {
   const { service } = newServiceObject();
   const unit = installation.begin();
   const metadata = { ...service.metadata, organizationId: "o" };
@@ -62,12 +62,12 @@ it("takes 200 queues and no more, however many controllers are asked at once", a
     await some.commit();
   }
   const controllers = await Promise.all([startController(), startController(), startController()]);
-  const asked = await Promise.allSettled(
+  const requests = await Promise.allSettled(
     controllers.flatMap((controller, at) => [1, 2, 3, 4].map((n) => controller.create(`late-${at}-${n}`))),
   );
-  const made = asked.filter(({ status }) => status === "fulfilled");
+  const made = requests.filter(({ status }) => status === "fulfilled");
   expect(made).toHaveLength(1);
-  for (const answer of asked)
+  for (const answer of requests)
     if (answer.status === "rejected")
       expect(answer.reason).toMatchObject({ key: "QUEUE_LIMIT_REACHED", members: { used: most, limit: most } });
   const { values } = await installation.store.list("/holdfast/v1/queue/", { limit: 500 });

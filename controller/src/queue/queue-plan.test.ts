@@ -26,61 +26,61 @@ const running = { service: { ...service, spec: { ...service.spec, power: "on" as
 const minute = 60_000;
 
 test.each([
-  ["begins one that the agent can take", pending, running, 0, { kind: "begin" }],
-  ["has the database take it", inState("Provisioning"), running, 0, { kind: "put" }],
-  ["leaves what is as it is asked", inState("Active"), running, 0, { kind: "settled" }],
-  ["brings other settings", changedQueue(inState("Active"), { maxAttempts: 1 }, 1), running, 1, { kind: "put" }],
-  ["leaves what failed", inState("Failed"), running, 0, { kind: "settled" }],
-  ["removes what goes", inState("Deprovisioning"), running, 60 * minute, { kind: "remove" }],
-  ["waits for the machine", pending, { ...running, connected: false }, minute, { kind: "wait", forMs: 9 * minute }],
+  ["provisions a pending queue once the agent is connected", pending, running, 0, { kind: "begin" }],
+  ["writes the settings of a new queue", inState("Provisioning"), running, 0, { kind: "put" }],
+  ["does nothing for an applied queue", inState("Active"), running, 0, { kind: "settled" }],
+  ["writes changed settings", changedQueue(inState("Active"), { maxAttempts: 1 }, 1), running, 1, { kind: "put" }],
+  ["does nothing for a failed queue", inState("Failed"), running, 0, { kind: "settled" }],
+  ["deletes a queue whose deletion was requested", inState("Deprovisioning"), running, 60 * minute, { kind: "remove" }],
+  ["waits for the machine", pending, { ...running, connected: false }, minute, { kind: "wait", delayMs: 9 * minute }],
   ["gives up after ten minutes", pending, { ...running, connected: false }, 10 * minute, { kind: "fail" }],
   [
-    "does not give up after a jump of the clock",
+    "does not time out after a clock jump",
     pending,
     { ...running, connected: false, clockJumped: true },
     60 * minute,
-    { kind: "wait", forMs: 10 * minute },
+    { kind: "wait", delayMs: 10 * minute },
   ],
   [
-    "waits no longer when the clock was put back",
+    "waits at most ten minutes when the clock was set back",
     pending,
     { ...running, connected: false },
     -99 * minute,
-    { forMs: 10 * minute },
+    { delayMs: 10 * minute },
   ],
   [
-    "forgets one of a service that is gone",
+    "deletes the queue of a deleted service",
     inState("Active"),
     { service: undefined, connected: false },
     0,
     { kind: "forget" },
   ],
   [
-    "does not give up while the engine is stopped",
+    "does not time out while the engine is stopped",
     pending,
     { ...running, service: { ...running.service, spec: { ...running.service.spec, power: "off" as const } } },
     60 * minute,
-    { kind: "wait", forMs: undefined },
+    { kind: "wait", delayMs: undefined },
   ],
 ])("%s", (_, queue, observed, now, step) => {
   expect(planQueue(queue, observed, now)).toMatchObject(step);
 });
 
-test("deletion wins in every state but the one that it leads to", () => {
+test("deletion is possible in every state except Deprovisioning", () => {
   for (const state of new Set(queueLifecycle.rows.map(([from]) => from))) {
-    const gone = afterEvent(inState(state), "deleteRequested", 7);
-    if (state === "Deprovisioning") expect(gone).toBeUndefined();
+    const deleting = afterEvent(inState(state), "deleteRequested", 7);
+    if (state === "Deprovisioning") expect(deleting).toBeUndefined();
     else
-      expect(gone?.after).toMatchObject({
+      expect(deleting?.after).toMatchObject({
         metadata: { deletionRequestedAt: 7 },
         status: { state: "Deprovisioning", since: 7 },
       });
   }
 });
 
-test("a deletion that was refused is asked for anew", () => {
-  const going = afterEvent(inState("Active"), "deleteRequested", 1)?.after ?? pending;
-  const failed = afterEvent(going, "refused", 2, "no")?.after ?? pending;
+test("a refused deletion can be requested again", () => {
+  const deleting = afterEvent(inState("Active"), "deleteRequested", 1)?.after ?? pending;
+  const failed = afterEvent(deleting, "refused", 2, "no")?.after ?? pending;
   expect(failed.metadata).not.toHaveProperty("deletionRequestedAt");
   expect(failed.status).toMatchObject({ state: "Failed", errorMessage: "no" });
   expect(afterEvent(failed, "deleteRequested", 3)?.after.status).toMatchObject({

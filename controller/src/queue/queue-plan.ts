@@ -2,30 +2,30 @@ import { stuckAfterMs } from "#operation/operation.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import type { QueueObject } from "./queue.ts";
 
-/** What the world is like for one queue, read fresh at each reconcile. */
+/** Observed state of one queue, read at each reconcile. */
 export interface ObservedQueue {
-  /** Undefined when it is gone. */
+  /** Undefined when it was deleted. */
   readonly service: ManagedServiceObject | undefined;
-  /** Is the agent of its engine there? */
+  /** True if the agent of its primary is connected. */
   readonly connected: boolean;
-  /** A while ago, so that times of before say nothing. */
+  /** True for a while after a clock jump: earlier times are unreliable. */
   readonly clockJumped?: boolean;
 }
 
 export type QueueStep =
-  /** Its service is gone, and all that was in it. */
+  /** The service was deleted, and the queue with it. */
   | { readonly kind: "forget" }
-  /** The agent can begin. */
+  /** The agent is connected: provisioning can begin. */
   | { readonly kind: "begin" }
-  /** Have the database take the settings. */
+  /** Write the settings into the database's registry. */
   | { readonly kind: "put" }
-  /** Have the database delete it. */
+  /** Delete the queue in the database. */
   | { readonly kind: "remove" }
   | { readonly kind: "fail"; readonly message: string }
-  | { readonly kind: "wait"; readonly forMs: number | undefined; readonly why: string }
+  | { readonly kind: "wait"; readonly delayMs: number | undefined; readonly why: string }
   | { readonly kind: "settled" };
 
-/** Pure: what to do next. */
+/** Pure: the next step. */
 export function planQueue(
   queue: QueueObject,
   { service, connected, clockJumped = false }: ObservedQueue,
@@ -34,19 +34,22 @@ export function planQueue(
   const { state, since, observedGeneration } = queue.status;
   if (service === undefined) return { kind: "forget" };
   if (service.metadata.deletionRequestedAt !== undefined)
-    return { kind: "wait", forMs: undefined, why: "the service goes" };
-  const isBeingMade = state === "Pending" || state === "Provisioning";
-  const isAsked =
-    isBeingMade || state === "Deprovisioning" || (state === "Active" && observedGeneration < queue.metadata.generation);
-  if (!isAsked) return { kind: "settled" };
-  // What an image that is tried does to the data may be undone with it.
+    return { kind: "wait", delayMs: undefined, why: "the service is being deleted" };
+  const isBeingCreated = state === "Pending" || state === "Provisioning";
+  const needsWork =
+    isBeingCreated ||
+    state === "Deprovisioning" ||
+    (state === "Active" && observedGeneration < queue.metadata.generation);
+  if (!needsWork) return { kind: "settled" };
+  // During a canary, changes of the data may be rolled back with the image.
   if (service.spec.power === "off" || service.spec.trial !== undefined)
-    return { kind: "wait", forMs: undefined, why: "the engine is stopped" };
-  // Less than nothing: the clock was put back.
-  const leftMs = clockJumped ? stuckAfterMs : Math.min(stuckAfterMs, since + stuckAfterMs - now);
-  if (isBeingMade && leftMs <= 0)
-    return { kind: "fail", message: "The database did not take the queue within 10 minutes." };
-  if (!connected) return { kind: "wait", forMs: isBeingMade ? leftMs : undefined, why: "the machine does not answer" };
+    return { kind: "wait", delayMs: undefined, why: "the engine is stopped" };
+  // A negative age means that the clock was set back.
+  const remainingMs = clockJumped ? stuckAfterMs : Math.min(stuckAfterMs, since + stuckAfterMs - now);
+  if (isBeingCreated && remainingMs <= 0)
+    return { kind: "fail", message: "The queue was not created in its database within 10 minutes." };
+  if (!connected)
+    return { kind: "wait", delayMs: isBeingCreated ? remainingMs : undefined, why: "the machine does not respond" };
   if (state === "Deprovisioning") return { kind: "remove" };
   return { kind: state === "Pending" ? "begin" : "put" };
 }

@@ -18,7 +18,7 @@ export interface QueueWorkDeps {
   readonly services: Collection<ManagedServiceObject>;
   readonly fleet: Pick<Fleet, "session" | "subscribe">;
   readonly registry: QueueRegistry;
-  /** Did the wall clock jump a while ago? */
+  /** True for a while after a jump of the wall clock. */
   readonly clockJumped: () => boolean;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -28,7 +28,7 @@ export interface QueueWorkDeps {
 const retryMs = 2_000;
 const purgeAgainMs = 200;
 
-/** Brings each queue to its database and writes down what became of it. Key: id of the object. */
+/** Applies each queue to its database and records the outcome. Key: id of the object. */
 export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
   const { queues, services, fleet, registry, begin, clock, log } = deps;
 
@@ -52,42 +52,42 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
         return move(queue, "stuck", step.message, signal);
       case "put":
         if (service === undefined) return settled;
-        return taken(queue, await registry.put(service, queue.object, signal), signal);
+        return recordPut(queue, await registry.put(service, queue.object, signal), signal);
       case "remove": {
         if (service === undefined) return settled;
         const outcome = await registry.remove(service, { database, id: queueId }, signal);
-        if (outcome.kind !== "done") return unlessRefused(queue, outcome, signal);
+        if (outcome.kind !== "done") return retryUnlessRefused(queue, outcome, signal);
         return outcome.value ? remove(queue, signal) : again(purgeAgainMs, "messages are left");
       }
       case "wait":
-        return step.forMs === undefined ? settled : again(Math.min(step.forMs, 60_000), step.why);
+        return step.delayMs === undefined ? settled : again(Math.min(step.delayMs, 60_000), step.why);
       case "settled":
         return settled;
     }
   }
 
-  function unlessRefused(
+  function retryUnlessRefused(
     queue: Stored<QueueObject>,
     outcome: Exclude<RegistryOutcome<unknown>, { kind: "done" }>,
     signal: AbortSignal,
   ): Promise<Outcome> | Outcome {
     if (outcome.kind === "refused") return move(queue, "refused", outcome.message, signal);
-    log.debug("queue not brought yet", { queue: queue.object.metadata.id, why: outcome.why });
-    return again(retryMs, "the machine could not");
+    log.debug("queue not applied yet", { queue: queue.object.metadata.id, why: outcome.why });
+    return again(retryMs, "the machine did not respond");
   }
 
-  async function taken(
+  async function recordPut(
     queue: Stored<QueueObject>,
     outcome: RegistryOutcome<true>,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    if (outcome.kind !== "done") return unlessRefused(queue, outcome, signal);
+    if (outcome.kind !== "done") return retryUnlessRefused(queue, outcome, signal);
     const { object } = queue;
     const { generation } = object.metadata;
-    const known = { ...object, status: { ...object.status, observedGeneration: generation } };
-    if (object.status.state === "Provisioning") return move({ ...queue, object: known }, "registered", null, signal);
+    const updated = { ...object, status: { ...object.status, observedGeneration: generation } };
+    if (object.status.state === "Provisioning") return move({ ...queue, object: updated }, "registered", null, signal);
     const unit = begin();
-    unit.update(queueKind, queue, known);
+    unit.update(queueKind, queue, updated);
     await queues.reached(await unit.commit(signal), 1_000);
     return settled;
   }
@@ -102,19 +102,19 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
     if (moved === undefined) return settled;
     const unit = begin();
     unit.update(queueKind, queue, moved.after);
-    const told = queueEvent(moved.effect, moved.after);
-    if (told !== undefined) unit.event(told);
+    const announcement = queueEvent(moved.effect, moved.after);
+    if (announcement !== undefined) unit.event(announcement);
     await queues.reached(await unit.commit(signal), 1_000);
     logMove(queue.object, event, moved.after);
     return again(0, "the next step");
   }
 
   async function remove(queue: Stored<QueueObject>, signal: AbortSignal): Promise<Outcome> {
-    const gone = afterEvent(queue.object, "purged", clock.now());
+    const deleted = afterEvent(queue.object, "purged", clock.now());
     const unit = begin();
     unit.remove(queueKind, queue);
-    const told = gone && queueEvent(gone.effect, gone.after);
-    if (told !== undefined) unit.event(told);
+    const announcement = deleted && queueEvent(deleted.effect, deleted.after);
+    if (announcement !== undefined) unit.event(announcement);
     await queues.reached(await unit.commit(signal), 1_000);
     logMove(queue.object, "purged", undefined);
     return settled;
@@ -122,7 +122,7 @@ export function createQueueWork(deps: QueueWorkDeps): ControlLoop {
 
   function logMove({ metadata, spec, status }: QueueObject, event: QueueEvent, after: QueueObject | undefined): void {
     const to = after?.status.state ?? "gone";
-    log.info("queue moved", { service: spec.serviceId, queue: metadata.name, from: status.state, event, to });
+    log.info("queue changed state", { service: spec.serviceId, queue: metadata.name, from: status.state, event, to });
   }
 
   const wakeOf = (onChange: (id: string) => void) => (serviceId: string) => {

@@ -14,23 +14,23 @@ const registryWhere = (answer: Parameters<typeof create<typeof TaskResultSchema>
   createQueueRegistry({ fleet: { run: async () => create(TaskResultSchema, answer) } });
 
 it.each([
-  // An agent of before queues, until its upgrade.
+  // From an agent without queues, until its upgrade.
   ["not_supported", "notYet"],
   ["engine_busy", "notYet"],
   ["name_taken", "refused"],
   ["engine_refused", "refused"],
-])("takes an agent's %s for %s", async (code, kind) => {
+])("a failure %s of the agent is %s", async (code, kind) => {
   const outcome = await registryWhere({ failure: { code, message: "why" } }).put(service, queue, signal);
   expect(outcome).toMatchObject({ kind });
 });
 
-it("tries later what nobody answered, and passes on that its caller gave up", async () => {
+it("retries unanswered requests later, and passes on the caller's abort", async () => {
   const unreachable = createQueueRegistry({ fleet: { run: () => Promise.reject(new Error("nobody is there")) } });
   expect(await unreachable.put(service, queue, signal)).toMatchObject({ kind: "notYet" });
   await expect(unreachable.put(service, queue, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
 });
 
-it("tells whether messages of a queue that goes are left", async () => {
+it("reports whether a deleted queue still has messages", async () => {
   for (const gone of [true, false]) {
     const value = create(RemoveEngineQueueResultSchema, { gone });
     const registry = registryWhere({ output: { case: "removeEngineQueue", value } });

@@ -13,15 +13,15 @@ import type { TaskInput } from "#fleet/task/task.ts";
 import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
 import type { QueueObject } from "./queue.ts";
 
-/** What came of something that was asked of a registry. */
+/** Outcome of a request to a registry. */
 export type RegistryOutcome<T> =
   | { readonly kind: "done"; readonly value: T }
-  /** It will not, in words for users. */
+  /** Permanent; the message is for users. */
   | { readonly kind: "refused"; readonly message: string }
-  /** It may later. */
+  /** Temporary: retry later. */
   | { readonly kind: "notYet"; readonly why: string };
 
-/** The registries of queues in the databases of services, as their agents keep them. Each call may be repeated. */
+/** The queue registries in services' databases, through their agents. Each call is idempotent. */
 export interface QueueRegistry {
   put(
     service: ManagedServiceObject,
@@ -29,20 +29,20 @@ export interface QueueRegistry {
     signal: AbortSignal,
     options?: { adopt: boolean },
   ): Promise<RegistryOutcome<true>>;
-  /** True when nothing of it is left. */
+  /** True once the queue and all its messages are deleted. */
   remove(
     service: ManagedServiceObject,
     queue: { readonly database: string; readonly id: string },
     signal: AbortSignal,
   ): Promise<RegistryOutcome<boolean>>;
   list(service: ManagedServiceObject, signal: AbortSignal): Promise<RegistryOutcome<EngineQueue[]>>;
-  /** Names of all databases, with queues or without. */
+  /** Names of all databases, with or without queues. */
   databases(service: ManagedServiceObject, signal: AbortSignal): Promise<RegistryOutcome<string[]>>;
 }
 
 const timeoutMs = 25_000;
 
-// Codes of failures after which the same will not go well.
+// Codes of failures that a retry cannot repair.
 const refusals: readonly string[] = [
   "engine_refused",
   "name_taken",
@@ -100,9 +100,9 @@ export function createQueueRegistry({ fleet }: { readonly fleet: Pick<Fleet, "ru
       const outcome = await run(service, { case: "listEngineDatabases", value }, signal);
       if (outcome.kind !== "done") return outcome;
       const { databases } = outcome.value.value as { databases: EngineDatabase[] };
-      // What is left of a drop that did not end is no database any more.
-      const whole = databases.filter(({ state }) => state !== "invalid");
-      return { kind: "done", value: whole.map(({ name }) => name) };
+      // An invalid database is the rest of an interrupted DROP DATABASE.
+      const valid = databases.filter(({ state }) => state !== "invalid");
+      return { kind: "done", value: valid.map(({ name }) => name) };
     },
   };
 }

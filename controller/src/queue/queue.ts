@@ -1,16 +1,16 @@
+import { next } from "@holdfast/common/machine.ts";
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { newMetadata, nextMetadata, type Resource } from "#kernel/store/resource.ts";
-import { next } from "@holdfast/common/machine.ts";
 import { type QueueEffect, type QueueEvent, queueLifecycle, type QueueState } from "./queue-lifecycle.ts";
 
 /**
- * A queue of a service as it is asked for. What its database has is the registry there; its messages are nowhere else. The id of
- * the object is that of its name in the service, so one transaction makes the object and takes the name.
+ * A queue of a service: its desired settings. The registry in its database has the applied ones; messages exist only
+ * there. The object's id contains service and name, so that one transaction creates the queue and claims the name.
  */
 export type QueueObject = Resource<QueueSpec, QueueStatus>;
 
-/** Of one service. */
+/** Limit of one service. */
 export const queueQuota: Quota<QueueObject> = {
   name: "queues",
   words: "queues",
@@ -29,14 +29,14 @@ export function serviceOfQueue({ spec }: QueueObject): string {
   return spec.serviceId;
 }
 
-/** Index: a queue by its id inside its database; two services have the same one while one is a copy of the other. */
+/** Index: queues by their public id; a service and a copy of it have queues of the same id for a while. */
 export function queueIdOf({ spec }: QueueObject): string {
   return spec.queueId;
 }
 
 export interface QueueSpec {
   readonly serviceId: string;
-  /** Id of the queue for users, and in the registry; another one when the name is used again. */
+  /** Public id, also in the registry; another one when the name is reused. */
   readonly queueId: string;
   readonly databaseName: string;
   readonly visibilityTimeoutSeconds: number;
@@ -46,7 +46,7 @@ export interface QueueSpec {
 
 export interface QueueStatus {
   readonly state: QueueState;
-  /** Since when it is in this state. */
+  /** Time at which the state was entered, in milliseconds since 1970. */
   readonly since: number;
   /** The generation of the spec that the registry has. */
   readonly observedGeneration: number;
@@ -57,7 +57,7 @@ export function queueObjectId(serviceId: string, name: string): string {
   return `${serviceId}.${name}`;
 }
 
-/** A queue that nobody has begun to make. */
+/** A queue in state Pending. */
 export function newQueue(
   { name, organizationId, ...spec }: QueueSpec & { readonly name: string; readonly organizationId: string },
   now: number,
@@ -75,7 +75,7 @@ export function adoptedQueue(spec: Parameters<typeof newQueue>[0], now: number):
   return { ...queue, status: { ...queue.status, state: "Active", observedGeneration: 1 } };
 }
 
-/** The queue after an event, and what comes with it; undefined where the event means nothing. */
+/** The queue after an event, and the event's effect; undefined when the event does not apply in its state. */
 export function afterEvent(
   queue: QueueObject,
   event: QueueEvent,
@@ -84,16 +84,16 @@ export function afterEvent(
 ): { readonly after: QueueObject; readonly effect: QueueEffect } | undefined {
   const row = next(queueLifecycle, queue.status.state, event);
   if (row === undefined) return undefined;
-  const { deletionRequestedAt, ...kept } = { ...queue.metadata, updatedAt: now };
-  const isGoing = row[2] === "Deprovisioning";
-  const metadata = isGoing ? { ...kept, deletionRequestedAt: deletionRequestedAt ?? now } : kept;
+  const { deletionRequestedAt, ...retained } = { ...queue.metadata, updatedAt: now };
+  const isDeleting = row[2] === "Deprovisioning";
+  const metadata = isDeleting ? { ...retained, deletionRequestedAt: deletionRequestedAt ?? now } : retained;
   return {
     after: { ...queue, metadata, status: { ...queue.status, state: row[2], since: now, errorMessage } },
     effect: row[3],
   };
 }
 
-/** The queue with other settings, which its database has still to take. */
+/** The queue with changed settings, which its database has yet to apply. */
 export function changedQueue(queue: QueueObject, change: Partial<QueueSpec>, now: number): QueueObject {
   return { ...queue, metadata: nextMetadata(queue.metadata, now), spec: { ...queue.spec, ...change } };
 }

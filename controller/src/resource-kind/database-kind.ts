@@ -49,7 +49,7 @@ export interface DatabaseKindDeps extends ResizeDeps {
 /** Managed services as resources of projects, stacks and pipelines. */
 export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
   const { services, operations, users, creation, catalog, engines, sealer, clock, newId } = deps;
-  /** A spec is read anew for each request: what it chose is never older than that. */
+  /** A spec object is parsed per request, so its cached choice is never older than the request. */
   const chosen = new WeakMap<DatabaseSpec, Chosen>();
 
   function choose(spec: DatabaseSpec): Chosen {
@@ -58,11 +58,11 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     return choice;
   }
 
-  /** Memory may not have yet what was written a moment ago. */
+  /** The collection may lag behind a recent write. */
   const find = async (id: string, signal: AbortSignal): Promise<Stored<ManagedServiceObject> | undefined> =>
     services.get(id) ?? services.fresh(id, signal);
 
-  /** Host, port and name of its user stay as they are. */
+  /** Version of the outputs: host, port and user name are permanent, only the password changes. */
   const passwordVersion = (id: string) => String(users.get(databaseUserId(id, defaultUser))?.modRevision ?? 0);
 
   async function inProgress({ status }: ManagedServiceObject, signal: AbortSignal) {
@@ -90,7 +90,7 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
     faults(spec) {
       const { faults } = choose(spec as DatabaseSpec);
       const cidrs = canonicalCidrs((spec as DatabaseSpec).allowed_cidrs ?? []).faults;
-      // What is only missing here is for `unavailable` to say.
+      // An engine or version that is missing here is reported by `unavailable`.
       const isMissing = ({ field, code }: FieldFault) => field === "database_type" || code === "unavailable";
       return [...faults.filter((fault) => !isMissing(fault)), ...cidrs];
     },
@@ -140,17 +140,17 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
       const service = await find(id, signal);
       if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service is gone.");
       const current = await inProgress(service.object, signal);
-      const asked = { planName: (target as DatabaseSpec).plan_name };
-      // It is being done, or done, since before a crash.
-      if (service.object.spec.planName === asked.planName) return;
-      const { after, operation } = await resizeService(service.object, asked, current?.object, unit, deps, signal);
+      const requested = { planName: (target as DatabaseSpec).plan_name };
+      // The action was performed before a crash.
+      if (service.object.spec.planName === requested.planName) return;
+      const { after, operation } = await resizeService(service.object, requested, current?.object, unit, deps, signal);
       if (operation !== undefined) unit.update(managedServiceKind, service, after);
     },
 
     async mark(unit, id, owner, signal) {
       const service = await find(id, signal);
       if (service === undefined) return;
-      unit.update(managedServiceKind, service, { ...service.object, metadata: marked(service.object, owner) });
+      unit.update(managedServiceKind, service, { ...service.object, metadata: withOwner(service.object, owner) });
     },
 
     protectedBy(id) {
@@ -163,8 +163,8 @@ export function createDatabaseKind(deps: DatabaseKindDeps): ResourceKind {
       if (service === undefined || service.object.metadata.deletionRequestedAt !== undefined) return false;
       const current = await inProgress(service.object, signal);
       const now = clock.now();
-      const asked = { operationId: newId(), now, skipFinalBackup: !isOrderly };
-      const { after, operation } = requestDeletion(service.object, asked);
+      const requested = { operationId: newId(), now, skipFinalBackup: !isOrderly };
+      const { after, operation } = requestDeletion(service.object, requested);
       if (current !== undefined) unit.update(operationKind, current, cancelled(current.object, now));
       unit.create(operationKind, operation);
       unit.update(managedServiceKind, service, after);
@@ -256,7 +256,7 @@ function actualOf(spec: ManagedServiceObject["spec"]): ResourceSpec {
   };
 }
 
-function marked({ metadata }: ManagedServiceObject, owner: Owner | undefined): ManagedServiceObject["metadata"] {
+function withOwner({ metadata }: ManagedServiceObject, owner: Owner | undefined): ManagedServiceObject["metadata"] {
   const { managedBy: _, ...rest } = metadata;
   return owner === undefined ? rest : { ...rest, managedBy: owner };
 }

@@ -1,7 +1,7 @@
 import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts";
 import type { ResourceSpec } from "./resource-kind.ts";
 
-/** A normalized spec of a database: members that are absent have their default when it is made. */
+/** A normalized spec of a database; absent members get their default at its creation. */
 export interface DatabaseSpec extends ResourceSpec {
   readonly database_type: string;
   readonly plan_name: string;
@@ -15,17 +15,17 @@ export interface DatabaseSpec extends ResourceSpec {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** Short names of members, as descriptors may have them. */
+/** Alternative names of members in descriptors. */
 const shortNames = { plan: "plan_name", storage_gb: "storage_size_gb" } as const;
 
-/** Engines by the names that descriptors have for them. */
+/** Aliases of engines in descriptors. */
 // oxlint-disable-next-line holdfast/own-keys -- read by its entries
 export const databaseAliases: Readonly<Record<string, { readonly database_type: string }>> = {
   postgres: { database_type: "postgresql" },
   ...Object.fromEntries(engineCatalog.map(({ engine }) => [engine, { database_type: engine }])),
 };
 
-/** Pure. */
+/** Pure: the spec with its members under their full names, and with defaults. */
 export function normalizedDatabase(spec: ResourceSpec): DatabaseSpec {
   const named = Object.entries(spec).map(([name, value]) => [
     Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : name,
@@ -43,7 +43,7 @@ const gigabytes = {
 };
 const plan = shortText("Plan of the catalog; tier-1 unless given.");
 
-/** Schema of the spec as users write it; an engine that the kind's name implies is not to be written. */
+/** JSON Schema of the spec as users write it; without the engine if the kind's alias implies it. */
 export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, unknown>> {
   const isImplied = Object.hasOwn(implied, "database_type");
   const engine = { type: "string", pattern: "^[a-z][a-z0-9-]{0,31}$", description: "Engine, such as postgresql." };
@@ -81,7 +81,7 @@ export function databaseSchema(implied: ResourceSpec): Readonly<Record<string, u
         additionalProperties: { type: "string", maxLength: 255 },
       },
     },
-    // One name for one thing.
+    // Each member under one name only.
     not: { anyOf: [{ required: ["plan", "plan_name"] }, { required: ["storage_gb", "storage_size_gb"] }] },
   };
 }

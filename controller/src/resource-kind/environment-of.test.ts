@@ -54,12 +54,12 @@ test.each<[string, readonly Attached[], Record<string, string>]>([
     },
   ],
   [
-    "an app, of which no secret is told",
+    "an app, without secrets",
     [attached("api", app)],
     { API_HOST: "api.internal", API_PORT: "8080", API_URL: "http://api.internal:8080" },
   ],
   [
-    "another engine beside one postgres",
+    "another engine besides one postgres",
     [attached("db", database("postgresql", 5432)), attached("cache", database("valkey", 6379))],
     {
       DATABASE_URL: postgresUri,
@@ -86,7 +86,7 @@ test.each([
   expect(isReservedName(name, ["DB"])).toBe(reserved);
 });
 
-test("every variable that is set is a reserved name", () => {
+test("every variable of the platform is a reserved name", () => {
   const attachments = [
     attached("a", files),
     attached("b", files),

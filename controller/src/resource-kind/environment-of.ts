@@ -1,6 +1,6 @@
 import { connectionUri, type DatabaseOutputs, type FilesOutputs, machinesCaFile, type Outputs } from "./outputs.ts";
 
-/** A resource that is attached, with the prefix of its variables. */
+/** An attached resource, with the prefix of its variables. */
 export interface Attached {
   readonly prefix: string;
   readonly outputs: Outputs;
@@ -9,13 +9,13 @@ export interface Attached {
 export interface Consumer {
   readonly apiToken: string;
   readonly apiUrl: string;
-  /** File of the authorities, as the consumer sees it. */
+  /** Path of the trust bundle, as the consumer sees it. */
   readonly caFile?: string;
 }
 
 type Variables = Readonly<Record<string, string>>;
 
-/** `orders-db` is told of by variables that begin with ORDERS_DB. */
+/** Variables of `orders-db` begin with ORDERS_DB. */
 export function prefixOf(name: string): string {
   return name.toUpperCase().replaceAll("-", "_");
 }
@@ -47,7 +47,7 @@ export function environmentOf(consumer: Consumer, attachments: readonly Attached
   };
 }
 
-/** Pure: is the name one that the platform sets for a consumer with these attachments, whatever their kinds are? */
+/** Pure: true if the platform may set the name for a consumer with these attachments, of any kind. */
 export function isReservedName(name: string, prefixes: readonly string[]): boolean {
   if (alwaysReserved.has(name)) return true;
   return prefixes.some((prefix) => name.startsWith(`${prefix}_`) && suffixes.has(name.slice(prefix.length)));

@@ -1,4 +1,4 @@
-/** What others need to reach a resource. */
+/** Connection data of a resource, for its consumers. */
 export type Outputs = DatabaseOutputs | FilesOutputs | AppOutputs;
 
 export interface DatabaseOutputs {
@@ -25,10 +25,13 @@ export interface AppOutputs {
   readonly port: number;
 }
 
-/** Where machines have the authorities behind certificates of the platform. */
+/** Path of the platform's trust bundle on machines. */
 export const machinesCaFile = "/etc/holdfast/ca.pem";
 
-/** URI of a connection, with the password and all that makes it verified. `caFile`: the file of the authorities; null: the client has them otherwise. */
+/**
+ * URI of a verified connection, with the password. `caFile`: path of the trust bundle; null: the client is configured
+ * otherwise.
+ */
 export function connectionUri(outputs: DatabaseOutputs, caFile: string | null): string {
   const { engine, host, port, username, password, database } = outputs;
   const authority = `${encodeURIComponent(username)}:${encodeURIComponent(password)}@${host}:${port}`;

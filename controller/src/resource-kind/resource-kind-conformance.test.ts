@@ -5,9 +5,6 @@ import { engineCatalog } from "@holdfast/common/engine-catalog/engine-catalog.ts
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { comeAbout, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
-import { createCollections } from "../../../test/support/controller/test-collections.ts";
-import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
 import { createQuotas } from "#access/organization/quotas.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import { defaultCatalog } from "#catalog/catalog.ts";
@@ -22,21 +19,24 @@ import { databaseUserId, databaseUserKind } from "#services/contents/user/databa
 import { managedServiceKind } from "#services/service/managed-service.ts";
 import { newMachine } from "#services/service/service-machine.ts";
 import { createServiceCreation } from "#services/service/service-creation.ts";
+import { comeAbout, createStoredFixture, gadgetKind } from "../../../test/support/composition/stored-fixture.ts";
+import { createCollections } from "../../../test/support/controller/test-collections.ts";
+import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
 import { createDatabaseKind } from "./database-kind.ts";
 import type { NewResource, ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
-// What every kind of resource owes to whoever composes resources. The store is etcd; machines are played by `comeAbout`.
+// The contract of resource kinds towards bundles. The store is etcd; `comeAbout` simulates machines.
 
-interface World {
+interface Scenario {
   readonly kind: ResourceKind;
-  /** Specs that can be, and that cannot; then two of which the second is reached in place, and one that is not. */
+  /** Valid and invalid specs, a pair that changes in place, and one that does not. */
   readonly good: readonly ResourceSpec[];
   readonly bad: readonly ResourceSpec[];
   readonly inPlace: readonly [ResourceSpec, ResourceSpec];
   readonly otherwise: ResourceSpec;
-  /** What is under way comes about. */
+  /** Completes everything that is in progress. */
   comeAbout(unit: UnitOfWork, id: string): Promise<void>;
-  /** The parent that the resource names. */
+  /** The owner that the resource stores. */
   ownerOf(id: string): Promise<unknown>;
 }
 
@@ -46,7 +46,7 @@ const owner = { kind: "project", id: "parent" };
 
 let store: TestStore;
 let collections: ReturnType<typeof createCollections>;
-let worlds: Readonly<Record<string, World>>;
+let scenarios: Readonly<Record<string, Scenario>>;
 
 beforeAll(async () => {
   store = await startTestStore();
@@ -60,14 +60,14 @@ beforeAll(async () => {
     status: {},
   });
   await collections.organizations.reached(await unit.commit(), 5_000);
-  worlds = { database: databaseWorld(), fixture: fixtureWorld() };
+  scenarios = { database: databaseScenario(), fixture: fixtureScenario() };
 });
 afterAll(async () => {
   collections?.close();
   await store?.close();
 });
 
-function databaseWorld(): World {
+function databaseScenario(): Scenario {
   const images = engineCatalog.flatMap(({ engine, versions }) =>
     versions.map((version) => ({ engine, version, available: true, image: "image" }) as never),
   );
@@ -140,7 +140,7 @@ function databaseWorld(): World {
   };
 }
 
-function fixtureWorld(): World {
+function fixtureScenario(): Scenario {
   const gadgets = collections.set.open(gadgetKind);
   return {
     kind: createStoredFixture(gadgets),
@@ -157,10 +157,10 @@ function fixtureWorld(): World {
   };
 }
 
-const worldOf = (name: string): World => {
-  const world = worlds[name];
-  if (world === undefined) throw new Error(`there is no world of ${name}`);
-  return world;
+const scenarioOf = (name: string): Scenario => {
+  const scenario = scenarios[name];
+  if (scenario === undefined) throw new Error(`there is no world of ${name}`);
+  return scenario;
 };
 
 /** One transaction, with the record of it that a composition would write. */
@@ -184,9 +184,9 @@ async function committed<T>(change: (unit: UnitOfWork) => Promise<T>): Promise<T
 let resources = 0;
 
 describe.each(["database", "fixture"])("the kind %s", (name) => {
-  const kind = () => worldOf(name).kind;
+  const kind = () => scenarioOf(name).kind;
   const spec = (written: ResourceSpec) => kind().normalize(written);
-  const asked = (written: ResourceSpec, resourceName = `made-${(resources += 1)}`): NewResource => ({
+  const requested = (written: ResourceSpec, resourceName = `made-${(resources += 1)}`): NewResource => ({
     id: uuidv7(),
     name: resourceName,
     organizationId,
@@ -198,15 +198,15 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     await committed((unit) => kind().create(unit, resource, signal));
     return resource.id;
   };
-  const settle = (id: string) => committed((unit) => worldOf(name).comeAbout(unit, id));
+  const settle = (id: string) => committed((unit) => scenarioOf(name).comeAbout(unit, id));
   const running = async (written: ResourceSpec) => {
-    const id = await make(asked(written));
+    const id = await make(requested(written));
     await settle(id);
     return id;
   };
 
-  test("publishes a schema that takes what can be and refuses what cannot", () => {
-    const { good, bad } = worldOf(name);
+  test("publishes a schema that accepts valid specs and refuses invalid ones", () => {
+    const { good, bad } = scenarioOf(name);
     const options = { strict: true, strictTypes: false, strictRequired: false };
     const validate = new Ajv2020(options).compile(kind().schema({}));
     expect(good.map((each) => validate(each))).toEqual(good.map(() => true));
@@ -214,8 +214,8 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     for (const implied of Object.values(kind().aliases)) new Ajv2020(options).compile(kind().schema(implied));
   });
 
-  test("has one form of a spec, that differs from itself in nothing and costs whole cents", () => {
-    for (const each of worldOf(name).good) {
+  test("normalizes specs idempotently, without a difference, and costs integer cents", () => {
+    for (const each of scenarioOf(name).good) {
       const normalized = spec(each);
       expect(kind().normalize(normalized)).toEqual(normalized);
       expect(kind().diff(normalized, normalized)).toEqual({ change: "unchanged" });
@@ -226,22 +226,22 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     }
   });
 
-  test("tells a change in place from one that is recorded and not applied", () => {
-    const { inPlace, otherwise } = worldOf(name);
+  test("distinguishes changes in place from changes that are only recorded", () => {
+    const { inPlace, otherwise } = scenarioOf(name);
     const [before, after] = inPlace.map(spec);
     expect(kind().diff(before ?? {}, after ?? {})).toMatchObject({ change: "inPlace" });
     expect(kind().diff(before ?? {}, spec(otherwise))).toMatchObject({ change: "recorded" });
   });
 
-  test("has nothing to say of a resource that was never made", async () => {
+  test("observes a resource that was never created as absent", async () => {
     expect(await kind().observe("nobody", signal)).toMatchObject({ phase: "absent", healthy: false });
     expect(await kind().outputs("nobody", signal)).toBeUndefined();
     expect(await committed((unit) => kind().remove(unit, "nobody", { isOrderly: true }, signal))).toBe(false);
   });
 
-  test("makes a resource with its owner, in the caller's transaction or not at all, and never twice", async () => {
-    const { good, ownerOf } = worldOf(name);
-    const resource = asked(good[0] ?? {});
+  test("creates a resource with its owner in the caller's transaction, once", async () => {
+    const { good, ownerOf } = scenarioOf(name);
+    const resource = requested(good[0] ?? {});
     const seen: string[] = [];
     const watch = kind().subscribe((id) => seen.push(id));
     const lost = store.begin();
@@ -266,8 +266,8 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     expect((await kind().observe(resource.id, signal)).actual).toMatchObject(resource.spec);
   });
 
-  test("changes a resource in place, and asked again after a crash it changes nothing more", async () => {
-    const [before, after] = worldOf(name).inPlace;
+  test("changes a resource in place, idempotently after a crash", async () => {
+    const [before, after] = scenarioOf(name).inPlace;
     const id = await running(before);
     const difference = kind().diff(spec(before), spec(after));
     if (difference.change !== "inPlace") throw new Error("it is a change in place");
@@ -282,8 +282,8 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     expect((await kind().observe(id, signal)).actual).toMatchObject(spec(after));
   });
 
-  test("makes a resource the organization's own, and its parent's again", async () => {
-    const { ownerOf, good } = worldOf(name);
+  test("detaches a resource from its parent, and attaches it again", async () => {
+    const { ownerOf, good } = scenarioOf(name);
     const id = await running(good[0] ?? {});
     await committed((unit) => kind().mark(unit, id, undefined, signal));
     expect(await ownerOf(id)).toBeUndefined();
@@ -291,39 +291,39 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     expect(await ownerOf(id)).toEqual(owner);
   });
 
-  test("removes a resource in whatever state, once, and one in its place has its name and another id", async () => {
-    const [good = {}] = worldOf(name).good;
-    const fresh = asked(good);
+  test("removes a resource in any state, once, and its name can be reused", async () => {
+    const [good = {}] = scenarioOf(name).good;
+    const fresh = requested(good);
     await make(fresh);
-    const ran = asked(good);
+    const ran = requested(good);
     await make(ran);
     await settle(ran.id);
     for (const { id } of [fresh, ran]) {
       const remove = () => committed((unit) => kind().remove(unit, id, { isOrderly: false }, signal));
       expect([await remove(), await phaseOf(id), await remove()]).toEqual([true, "deleting", false]);
     }
-    await expect(make(asked(good, ran.name))).rejects.toThrow("is in use");
+    await expect(make(requested(good, ran.name))).rejects.toThrow("is in use");
     await settle(ran.id);
     expect(await phaseOf(ran.id)).toBe("absent");
-    const next = await make(asked(good, ran.name));
+    const next = await make(requested(good, ran.name));
     expect([next === ran.id, await phaseOf(next)]).toEqual([false, "creating"]);
   });
 
-  test("tells how a resource is reached", async () => {
-    const id = await running(worldOf(name).good[0] ?? {});
+  test("returns the connection data of a resource", async () => {
+    const id = await running(scenarioOf(name).good[0] ?? {});
     const outputs = await kind().outputs(id, signal);
     expect(outputs).toMatchObject({ host: expect.stringMatching(/./), port: expect.any(Number) });
   });
 
-  test("tells a consumer of what is attached, and the same again is no other", async () => {
+  test("wires attachments into a consumer, idempotently", async () => {
     const { consumer } = kind();
     if (consumer === undefined) return expect(name).toBe("database");
-    const database = worldOf("database").kind;
-    const [postgres, valkey] = [asked({}), asked({})].map(({ id, name: called }) => ({ id, called }));
+    const database = scenarioOf("database").kind;
+    const [postgres, valkey] = [requested({}), requested({})].map(({ id, name: called }) => ({ id, called }));
     const specs = [{ database_type: "postgresql" }, { database_type: "valkey" }];
     for (const [index, each] of [postgres, valkey].entries()) {
       if (each === undefined) continue;
-      const resource = { ...asked({}, each.called), id: each.id, spec: database.normalize(specs[index] ?? {}) };
+      const resource = { ...requested({}, each.called), id: each.id, spec: database.normalize(specs[index] ?? {}) };
       await committed((unit) => database.create(unit, resource, signal));
     }
     const outputs = await Promise.all([postgres, valkey].map((each) => database.outputs(each?.id ?? "", signal)));
@@ -332,11 +332,11 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
     );
     expect(attached).toHaveLength(2);
     const id = await running({ attachments: ["db", { name: "cache", prefix: "CACHE" }] });
-    const told = async () => {
+    const received = async () => {
       await committed((unit) => consumer.wire(unit, id, attached, signal));
       return (await collections.set.open(gadgetKind).fresh(id))?.object.status.environment;
     };
-    const first = await told();
+    const first = await received();
     expect(Object.keys(first ?? {}).toSorted()).toEqual([
       "CACHE_HOST",
       "CACHE_PASSWORD",
@@ -347,10 +347,10 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
       "PLATFORM_API_TOKEN",
       "PLATFORM_API_URL",
     ]);
-    expect(await told()).toEqual(first);
-    // One that is not attached any more is told of no more.
+    expect(await received()).toEqual(first);
+    // A detached resource has no variables any more.
     attached.pop();
-    expect(Object.keys((await told()) ?? {}).toSorted()).toEqual([
+    expect(Object.keys((await received()) ?? {}).toSorted()).toEqual([
       "DATABASE_URL",
       "PLATFORM_API_TOKEN",
       "PLATFORM_API_URL",
@@ -358,8 +358,8 @@ describe.each(["database", "fixture"])("the kind %s", (name) => {
   });
 });
 
-test("a database changes its plan in place, and everything else is recorded alone", () => {
-  const { kind } = worldOf("database");
+test("a database changes its plan in place, and everything else is only recorded", () => {
+  const { kind } = scenarioOf("database");
   const before = kind.normalize({ database_type: "postgresql" });
   const to = (change: ResourceSpec) => kind.diff(before, { ...before, ...change });
   expect(to({ plan_name: "tier-2" })).toMatchObject({ change: "inPlace", action: "scale_service" });
@@ -372,8 +372,8 @@ test("a database changes its plan in place, and everything else is recorded alon
     expect(to(change)).toMatchObject({ change: "recorded" });
 });
 
-test("a database whose password was reset is told of, and has other outputs", async () => {
-  const { kind } = worldOf("database");
+test("a password reset notifies subscribers and changes the outputs", async () => {
+  const { kind } = scenarioOf("database");
   const id = uuidv7();
   const spec = kind.normalize({ database_type: "valkey" });
   const unit = store.begin();
@@ -395,8 +395,8 @@ test("a database whose password was reset is told of, and has other outputs", as
   watch.close();
 });
 
-test("an engine, and a version, that this installation lacks make a database unavailable, not wrong", () => {
-  const { kind } = worldOf("database");
+test("a missing engine or version makes a database unavailable, not faulty", () => {
+  const { kind } = scenarioOf("database");
   const kafka = kind.normalize({ database_type: "kafka", version: "3.9" });
   expect(kind.faults(kafka)).toEqual([]);
   expect(kind.unavailable(kafka)).toContain("no kafka");

@@ -7,36 +7,36 @@ import type { Outputs } from "./outputs.ts";
 /** The spec of a resource: plain JSON, by the schema of its kind. */
 export type ResourceSpec = Readonly<Record<string, unknown>>;
 
-/** What one resource costs a month. */
+/** Monthly cost of one resource. */
 export interface CostLine {
   readonly description: string;
-  /** Whole cents. */
+  /** Integer cents. */
   readonly cents: number;
-  /** The cost depends on use, and is this at most. */
+  /** True if the cost depends on use, and `cents` is its maximum. */
   readonly isCeiling: boolean;
 }
 
 /** A difference at one path, such as `plan_name` or `env.KEY`. */
 export interface Change {
   readonly path: string;
-  /** Undefined where there was nothing, as is `after` where there is nothing any more. */
+  /** Undefined if the member was absent, as is `after` if it was removed. */
   readonly before: unknown;
   readonly after: unknown;
-  /** The values are not to be shown. */
+  /** True: responses must not contain the values. */
   readonly isSecret?: true;
 }
 
-/** What becomes of a resource whose spec was changed. */
+/** Effect of a changed spec on its resource. */
 export type Difference =
   | { readonly change: "unchanged" }
   | { readonly change: "inPlace"; readonly action: Action; readonly changes: readonly Change[] }
-  /** It can be written down; what is there stays as it is. */
+  /** The change is stored, but the resource stays as it is. */
   | { readonly change: "recorded"; readonly changes: readonly Change[] };
 
 /** Changes in place (spec 3, Upgrade plan). */
 export type Action = "redeploy_app" | "scale_app" | "scale_service";
 
-/** One resource that a composition makes, with all that is fixed before it is made. */
+/** A resource to create, with everything that is fixed at its creation. */
 export interface NewResource {
   readonly id: string;
   readonly name: string;
@@ -51,9 +51,9 @@ export interface Owner {
   readonly id: string;
 }
 
-/** What was put into a unit of work that may not come about. */
+/** A creation that is part of an uncommitted unit of work. */
 export interface Put {
-  /** The transaction did not come about. */
+  /** Call when the transaction was not committed. */
   giveBack(): void;
 }
 
@@ -62,16 +62,16 @@ export type Phase = "absent" | "creating" | "running" | "changing" | "failed" | 
 export interface Observation {
   readonly phase: Phase;
   readonly healthy: boolean;
-  /** Why it is not running or healthy; null while there is nothing to say. */
+  /** Why it is not running or healthy; null otherwise. */
   readonly detail: string | null;
   readonly progressPct: number;
-  /** Members of the spec as they are in truth. */
+  /** Observed values of the spec's members. */
   readonly actual: ResourceSpec;
-  /** Another text whenever its outputs may differ, such as after a reset of its password. */
+  /** Changes whenever the outputs may differ, such as after a password reset. */
   readonly outputsVersion: string;
 }
 
-/** Of a resource that does not exist. */
+/** Observation of a resource that does not exist. */
 export const absent: Observation = {
   phase: "absent",
   healthy: false,
@@ -85,60 +85,62 @@ export const absent: Observation = {
 export interface Attachment {
   /** Logical name. */
   readonly name: string;
-  /** Absent: made of the name. */
+  /** Absent: derived from the name. */
   readonly prefix?: string;
 }
 
-/** Of kinds whose resources are told how to reach others. */
+/** For kinds whose resources consume the outputs of others. */
 export interface ConsumerFacet {
   attachmentsOf(spec: ResourceSpec): readonly Attachment[];
   /** Names of the variables that users set. */
   variablesOf(spec: ResourceSpec): readonly string[];
-  /** Tells it of what is attached, in the caller's unit of work; the same again is no change. It makes its variables by `environmentOf`. */
+  /**
+   * Applies the attachments in the caller's unit of work; idempotent. It derives its variables by `environmentOf`.
+   */
   wire(unit: UnitOfWork, id: string, attached: readonly Attached[], signal: AbortSignal): Promise<void>;
 }
 
 /**
- * What a kind of resource owes to whoever composes resources. `create`, `act`, `mark` and `remove` add to the caller's unit of work,
- * so that what is done and the record of it are one transaction, and may be asked again after a crash.
+ * How bundles create, change and delete resources of one kind. `create`, `act`, `mark` and `remove` add to the caller's
+ * unit of work, so that the action and its record are one transaction, and may be called again after a crash.
  */
 export interface ResourceKind {
   readonly kind: string;
   /** Other names in descriptors, each with the members of the spec that the name implies. */
   readonly aliases: Readonly<Record<string, ResourceSpec>>;
-  /** JSON Schema 2020-12 of the spec as users write it; `implied` are the members that an alias brings. */
+  /** JSON Schema 2020-12 of the spec as users write it; `implied` are the members that an alias sets. */
   schema(implied: ResourceSpec): Readonly<Record<string, unknown>>;
-  /** Pure: defaults filled in, each member under its one name. */
+  /** Pure: fills in defaults, and renames aliases of members. */
   normalize(spec: ResourceSpec): ResourceSpec;
-  /** Pure: what the schema cannot say, of a normalized spec. Fields are below the spec. */
+  /** Pure: faults beyond the schema, of a normalized spec. Fields are relative to the spec. */
   faults(spec: ResourceSpec): readonly FieldFault[];
-  /** Why the resource cannot be had here; undefined when it can. */
+  /** Why the resource cannot be created here; undefined when it can. */
   unavailable(spec: ResourceSpec): string | undefined;
   monthlyCost(spec: ResourceSpec): readonly CostLine[];
   /** Pure; both specs are normalized. */
   diff(before: ResourceSpec, after: ResourceSpec): Difference;
-  /** What it takes of quotas of the organization. */
+  /** Amounts that it uses of the organization's quotas. */
   quotaOf(spec: ResourceSpec): Readonly<Record<string, number>>;
-  /** Scopes that a caller needs to have one made or changed. */
+  /** Scopes that a caller needs to create or change one. */
   readonly scopes: readonly string[];
   create(unit: UnitOfWork, resource: NewResource, signal: AbortSignal): Promise<Put>;
   /** Begins a change in place; absent for a kind that has none. */
   act?(unit: UnitOfWork, id: string, action: Action, target: ResourceSpec, signal: AbortSignal): Promise<void>;
-  /** Writes down whose it is; undefined: the organization's own. */
+  /** Stores its owner; undefined: the organization itself. */
   mark(unit: UnitOfWork, id: string, owner: Owner | undefined, signal: AbortSignal): Promise<void>;
   /** Why it must not be removed; undefined when it may be. */
   protectedBy(id: string): string | undefined;
-  /** Asks for its removal; `isOrderly` false for one that was never of use. False when there is nothing to write. */
+  /** Requests its removal; `isOrderly` false for one that never ran. False when there is nothing to write. */
   remove(unit: UnitOfWork, id: string, options: { readonly isOrderly: boolean }, signal: AbortSignal): Promise<boolean>;
-  /** `isFresh`: nothing that was committed before is missed. An absent one is always absent in truth. */
+  /** `isCurrent`: reads the store, so that no earlier commit is missed. `absent` is always read from the store. */
   observe(id: string, signal: AbortSignal, options?: { readonly isFresh: boolean }): Promise<Observation>;
-  /** Another text whenever an observation may differ; cheap. */
+  /** Changes whenever an observation may differ; cheap. */
   version(id: string): string;
   /** Calls back with ids of resources that may have changed. */
   subscribe(onChange: (id: string) => void): Watch;
-  /** What others need to reach it, its secrets too; undefined before it is there. */
+  /** Connection data, including secrets; undefined before the resource exists. */
   outputs(id: string, signal: AbortSignal): Promise<Outputs | undefined>;
-  /** The port that others reach it at, where users choose it. */
+  /** The port of the resource, where users choose it. */
   portOf?(spec: ResourceSpec): number | undefined;
   readonly consumer?: ConsumerFacet;
 }

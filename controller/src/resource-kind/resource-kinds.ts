@@ -1,27 +1,27 @@
 import type { ResourceKind, ResourceSpec } from "./resource-kind.ts";
 
-/** A kind as a descriptor names it, with what that name implies. */
+/** A kind under one of its names, with the members that the name implies. */
 export interface NamedKind {
   readonly kind: ResourceKind;
   readonly implied: ResourceSpec;
 }
 
-/** The kinds that are registered here, by the names that descriptors have for them. */
+/** The registered kinds, by their names in descriptors. */
 export interface ResourceKinds {
-  /** Undefined for a name that is none, and for one of a kind that is still to come. */
+  /** Undefined for an unknown name, and for a kind that is not implemented yet. */
   named(name: string): NamedKind | undefined;
-  /** Throws for a kind that is not registered: what is stored was checked when it was written. */
+  /** Throws for an unregistered kind: stored kinds were checked when they were written. */
   of(kind: string): ResourceKind;
   isToCome(name: string): boolean;
   readonly all: readonly ResourceKind[];
   /** Names with their kinds, in the order of registration. */
   readonly names: ReadonlyMap<string, NamedKind>;
-  /** Names of kinds that this version knows and does not have. */
+  /** Names of specified kinds that this version does not implement. */
   readonly toCome: readonly string[];
 }
 
-/** Kinds of the specification (3, Project descriptor; Stack). */
-const knownKinds = ["app", "files", "inference"] as const;
+/** Further kinds of the specification (3, Project descriptor; Stack). */
+const specifiedKinds = ["app", "files", "inference"] as const;
 
 /** Throws when two kinds have one name. */
 export function createResourceKinds(all: readonly ResourceKind[]): ResourceKinds {
@@ -32,7 +32,7 @@ export function createResourceKinds(all: readonly ResourceKind[]): ResourceKinds
       names.set(name, { kind, implied });
     }
   }
-  const toCome = knownKinds.filter((name) => !names.has(name));
+  const planned = specifiedKinds.filter((name) => !names.has(name));
   return {
     named: (name) => names.get(name),
     of(kind) {
@@ -40,9 +40,9 @@ export function createResourceKinds(all: readonly ResourceKind[]): ResourceKinds
       if (found === undefined) throw new Error(`no kind of resource is named ${kind}`);
       return found;
     },
-    isToCome: (name) => toCome.some((each) => each === name),
+    isToCome: (name) => planned.some((each) => each === name),
     all,
     names,
-    toCome,
+    toCome: planned,
   };
 }

@@ -186,7 +186,7 @@ export function createInMemoryServices(): { state: InMemoryState; services: Serv
   });
   const operations = serve(OperationService, {
     getOperation: async () => {
-      throw new HoldfastError("STORE_UNAVAILABLE", "The store does not answer.");
+      throw new HoldfastError("STORE_UNAVAILABLE", "The store does not respond.");
     },
     listOperations: async ({ serviceId }) => ({
       operations: [

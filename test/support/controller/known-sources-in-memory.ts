@@ -1,10 +1,10 @@
-import type { KnownSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
+import type { RecentSources } from "@holdfast/controller/access/user/sign-in-guard.ts";
 
 /** For tests whose people signed in nowhere before. */
-export function createKnownSourcesInMemory(): KnownSources {
+export function createKnownSourcesInMemory(): RecentSources {
   const known = new Set<string>();
   return {
     has: (account, source) => known.has(`${account} ${source}`),
-    note: (account, source) => void known.add(`${account} ${source}`),
+    record: (account, source) => void known.add(`${account} ${source}`),
   };
 }

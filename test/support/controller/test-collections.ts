@@ -21,7 +21,7 @@ import { rolloutRecordKind } from "@holdfast/controller/services/maintenance/rol
 import { nodeImageKind } from "@holdfast/controller/services/maintenance/node-image.ts";
 import { operationKind } from "@holdfast/controller/operation/operation.ts";
 import { queueKind } from "@holdfast/controller/queue/queue.ts";
-import { signInSourcesKind } from "@holdfast/controller/access/user/known-sources.ts";
+import { signInSourcesKind } from "@holdfast/controller/access/user/recent-sources.ts";
 import { alertRuleKind, alertRuleSetKind, alertSettingsKind } from "@holdfast/controller/insight/alert/alert-rule.ts";
 import { channelKind } from "@holdfast/controller/notify/channel/channel.ts";
 import { createCollectionSet } from "@holdfast/controller/kernel/store/collection-set.ts";

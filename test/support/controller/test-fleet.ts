@@ -16,7 +16,7 @@ import {
   type InstallationAuthority,
   type Lifetimes,
 } from "@holdfast/controller/kernel/pki/create-authority.ts";
-import { createMembership, type Membership } from "@holdfast/controller/kernel/runtime/membership.ts";
+import { createControllerRegistry, type Membership } from "@holdfast/controller/kernel/runtime/membership.ts";
 import { createSealer, type Sealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { type Collection, createCollection } from "@holdfast/controller/kernel/store/collection.ts";
 import { createEtcdStore } from "@holdfast/controller/kernel/store/etcd-store.ts";
@@ -99,7 +99,7 @@ export async function startController(
   const machines = createCollection(store, machineKind);
   const tasks = createCollection(store, taskKind);
   const payloads = createPayloads(createDirectoryStore(directory), { newId: randomUUID, maxBytes: 64 << 20 });
-  const membership = createMembership({ store, id: controllerId, leaseS, clock, log });
+  const membership = createControllerRegistry({ store, id: controllerId, leaseS, clock, log });
   const fleet = await createFleet({
     membership,
     installationId,

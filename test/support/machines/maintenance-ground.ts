@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { silentLog } from "@holdfast/common/log.ts";
-import { type Hold, holdPrefix } from "@holdfast/controller/kernel/clock/holds.ts";
+import { type Hold, pausePrefix } from "@holdfast/controller/kernel/clock/holds.ts";
 import { type Collections, createCollections } from "../controller/test-collections.ts";
 import type { SessionFacts } from "@holdfast/controller/fleet/session/session-facts.ts";
 import { machineKind, type MachineSpecObject } from "@holdfast/controller/fleet/machine/machine.ts";
@@ -72,7 +72,7 @@ async function startMaintenanceGround() {
   const clock = { now: () => world.now, monotonicMs: () => world.now };
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
   const begin = () => createUnitOfWork(store, { outbox: { admit() {} }, sealer, clock, ids: uuidv7 });
-  const unheld = () => ({ key: `${holdPrefix}maintenance`, modRevision: 0n });
+  const unheld = () => ({ key: `${pausePrefix}maintenance`, modRevision: 0n });
   const fleet = {
     session: () => ({ bootId: "b" }) as SessionFacts,
     observation: () => ({

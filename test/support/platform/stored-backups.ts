@@ -6,8 +6,7 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { newBackupObject } from "@holdfast/controller/services/backup/backup.ts";
 import { openDataKey } from "@holdfast/controller/services/backup/backup-key.ts";
 import { readKeyVersions, readStoredKey } from "@holdfast/controller/services/backup/stored-key.ts";
-import { readKeyring } from "@holdfast/controller/kernel/secrets/keyring.ts";
-import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { readKeyring, createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { Platform } from "./platform.ts";
 

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { descriptorsPrefix } from "@holdfast/common/backup/object-names.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
-import { readKeyring } from "@holdfast/controller/kernel/secrets/keyring.ts";
-import { createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
+import { readKeyring, createSealer } from "@holdfast/controller/kernel/secrets/sealer.ts";
 import { keyOf } from "@holdfast/controller/kernel/store/resource.ts";
 import { openDescriptor, type ServiceDescriptor } from "@holdfast/controller/services/backup/service-descriptor.ts";
 import { databaseUserKind } from "@holdfast/controller/services/contents/user/database-user.ts";

@@ -1,4 +1,4 @@
-import { type Call, type Handlers, type Principal } from "@holdfast/common/call.ts";
+import type { Call, Handlers, Principal } from "@holdfast/common/call.ts";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { createCursors } from "@holdfast/controller/kernel/page/cursor.ts";
@@ -24,7 +24,7 @@ import { channelKind, sealChannelSecret } from "@holdfast/controller/notify/chan
 import { newMetadata } from "@holdfast/controller/kernel/store/resource.ts";
 import type { AttemptLimits } from "@holdfast/controller/notify/webhook/endpoint-limits.ts";
 import { webhookKind, type WebhookObject } from "@holdfast/controller/notify/webhook/webhook.ts";
-import { eventTypes } from "@holdfast/controller/event-types.ts";
+import { eventTypes } from "@holdfast/controller/systems.ts";
 import { optInOf } from "@holdfast/controller/kernel/outbox/event-definition.ts";
 import { createWebhookApi } from "@holdfast/controller/notify/webhook/webhook-api.ts";
 import type { WebhookService } from "@holdfast/proto/holdfast/v1/webhook_pb.ts";

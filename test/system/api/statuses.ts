@@ -1,6 +1,6 @@
 import { request } from "node:https";
 import { CATALOG } from "@holdfast/common/errors.ts";
-import { eventTypes } from "@holdfast/controller/event-types.ts";
+import { eventTypes } from "@holdfast/controller/systems.ts";
 import { describe, expect, it } from "vitest";
 import type { Platform } from "../../support/platform/platform.ts";
 import { basic } from "../../support/api/rest.ts";

@@ -66,7 +66,7 @@ export const accepted: readonly Accepted[] = [
 
   refused(
     400,
-    /^invalid_request: resources\[0\]\.id: is nothing of the organization/,
+    /^invalid_request: resources\[0\]\.id: is no object of the organization/,
     "the id in the body is of something that the organization has",
     "POST /tokens",
   ),

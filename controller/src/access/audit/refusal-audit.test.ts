@@ -6,7 +6,7 @@ import { MaintenanceService } from "@holdfast/proto/holdfast/admin/v1/maintenanc
 import { ManagedServiceService } from "@holdfast/proto/holdfast/v1/managed_service_pb.ts";
 import { expect, test } from "vitest";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
-import { gathered } from "#kernel/system-declaration.ts";
+import { mergeUnique } from "#kernel/system-declaration.ts";
 import { systems } from "../../systems.ts";
 import { createRefusalAudit } from "./refusal-audit.ts";
 
@@ -20,10 +20,10 @@ const principal = {
 
 function setUp() {
   const recorded: NewAudit[] = [];
-  const kinds = gathered(systems.map(({ audited = {} }) => audited));
-  const { refused: tell } = createRefusalAudit({ record: (entry) => recorded.push(entry), kinds });
+  const kinds = mergeUnique(systems.map(({ audited = {} }) => audited));
+  const { refused: record } = createRefusalAudit({ record: (entry) => recorded.push(entry), kinds });
   const refuse = (more: Partial<RefusedCall> = {}) =>
-    tell({
+    record({
       method: ManagedServiceService.method.startManagedService,
       principal,
       source: "192.0.2.1",
@@ -34,7 +34,7 @@ function setUp() {
   return { recorded, refuse };
 }
 
-test("a refused change says who asked for what, and why not", () => {
+test("a refused change is audited with its caller, method, object and error", () => {
   const { recorded, refuse } = setUp();
   refuse({ input: { id: "service-1" } });
   expect(recorded).toEqual([

@@ -6,17 +6,17 @@ import { rules } from "@holdfast/proto/holdfast/v1/options_pb.ts";
 import type { NewAudit } from "#kernel/store/outbox-entry.ts";
 
 export interface RefusalAuditDeps {
-  /** How many of one caller are kept is for it to bound. */
+  /** Records an entry; it bounds the number of entries of one caller. */
   readonly record: (entry: NewAudit) => void;
-  /** Kind of the objects of each RPC service that changes something, by its full name. */
+  /** Object kind of each RPC service that changes something, by its full name. */
   readonly kinds: Readonly<Record<string, string>>;
 }
 
-/** Refused changes are in the audit log beside those that were carried out. */
+/** Writes refused changes to the audit log. */
 export interface RefusalAudit {
-  /** Records a change that was refused before it came to its method. */
+  /** Records a change that was refused before it reached its method. */
   refused(call: RefusedCall): void;
-  /** The service with each change that its methods refuse recorded. Throws for a service that changes objects of no kind. */
+  /** Wraps a service so that refused changes are recorded. Throws for a service whose object kind is not declared. */
   watch(served: ServedService): ServedService;
 }
 

@@ -45,16 +45,16 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
     return found;
   }
 
-  /** A key ends with the credential that made it at the latest. */
-  function expiryOf(asked: number | undefined, call: Call): number | null {
+  /** Expiry of a new key: at the latest that of the credential that creates it. */
+  function expiryOf(requested: number | undefined, call: Call): number | null {
     const own = principalOf(call).expiresAt ?? null;
-    if (asked === undefined) return own;
-    if (asked <= clock.now()) throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
-    if (own !== null && asked > own) {
+    if (requested === undefined) return own;
+    if (requested <= clock.now()) throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
+    if (own !== null && requested > own) {
       const detail = `must not be after ${new Date(own).toISOString()}, when your own credential ends`;
       throw invalid({ field: "expires_at", code: "too_late", detail });
     }
-    return asked;
+    return requested;
   }
 
   const handlers: Handlers<typeof ApiKeyService> = {
@@ -81,10 +81,10 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         unit.create(apiKeyKind, key);
         await deps.quotas.claim(unit, organizationId, { apiKeys: 1 });
         unit.audit(auditOf(call, "api-key.create", "api-key", id));
-        const made = createdMessage(key, secret);
-        unit.answer(call, made);
+        const response = createdMessage(key, secret);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [organizations, apiKeys]);
-        return made;
+        return response;
       }),
 
     listApiKeys: async (request, call) => {
@@ -109,19 +109,19 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const before = require(id, call);
         const { metadata, spec } = before.object;
         requireUnlimited(call);
-        // The caller gets the new secret, and with it the key's scopes until the key's end.
+        // The caller gets the new secret, and with it the key's scopes until the key expires.
         requireScopes(call, spec.scopes);
         const own = principalOf(call).expiresAt ?? null;
         if (own !== null && (spec.expiresAt === null || spec.expiresAt > own) && principalOf(call).id !== id)
           throw new HoldfastError("SCOPE_MISSING", "The key outlives your own credential.");
         const now = clock.now();
         const secret = newKeySecret();
-        const { previous: _, ...kept } = spec;
+        const { previous: _, ...unchanged } = spec;
         const after: ApiKey = {
           ...before.object,
           metadata: nextMetadata(metadata, now),
           spec: {
-            ...kept,
+            ...unchanged,
             secretHash: sealer.keyedHash(hashPurposes.apiKey, secret),
             ...(overlapHours > 0 && {
               previous: { secretHash: spec.secretHash, expiresAt: now + overlapHours * 3_600_000 },
@@ -131,10 +131,10 @@ export function createApiKeyApi(deps: AccessApiDeps): ServedService {
         const unit = deps.begin();
         unit.update(apiKeyKind, before, after);
         unit.audit(auditOf(call, "api-key.rotate", "api-key", id));
-        const made = createdMessage(after, secret);
-        unit.answer(call, made);
+        const response = createdMessage(after, secret);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [apiKeys]);
-        return made;
+        return response;
       }),
   };
   return serve(ApiKeyService, handlers);
@@ -156,7 +156,7 @@ function createdMessage(key: ApiKey, secret: string): CreatedApiKey {
 function keyMessage(key: ApiKey, use: Use | undefined, now: number): ApiKeyMessage {
   const { id, name } = key.metadata;
   const { createdBy, scopes, previous, ...spec } = key.spec;
-  const shown: ApiKey = {
+  const visible: ApiKey = {
     ...key,
     spec: { ...spec, scopes, ...(previous && previous.expiresAt > now && { previous }) },
   };
@@ -164,7 +164,7 @@ function keyMessage(key: ApiKey, use: Use | undefined, now: number): ApiKeyMessa
     id,
     name,
     scopes: [...scopes],
-    ...timesOf(shown),
+    ...timesOf(visible),
     ...(createdBy !== undefined && { createdBy }),
     ...(use && { lastUsedAt: timestampFromMs(use.at), lastUsedFrom: use.source }),
   });

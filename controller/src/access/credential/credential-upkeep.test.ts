@@ -1,12 +1,12 @@
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
 import { keyOf, prefixOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
 import { sweepCredentials } from "./credential-upkeep.ts";
 import { createLastUse } from "./last-use.ts";
 
-let kept: TestStore;
+let testStore: TestStore;
 let store: Store;
 let collections: TestStore["collections"];
 let now = 10 * 86_400_000;
@@ -15,10 +15,10 @@ const dayMs = 86_400_000;
 const signal = new AbortController().signal;
 
 beforeAll(async () => {
-  kept = await startTestStore(clock);
-  ({ store, collections } = kept);
+  testStore = await startTestStore(clock);
+  ({ store, collections } = testStore);
 });
-afterAll(() => kept?.close());
+afterAll(() => testStore?.close());
 
 async function put(kind: string, id: string, spec: object): Promise<void> {
   const metadata = { id, name: id, organizationId: "org", generation: 1, createdAt: 0, updatedAt: 0 };
@@ -32,7 +32,7 @@ const idsOf = async (kind: string) =>
     key.slice(prefixOf({ name: kind }).length),
   );
 
-test("a token stays for a day after its end, one without an end stays, and notes of use go with what they are of", async () => {
+test("the sweep deletes tokens a day after expiry, and use records with their credential", async () => {
   await put("token", "endless", { expiresAt: null });
   await put("token", "ended-lately", { expiresAt: now - dayMs + 1 });
   await put("token", "ended-long-ago", { expiresAt: now - dayMs - 1 });
@@ -45,7 +45,7 @@ test("a token stays for a day after its end, one without an end stays, and notes
   expect(await idsOf("credential-use")).toEqual(["endless", "hfk_1"]);
 });
 
-test("a token that was changed since it was looked at stays", async () => {
+test("the sweep keeps a token that changed meanwhile", async () => {
   await put("token", "changed", { expiresAt: 1 });
   await seen();
   const before = [...collections.tokens.values()];
@@ -55,7 +55,7 @@ test("a token that was changed since it was looked at stays", async () => {
   expect(await idsOf("token")).toContain("changed");
 });
 
-test("the last use is known at once, written when it ends, and never for what is gone", async () => {
+test("a last use is visible at once, written on close, and not for deleted credentials", async () => {
   const lastUse = createLastUse({
     store,
     uses: collections.credentialUses,
@@ -64,10 +64,10 @@ test("the last use is known at once, written when it ends, and never for what is
     log: silentLog,
   });
   expect(lastUse.of("hfk_2")).toBeUndefined();
-  lastUse.note("hfk_2", "org", "192.0.2.1");
+  lastUse.record("hfk_2", "org", "192.0.2.1");
   now += 5_000;
-  lastUse.note("hfk_2", "org", "192.0.2.2");
-  lastUse.note("hfk_revoked", "org", "192.0.2.3");
+  lastUse.record("hfk_2", "org", "192.0.2.2");
+  lastUse.record("hfk_revoked", "org", "192.0.2.3");
   expect(lastUse.of("hfk_2")).toMatchObject({ at: now, source: "192.0.2.2" });
   expect(await idsOf("credential-use")).not.toContain("hfk_2");
   await lastUse.close();

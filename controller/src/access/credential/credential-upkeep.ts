@@ -3,11 +3,11 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { type ApiKey, type CredentialUse, credentialUseKind, type Token, tokenKind } from "./credential.ts";
-/** What is over is shown for another day. */
-const shownMs = 86_400_000;
+/** Expired credentials stay visible for another day. */
+const expiredRetentionMs = 86_400_000;
 const batch = 100;
 
-/** Removes tokens that ended a day ago, and records of use of deleted credentials. */
+/** Deletes tokens that expired a day ago, and use records of deleted credentials. */
 export async function sweepCredentials(
   deps: {
     readonly store: Store;
@@ -20,9 +20,9 @@ export async function sweepCredentials(
 ): Promise<void> {
   const { store, apiKeys, tokens, credentialUses, clock } = deps;
   const due: { key: string; modRevision: bigint }[] = [];
-  const over = clock.now() - shownMs;
+  const expiredBefore = clock.now() - expiredRetentionMs;
   for (const { object, modRevision } of tokens.values())
-    if ((object.spec.expiresAt ?? Infinity) < over)
+    if ((object.spec.expiresAt ?? Infinity) < expiredBefore)
       due.push({ key: keyOf(tokenKind, object.metadata.id), modRevision });
   for (const { object, modRevision } of credentialUses.values()) {
     const { id } = object.metadata;
@@ -30,8 +30,8 @@ export async function sweepCredentials(
       due.push({ key: keyOf(credentialUseKind, id), modRevision });
   }
   for (let from = 0; from < due.length; from += batch) {
-    const some = due.slice(from, from + batch);
-    // What has changed meanwhile is looked at again the next time.
-    await store.commit({ conditions: some, puts: [], deletes: some.map(({ key }) => key) }, signal);
+    const chunk = due.slice(from, from + batch);
+    // A conflict leaves the chunk for the next sweep.
+    await store.commit({ conditions: chunk, puts: [], deletes: chunk.map(({ key }) => key) }, signal);
   }
 }

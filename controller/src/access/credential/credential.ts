@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ResourceName } from "@holdfast/common/call.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
@@ -5,7 +6,7 @@ import { defineKind } from "#kernel/store/kind.ts";
 
 type NoStatus = Readonly<Record<string, never>>;
 
-/** A key of an organization. Id `hfk_...`; the secret is kept as a keyed hash only. */
+/** A key of an organization. Its id is `hfk_...`; only a keyed hash of the secret is stored. */
 export type ApiKey = Resource<ApiKeySpec, NoStatus>;
 
 export const apiKeyKind = defineKind<ApiKey>("api-key", {
@@ -17,15 +18,15 @@ export interface ApiKeySpec {
   readonly secretHash: string;
   readonly scopes: readonly string[];
   readonly expiresAt: number | null;
-  /** The secret before the last rotation, for as long as it works on. */
+  /** The secret before the last rotation, and the end of its overlap. */
   readonly previous?: { readonly secretHash: string; readonly expiresAt: number };
-  /** The maker, as the audit log names it. */
+  /** The creator, as the audit log names it. */
   readonly createdBy?: string;
 }
 
 /**
- * An opaque bearer, `hft_<id without dashes><secret>`. Tokens of the bootstrap file have another form, and the keyed
- * hash of the whole is their id.
+ * An opaque bearer token, `hft_<id without dashes><secret>`. A token of the bootstrap file has another format; the
+ * keyed hash of the whole token is its id.
  */
 export type Token = Resource<TokenSpec, NoStatus>;
 
@@ -39,30 +40,30 @@ export interface TokenSpec {
   readonly secretHash?: string;
   readonly scopes: readonly string[];
   readonly expiresAt: number | null;
-  /** All that it may touch; absent for everything of the organization. */
+  /** The objects that it may access; absent: everything of the organization. */
   readonly resources?: readonly ResourceName[];
-  /** Absent for the one of the bootstrap file. */
+  /** The creator; absent for the token of the bootstrap file. */
   readonly maker?: Maker;
 }
 
-/** Whom a token may not outlive or outrank. */
+/** The creator of a token: the token has at most its scopes, and ends with it. */
 export interface Maker {
   readonly kind: "user" | "api_key" | "token";
   readonly id: string;
-  /** As the audit log names them. */
+  /** The creator, as the audit log names it. */
   readonly actor: string;
   /**
-   * When the person's membership began: a later member of the same name, or the same person on return, has none of
-   * these tokens. Absent for keys and tokens, and for tokens of older versions.
+   * Creation time of the person's membership: a later member of the same name, or the same person after rejoining, has
+   * none of these tokens. Absent for keys and tokens, and for tokens of older versions.
    */
   readonly memberSince?: number;
-  /** Of the person, as it was when the token was made; absent for 0. */
+  /** The person's token generation at the token's creation; absent for 0. */
   readonly tokenGeneration?: number;
-  /** How many tokens are between this one and a key or a person. */
+  /** Number of tokens between this one and a key or person. */
   readonly depth: number;
 }
 
-/** A person, or the operator of the host. Id is the user name; the organization is the one that made it. */
+/** A person, or the operator of the host. Its id is the user name; its organization is the one that created it. */
 export type User = Resource<UserSpec, NoStatus>;
 
 export const userKind = defineKind<User>("user", {
@@ -72,41 +73,43 @@ export const userKind = defineKind<User>("user", {
 
 export interface UserSpec {
   /**
-   * Argon2id in its own text form; or a keyed hash, of a password that the platform made with at least 128 random bits.
-   * Null until the person has set one.
+   * Argon2id in PHC string format; or a keyed hash of a generated password of at least 128 random bits. Null until the
+   * person has set a password.
    */
   readonly passwordHash: string | null;
-  /** Platform operators are made on the host only. */
+  /** True for platform operators, who are created on the host only. */
   readonly operator: boolean;
-  /** Raised by each reset and each change of the password: tokens of an earlier one are over. Absent for 0. */
+  /**
+   * Incremented by each reset or change of the password, which voids all earlier tokens of the person. Absent for 0.
+   */
   readonly tokenGeneration?: number;
-  /** The one-time token that sets the first password. */
+  /** The one-time token with which the person sets a password. */
   readonly setup?: { readonly tokenHash: string; readonly expiresAt: number };
 }
 
-/** Ends the tokens that the person made: another holder of the password may have made some. */
+/** The next token generation, which voids the person's tokens: another holder of the password may have created some. */
 export function nextTokenGeneration({ tokenGeneration = 0 }: UserSpec): Required<Pick<UserSpec, "tokenGeneration">> {
   return { tokenGeneration: tokenGeneration + 1 };
 }
 
 /**
- * Writes the person again as they were read: a deletion and a membership that is made at once collide, and so do two
- * organizations that one person makes at once.
+ * Writes the person unchanged, so that concurrent transactions conflict: a deletion and a new membership, or two new
+ * organizations of one person.
  */
 export function touchUser(unit: UnitOfWork, user: Stored<User>, now: number): void {
   const { object } = user;
   unit.update(userKind, user, { ...object, metadata: { ...object.metadata, updatedAt: now } });
 }
 
-/** When a credential was last used and from where. Id is that of the key or token. */
+/** Time and source of a credential's last use. Its id is that of the key or token. */
 export type CredentialUse = Resource<{ readonly at: number; readonly source: string }, NoStatus>;
 
 export const credentialUseKind = defineKind<CredentialUse>("credential-use", { goesWithOrganization: true });
 
-/** What a platform operator may do besides. */
+/** Additional scopes of platform operators. */
 export const operatorScopes: readonly string[] = ["platform:*"];
 
-/** Purposes of keyed hashes. */
+/** Purposes of keyed hashes (`Sealer.keyedHash`). */
 export const hashPurposes = {
   apiKey: "api-key-secret",
   token: "token",
@@ -116,3 +119,26 @@ export const hashPurposes = {
   pepper: "password-pepper",
   source: "sign-in-source",
 } as const;
+
+const format = /^hft_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})[A-Za-z0-9_-]{32}$/;
+
+/** A bearer token: the id, by which it is found, and 192 random bits. */
+export function newTokenText(id: string): string {
+  return `hft_${id.replaceAll("-", "")}${randomBytes(24).toString("base64url")}`;
+}
+
+/** The id in a token; undefined for text of another format. */
+export function tokenIdOf(text: string): string | undefined {
+  return format.exec(text)?.slice(1).join("-");
+}
+
+/** The one-time token with which a person sets a password; it contains the user name. */
+export function newSetupToken(userId: string): string {
+  return `hfu_${Buffer.from(userId).toString("base64url")}.${randomBytes(24).toString("base64url")}`;
+}
+
+/** The user name in a setup token; undefined for any other text. It is not verified. */
+export function userOfSetupToken(text: string): string | undefined {
+  const name = /^hfu_([A-Za-z0-9_-]{1,96})\.[A-Za-z0-9_-]{32}$/.exec(text)?.[1];
+  return name === undefined ? undefined : Buffer.from(name, "base64url").toString("utf8");
+}

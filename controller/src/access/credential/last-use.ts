@@ -10,9 +10,9 @@ export interface Use {
   readonly source: string;
 }
 
-/** When keys and tokens were last used. Noted in memory at each call, written at most once a minute. */
+/** Last uses of keys and tokens: recorded in memory at each call, written at most once a minute. */
 export interface LastUse {
-  note(id: string, organizationId: string, source: string): void;
+  record(id: string, organizationId: string, source: string): void;
   of(id: string): Use | undefined;
   close(): Promise<void>;
 }
@@ -23,17 +23,17 @@ const batch = 100;
 export function createLastUse(deps: {
   readonly store: Store;
   readonly uses: Collection<CredentialUse>;
-  /** Is the credential still there? The use of a deleted one is not written. */
+  /** True if the credential exists; uses of deleted ones are not written. */
   readonly exists: (id: string) => boolean;
   readonly clock: Clock;
   readonly log: Log;
 }): LastUse {
   const { store, uses, exists, clock, log } = deps;
-  const noted = new Map<string, { at: number; source: string; organizationId: string }>();
+  const pendingUses = new Map<string, { at: number; source: string; organizationId: string }>();
 
   async function write(): Promise<void> {
-    const due = [...noted].filter(([id, { at }]) => exists(id) && at > (uses.get(id)?.object.spec.at ?? 0));
-    noted.clear();
+    const due = [...pendingUses].filter(([id, { at }]) => exists(id) && at > (uses.get(id)?.object.spec.at ?? 0));
+    pendingUses.clear();
     for (let from = 0; from < due.length; from += batch) {
       const puts = due.slice(from, from + batch).map(([id, { at, source, organizationId }]) => {
         const metadata = newMetadata(id, at, { organizationId });
@@ -49,18 +49,18 @@ export function createLastUse(deps: {
     write().catch(notWritten);
   }, writeMs).unref();
   return {
-    note(id, organizationId, source) {
-      const known = noted.get(id);
-      if (known === undefined) noted.set(id, { at: clock.now(), source, organizationId });
+    record(id, organizationId, source) {
+      const pending = pendingUses.get(id);
+      if (pending === undefined) pendingUses.set(id, { at: clock.now(), source, organizationId });
       else {
-        known.at = clock.now();
-        known.source = source;
+        pending.at = clock.now();
+        pending.source = source;
       }
     },
     of(id) {
       const stored = uses.get(id)?.object.spec;
-      const here = noted.get(id);
-      return here !== undefined && here.at > (stored?.at ?? 0) ? here : stored;
+      const pending = pendingUses.get(id);
+      return pending !== undefined && pending.at > (stored?.at ?? 0) ? pending : stored;
     },
     async close() {
       clearInterval(timer);

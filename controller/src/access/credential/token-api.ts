@@ -28,9 +28,8 @@ import {
   requireScopes,
   requireUnlimited,
 } from "../caller.ts";
-import { hashPurposes, type Maker, type Token, tokenKind } from "./credential.ts";
+import { hashPurposes, type Maker, type Token, tokenKind, newTokenText } from "./credential.ts";
 import type { Use } from "./last-use.ts";
-import { newTokenText } from "./token-text.ts";
 
 const depthMax = 4;
 
@@ -45,7 +44,7 @@ export function createTokenApi(
     const { kind, id } = principalOf(call);
     const parent = kind === "token" ? tokens.get(id)?.object.spec.maker : undefined;
     const depth = kind === "token" ? (parent?.depth ?? 0) + 1 : 0;
-    if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "Tokens of tokens of tokens end here.");
+    if (depth > depthMax) throw new HoldfastError("SCOPE_MISSING", "A token of this depth cannot create tokens.");
     const membership = kind === "user" ? memberships.get(organizationOf(call), id)?.object : undefined;
     const memberSince = membership && { memberSince: membership.metadata.createdAt };
     const generation = kind === "user" ? users.get(id)?.object.spec.tokenGeneration : undefined;
@@ -59,14 +58,14 @@ export function createTokenApi(
     };
   }
 
-  /** Limits are of services yet, so a limited token gets scopes of services alone. */
+  /** Only services can be limits so far, so a limited token gets scopes of services only. */
   function checkResources(resources: readonly ResourceName[], scopes: readonly string[], call: Call): void {
     if (resources.length === 0) return;
     const faults = [
       ...resources.flatMap((resource, index) =>
         exists(resource, call)
           ? []
-          : [{ field: `resources[${index}].id`, code: "unknown", detail: "is nothing of the organization" }],
+          : [{ field: `resources[${index}].id`, code: "unknown", detail: "is no object of the organization" }],
       ),
       ...scopes.flatMap((scope, index) =>
         scope.startsWith("services:")
@@ -106,10 +105,10 @@ export function createTokenApi(
         unit.create(tokenKind, token);
         await deps.quotas.claim(unit, organizationId, { tokens: 1 });
         unit.audit(auditOf(call, "token.create", "token", id));
-        const made = create(CreatedTokenSchema, { ...commonOf(token), token: text });
-        unit.answer(call, made);
+        const response = create(CreatedTokenSchema, { ...commonOf(token), token: text });
+        unit.answer(call, response);
         await commitAndSee(call, unit, [organizations, tokens]);
-        return made;
+        return response;
       }),
 
     listTokens: async (request, call) => {
@@ -135,7 +134,7 @@ export function createTokenApi(
   return serve(TokenService, handlers);
 }
 
-/** A token is its own, and of the person who made it. */
+/** True for the token itself, and for the person who created it. */
 function isOwn({ metadata, spec }: Token, { kind, id }: Principal): boolean {
   if (kind === "token") return metadata.id === id;
   return kind === "user" && spec.maker?.kind === "user" && spec.maker.id === id;

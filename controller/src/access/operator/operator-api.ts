@@ -5,11 +5,6 @@ import { type Call, type Handlers, type ServedService, serve } from "@holdfast/c
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { OperatorService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { auditOf, commitAndSee } from "../caller.ts";
-import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
-import type { Membership } from "../organization/membership.ts";
-import type { SetUps } from "../user/set-up.ts";
-import { requireFreeUsername } from "../user/username.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
@@ -17,6 +12,10 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
+import { auditOf, commitAndSee } from "../caller.ts";
+import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
+import type { Membership } from "../organization/membership.ts";
+import { type SetUps, requireFreeUsername } from "../user/set-up.ts";
 
 export interface OperatorApiDeps {
   readonly begin: () => UnitOfWork;
@@ -28,7 +27,7 @@ export interface OperatorApiDeps {
   readonly clock: Clock;
 }
 
-/** Operators make, renew and end the credentials of operators. */
+/** The admin RPCs with which operators create, rotate and revoke operators. */
 export function createOperatorApi(deps: OperatorApiDeps): ServedService {
   const { users, memberships, sealer, cursors, clock } = deps;
 
@@ -38,7 +37,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
     throw new HoldfastError("OBJECT_NOT_FOUND", `There is no operator ${username}.`);
   }
 
-  /** A random password is beyond guessing: its hash is fast, like that of an API key. */
+  /** A generated password cannot be guessed, so its hash is fast, like that of an API key. */
   function newPassword(): { password: string; passwordHash: string } {
     const password = randomBytes(24).toString("base64url");
     return { password, passwordHash: sealer.keyedHash(hashPurposes.password, password) };
@@ -102,7 +101,7 @@ export function createOperatorApi(deps: OperatorApiDeps): ServedService {
         const other = [...users.values()].find(({ object }) => object.spec.operator && object !== before.object);
         if (other === undefined) throw new HoldfastError("LAST_OPERATOR", `${username} is the only operator.`);
         const unit = deps.begin();
-        // Two operators who revoke each other at once collide.
+        // Two operators who revoke each other at once conflict.
         unit.onlyWhile({ key: keyOf(userKind, other.object.metadata.id), modRevision: other.modRevision });
         if ([...memberships.values()].some(({ object }) => object.metadata.name === username)) {
           unit.update(userKind, before, changed(before.object, { ...before.object.spec, operator: false }));

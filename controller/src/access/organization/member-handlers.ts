@@ -1,4 +1,3 @@
-import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { create } from "@bufbuild/protobuf";
 import { EmptySchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Call, Handlers } from "@holdfast/common/call.ts";
@@ -9,6 +8,7 @@ import {
   type OrganizationService,
   Role as RoleMessage,
 } from "@holdfast/proto/holdfast/v1/organization_pb.ts";
+import { ofOrganization } from "#kernel/store/of-organization.ts";
 import { newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
@@ -20,7 +20,7 @@ import { type Organization, touch } from "./organization.ts";
 
 type MemberMethods = "listMembers" | "addMember" | "updateMember" | "removeMember";
 
-/** The RPCs of members. Each change touches the organization, so that two last owners cannot leave at once. */
+/** The RPCs of members. Each change writes the organization, so that two last owners cannot leave at once. */
 export function createMemberHandlers(
   deps: AccessApiDeps,
   require: (organizationId: string, call: Call) => Stored<Organization>,
@@ -34,7 +34,7 @@ export function createMemberHandlers(
     return member;
   }
 
-  /** The members as they are at the organization's revision or later. */
+  /** The members at the organization's revision or later. */
   async function membersAt({ object, modRevision }: Stored<Organization>): Promise<Membership[]> {
     await membershipObjects.reached(modRevision, 1_000);
     return ofOrganization(membershipObjects, object.metadata.id);
@@ -46,7 +46,7 @@ export function createMemberHandlers(
     throw new HoldfastError("LAST_OWNER", `${userId} is the last owner of the organization.`);
   }
 
-  /** A person that the caller may know of: made by the organization, or in one with the caller. Others do not exist. */
+  /** A person that is visible to the caller: created by the organization, or a member of one with the caller. */
   function requirePerson(organizationId: string, userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
     const theirs = memberships.of(userId).map(({ metadata }) => metadata.organizationId);
@@ -54,23 +54,23 @@ export function createMemberHandlers(
       call.principal?.kind === "user"
         ? memberships.of(call.principal.id).map(({ metadata }) => metadata.organizationId)
         : [organizationId];
-    const isKnown = user?.object.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
-    if (user === undefined || !isKnown) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+    const isVisible = user?.object.metadata.organizationId === organizationId || theirs.some((id) => mine.includes(id));
+    if (user === undefined || !isVisible) throw new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
     return user;
   }
 
   return {
-    listMembers: async ({ orgId, ...asked }, call) => {
+    listMembers: async ({ orgId, ...request }, call) => {
       require(orgId, call);
-      const page = { ...cursors.open(call, "members", orgId, asked), organizationId: orgId };
+      const page = { ...cursors.open(call, "members", orgId, request), organizationId: orgId };
       const { items, next } = membershipObjects.page(() => true, page);
       return { members: items.map(({ object }) => memberMessage(object)), ...page.next(next) };
     },
 
-    addMember: ({ orgId, userId, role: wanted }, call) =>
+    addMember: ({ orgId, userId, role: requestedRole }, call) =>
       retryConflict(call.signal, async () => {
         const organization = require(orgId, call);
-        const role = roleOf(wanted);
+        const role = roleOf(requestedRole);
         requireScopes(call, roleScopes[role]);
         const user = requirePerson(orgId, userId, call);
         const members = await membersAt(organization);
@@ -88,18 +88,18 @@ export function createMemberHandlers(
         touchUser(unit, user, now);
         await deps.quotas.claim(unit, orgId, { members: 1 });
         unit.audit(auditOf(call, "member.add", "membership", userId));
-        const made = memberMessage(membership);
-        unit.answer(call, made);
+        const response = memberMessage(membership);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [organizations, membershipObjects, users]);
-        return made;
+        return response;
       }),
 
-    updateMember: ({ orgId, userId, role: wanted }, call) =>
+    updateMember: ({ orgId, userId, role: requestedRole }, call) =>
       retryConflict(call.signal, async () => {
         const organization = require(orgId, call);
         const before = requireMember(orgId, userId);
-        const role = roleOf(wanted);
-        // Taking a role away needs the role's scopes, just as giving it does.
+        const role = roleOf(requestedRole);
+        // Revoking a role needs the role's scopes, just as granting it does.
         requireScopes(call, [...roleScopes[before.object.spec.role], ...roleScopes[role]]);
         if (role === before.object.spec.role) return memberMessage(before.object);
         if (before.object.spec.role === "owner") await requireOtherOwner(organization, userId);

@@ -1,9 +1,9 @@
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Resource, Stored } from "#kernel/store/resource.ts";
-import type { Role } from "../scopes.ts";
 import { defineKind } from "#kernel/store/kind.ts";
+import type { Role } from "../scopes.ts";
 
-/** That a person belongs to an organization. Its name is the user name. */
+/** Membership of a person in an organization. Its name is the user name. */
 export type Membership = Resource<{ readonly role: Role }, Readonly<Record<string, never>>>;
 
 export const membershipKind = defineKind<Membership>("membership", {
@@ -11,12 +11,12 @@ export const membershipKind = defineKind<Membership>("membership", {
   quotas: [{ name: "members", words: "members", limit: 200 }],
 });
 
-/** One membership for each person in each organization. */
+/** One membership per person and organization: `<organization>.<user>`. */
 export function membershipId(organizationId: string, userId: string): string {
   return `${organizationId}.${userId}`;
 }
 
-/** Memberships, also by person. */
+/** Memberships, also indexed by person. */
 export interface Memberships {
   of(userId: string): readonly Membership[];
   get(organizationId: string, userId: string): Stored<Membership> | undefined;
@@ -27,7 +27,7 @@ export function createMemberships(
   collection: Pick<Collection<Membership>, "get" | "values" | "subscribe">,
 ): Memberships {
   const byUser = new Map<string, Set<string>>();
-  const note = (id: string) => {
+  const update = (id: string) => {
     // The id of an organization has no dot.
     const userId = id.slice(id.indexOf(".") + 1);
     const ids = byUser.get(userId) ?? new Set();
@@ -36,8 +36,8 @@ export function createMemberships(
     if (ids.size === 0) byUser.delete(userId);
     else byUser.set(userId, ids);
   };
-  const watch = collection.subscribe(note);
-  for (const { object } of collection.values()) note(object.metadata.id);
+  const watch = collection.subscribe(update);
+  for (const { object } of collection.values()) update(object.metadata.id);
   return {
     of: (userId) => [...(byUser.get(userId) ?? [])].flatMap((id) => collection.get(id)?.object ?? []),
     get: (organizationId, userId) => collection.get(membershipId(organizationId, userId)),

@@ -13,11 +13,6 @@ import {
   type UpdateQuotaRequest,
   UpdateQuotaRequestSchema,
 } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
-import { auditOf } from "../caller.ts";
-import { newKeyPair } from "../credential/api-key-api.ts";
-import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
-import { type Organization, organizationKind } from "./organization.ts";
-import type { Quotas } from "./quotas.ts";
 import { quotaField } from "#kernel/store/quota.ts";
 import { adminPage } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
@@ -26,6 +21,11 @@ import type { Collection } from "#kernel/store/collection.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { newMetadata, nextMetadata } from "#kernel/store/resource.ts";
+import { auditOf } from "../caller.ts";
+import { newKeyPair } from "../credential/api-key-api.ts";
+import { type ApiKey, apiKeyKind, hashPurposes } from "../credential/credential.ts";
+import { type Organization, organizationKind } from "./organization.ts";
+import type { Quotas } from "./quotas.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { Rights } from "../scopes.ts";
 
@@ -42,7 +42,7 @@ export interface OrganizationAdminApiDeps {
   readonly newId: () => string;
 }
 
-/** Operators make organizations and their first keys, and say how much each may have. */
+/** The admin RPCs with which operators create organizations and their first keys, and set quotas. */
 export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): ServedService {
   const message = (organization: Organization): OrganizationMessage =>
     create(OrganizationSchema, {
@@ -53,7 +53,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       createdAt: timestampFromMs(organization.metadata.createdAt),
     });
 
-  const given = (limits: Readonly<Record<string, unknown>>): Limits =>
+  const pickQuotas = (limits: Readonly<Record<string, unknown>>): Limits =>
     Object.fromEntries(
       deps.quotas.names().flatMap((name) => {
         const limit = lookUp(limits, name);
@@ -61,18 +61,18 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       }),
     );
 
-  /** The limits that the mask names as the request has them, and the others as they were. */
+  /** The quotas after an update: those that the mask names from the request, the others unchanged. */
   function withLimits(before: Limits, request: UpdateQuotaRequest): Limits {
     const named = (request.updateMask?.paths ?? []).map((path) => {
       const name = deps.quotas.names().find((each) => quotaField({ name: each }) === path);
-      // Operators do not set every quota.
+      // Operators cannot set every quota.
       if (name === undefined || !UpdateQuotaRequestSchema.fields.some((field) => field.name === path))
         throw invalid({ field: "update_mask", code: "unknown_field", detail: `names ${path}, which is no quota` });
       return name;
     });
     const values: Readonly<Record<string, unknown>> = { ...request };
-    const kept = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name)));
-    return { ...kept, ...given(Object.fromEntries(named.map((name) => [name, lookUp(values, name)]))) };
+    const unchanged = Object.fromEntries(Object.entries(before).filter(([name]) => !named.includes(name)));
+    return { ...unchanged, ...pickQuotas(Object.fromEntries(named.map((name) => [name, lookUp(values, name)]))) };
   }
 
   const handlers: Handlers<typeof OrganizationService> = {
@@ -81,7 +81,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       const id = deps.newId();
       const organization: Organization = {
         metadata: newMetadata(id, now, { name }),
-        spec: { quota: given({ ...quota }) },
+        spec: { quota: pickQuotas({ ...quota }) },
         status: {},
       };
       const unit = deps.begin();
@@ -124,7 +124,7 @@ export function createOrganizationAdminApi(deps: OrganizationAdminApiDeps): Serv
       if (expiresAt !== null && expiresAt <= now)
         throw invalid({ field: "expires_at", code: "past", detail: "must be in the future" });
       const scopes = request.scopes.length === 0 ? [...deps.rights.roleScopes.owner] : request.scopes;
-      // Scopes of the host's operators cannot be granted by an organization.
+      // Organizations cannot grant scopes of the host's operators.
       if (scopes.some((scope) => scope.startsWith("platform:"))) {
         throw invalid({ field: "scopes", code: "not_grantable", detail: "platform scopes belong to operators alone" });
       }

@@ -17,7 +17,7 @@ import { createMemberHandlers } from "./member-handlers.ts";
 import { type Membership, membershipId, membershipKind } from "./membership.ts";
 import { type Organization, organizationKind, type OrganizationSpec, releaseClaim } from "./organization.ts";
 
-/** One person may own so many. */
+/** Most organizations that one person may own. */
 const ownedMax = 20;
 
 /** The RPCs of organizations and their members. */
@@ -31,11 +31,11 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
     return found;
   }
 
-  /** The person, if the limit allows one more organization: all that the person made, on any replica, are counted. */
+  /** The person, if they may own one more organization. All that the person owns, on any replica, are counted. */
   async function requireOneMore({ kind, id }: Principal): Promise<Stored<User>> {
     const user = kind === "user" ? users.get(id) : undefined;
     if (user === undefined)
-      throw new HoldfastError("SCOPE_MISSING", "Only people make organizations; keys and tokens belong to one.");
+      throw new HoldfastError("SCOPE_MISSING", "Only people create organizations; keys and tokens belong to one.");
     await membershipObjects.reached(user.modRevision, 1_000);
     const owned = memberships.of(id).filter(({ spec }) => spec.role === "owner").length;
     if (owned < ownedMax) return user;
@@ -63,7 +63,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         const now = clock.now();
         const id = deps.newId();
         const metadata = newMetadata(id, now, { name });
-        // An operator makes them for others.
+        // Operators create organizations for others.
         const isOperator = caller.scopes.has("platform:*");
         const spec: OrganizationSpec = { quota: {}, ...(!isOperator && { maker: caller.id, ownName: true }) };
         const organization: Organization = { metadata, spec, status: {} };
@@ -78,11 +78,11 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         unit.create(membershipKind, membership);
         touchUser(unit, user, now);
         unit.audit({ ...auditOf(call, "organization.create", "organization", id), organizationId: id });
-        const made = message(organization);
-        if (made.usage !== undefined) made.usage.members = 1;
-        unit.answer(call, made);
+        const response = message(organization);
+        if (response.usage !== undefined) response.usage.members = 1;
+        unit.answer(call, response);
         await commitAndSee(call, unit, [organizations, membershipObjects, users]);
-        return made;
+        return response;
       }),
 
     listOrganizations: async (request, call) => {
@@ -117,7 +117,7 @@ export function createOrganizationApi(deps: AccessApiDeps): ServedService {
         return message(after);
       }),
 
-    // The organization's objects are void from this moment; organization-cascade.ts removes them.
+    // The organization's objects are void from this moment; organization-cascade.ts deletes them.
     deleteOrganization: ({ orgId }, call) =>
       retryConflict(call.signal, async () => {
         const before = require(orgId, call);

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
 import { keyOf, type Resource } from "#kernel/store/resource.ts";
 import type { AnyKind } from "#kernel/store/kind.ts";
 import type { Store } from "#kernel/store/store.ts";
+import { startTestStore, type TestStore } from "../../../../test/support/controller/test-store.ts";
 import { organizationKind } from "./organization.ts";
 import { createOrganizationCascade } from "./organization-cascade.ts";
 
-let kept: TestStore;
+let testStore: TestStore;
 let store: Store;
 let collections: TestStore["collections"];
 
 beforeAll(async () => {
-  kept = await startTestStore();
-  ({ store, collections } = kept);
+  testStore = await startTestStore();
+  ({ store, collections } = testStore);
 });
-afterAll(() => kept?.close());
+afterAll(() => testStore?.close());
 
 const signal = new AbortController().signal;
 
@@ -39,7 +39,7 @@ async function converge(): Promise<void> {
   }
 }
 
-test("what an organization leaves behind goes, however much it is, and nothing of another", async () => {
+test("all objects of a deleted organization are deleted, and none of another", async () => {
   await put("organization", "there", "");
   for (const organization of ["there", "gone"]) {
     await put("membership", `${organization}.anna`, organization);
@@ -60,7 +60,7 @@ test("what an organization leaves behind goes, however much it is, and nothing o
   );
 });
 
-test("an organization that the memory has not seen yet loses nothing", async () => {
+test("objects of an organization that the collection lacks are not deleted", async () => {
   await put("webhook", "early", "unseen");
   const { set } = collections;
   const open = ((kind: AnyKind) =>

@@ -8,8 +8,8 @@ import { organizationKind } from "./organization.ts";
 const batch = 100;
 
 /**
- * Removes the objects of deleted organizations, of each kind that goes with its organization. They are void from the
- * deletion on, so a crash at any line only leaves them for the next look.
+ * Deletes the objects of deleted organizations, of each kind with `deletedWithOrganization`. They are void from the
+ * deletion on, so a crash at any point only leaves them for the next run.
  */
 export function createOrganizationCascade(deps: {
   readonly store: Store;
@@ -17,11 +17,11 @@ export function createOrganizationCascade(deps: {
 }): ControlLoop {
   const { store } = deps;
   const organizations = deps.kinds.open(organizationKind);
-  const holders = () => deps.kinds.all().filter(({ kind }) => kind.goesWithOrganization);
+  const kindsToDelete = () => deps.kinds.all().filter(({ kind }) => kind.goesWithOrganization);
 
   function* orphanOwners(): Generator<string> {
     const seen = new Set<string>();
-    for (const { collection } of holders()) {
+    for (const { collection } of kindsToDelete()) {
       for (const { object } of collection.values()) {
         const { organizationId } = object.metadata;
         if (seen.has(organizationId) || organizations.get(organizationId) !== undefined) continue;
@@ -36,18 +36,18 @@ export function createOrganizationCascade(deps: {
       name: "organization-cascade",
       async reconcile(organizationId, signal) {
         if (organizations.get(organizationId) !== undefined) return settled;
-        const left = holders().flatMap(({ kind, collection }) =>
+        const remaining = kindsToDelete().flatMap(({ kind, collection }) =>
           collection
             .page(() => true, { after: undefined, limit: batch, organizationId })
             .items.map(({ object, modRevision }) => ({ key: keyOf(kind, object.metadata.id), modRevision })),
         );
-        const some = left.slice(0, batch);
-        if (some.length === 0) return settled;
-        // The memory of organizations may be behind that of their objects: only the store proves that an organization
-        // is gone.
-        const gone = { key: keyOf(organizationKind, organizationId), modRevision: 0n };
-        const deletes = some.map(({ key }) => key);
-        await store.commit({ conditions: [gone, ...some], puts: [], deletes }, signal);
+        const chunk = remaining.slice(0, batch);
+        if (chunk.length === 0) return settled;
+        // The collection of organizations may lag behind those of their objects: only the store proves that an
+        // organization is absent.
+        const organizationAbsent = { key: keyOf(organizationKind, organizationId), modRevision: 0n };
+        const deletes = chunk.map(({ key }) => key);
+        await store.commit({ conditions: [organizationAbsent, ...chunk], puts: [], deletes }, signal);
         return again(100, "there may be more");
       },
     },

@@ -10,24 +10,24 @@ export const organizationKind = defineKind<Organization>("organization", {
   indexes: [makerOfOrganization],
 });
 
-/** Index: the organizations that one person made. */
+/** Index: the organizations that one person created. */
 export function makerOfOrganization({ spec }: Organization): string | undefined {
   return spec.maker;
 }
 
 export interface OrganizationSpec {
-  /** Limits that an operator set, by the name of the quota; of the others the default holds. */
+  /** Limits that an operator set, by quota name; other quotas have their default. */
   readonly quota: Readonly<Partial<Record<string, number>>>;
-  /** The person who made it: all organizations of one person share the quota of one. Absent for an operator's. */
+  /** The person who created it: all organizations of one person share one quota. Absent for an operator's. */
   readonly maker?: string;
   /**
-   * The name is its members' choice: nothing claims it, so others may have the same, and none is found by it. Absent:
-   * the name is claimed, as operators make organizations and earlier versions made all of them.
+   * True when members chose the name: it is not claimed, so others may have the same. Absent: the name is claimed, as
+   * operators create organizations.
    */
   readonly ownName?: true;
 }
 
-/** Releases the name if the organization has its claim: a namesake's claim stays. */
+/** Releases the name if this organization claimed it; another organization's claim stays. */
 export async function releaseClaim(
   unit: UnitOfWork,
   store: Pick<Store, "get">,
@@ -42,7 +42,7 @@ export async function releaseClaim(
 }
 
 /**
- * Writes the organization again as it was read: two callers that count its objects and add one at once collide, and the
+ * Writes the organization unchanged, so that two callers that count its objects and add one at once conflict, and the
  * second counts again.
  */
 export function touch(unit: UnitOfWork, organization: Stored<Organization>, now: number): void {

@@ -8,22 +8,22 @@ import type { Resource } from "#kernel/store/resource.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { makerOfOrganization, type Organization, organizationKind, touch } from "./organization.ts";
 
-/** Amounts by the name of their quota. */
+/** Amounts by quota name. */
 export type Amounts = Readonly<Record<string, number>>;
 
-/** Counts an organization's objects against its quotas, as their kinds declare them; every addition goes through it. */
+/** Counts an organization's objects against the quotas of their kinds. Every creation claims its amounts here. */
 export interface Quotas {
   names(): readonly string[];
-  /** Its usage, as this replica sees it. */
+  /** Usage of the organization, as this replica sees it. */
   usage(organizationId: string): Amounts;
-  /** Its limits: those that an operator set, over the defaults. */
+  /** Limits of the organization: those that an operator set, over the defaults. */
   limits(organization: Organization): Amounts;
   /**
-   * Throws QUOTA_EXCEEDED, or the quota's own error, with the figures when this much more is too much. Otherwise the
-   * unit of work commits only if no other writer has claimed or changed anything of the organization meanwhile: after a
+   * Throws QUOTA_EXCEEDED, or the quota's own error, with the figures when the amounts exceed a limit. Otherwise the
+   * unit of work commits only if no other writer has claimed or changed anything of the organization meanwhile; after a
    * Conflict the caller counts again.
    */
-  claim(unit: UnitOfWork, organizationId: string, asked: Amounts): Promise<void>;
+  claim(unit: UnitOfWork, organizationId: string, requested: Amounts): Promise<void>;
 }
 
 interface Row {
@@ -34,7 +34,7 @@ interface Row {
 export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: Clock): Quotas {
   const organizations = kinds.open(organizationKind);
 
-  /** Groups above open their kinds later. */
+  /** Quotas of all open kinds; other groups open their kinds later. */
   function rows(): Row[] {
     return kinds
       .all()
@@ -43,7 +43,7 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
       );
   }
 
-  function takenBy(organizationId: string, { quota, collection }: Row): number {
+  function usageOf(organizationId: string, { quota, collection }: Row): number {
     return usedOf(quota, ofOrganization(collection, organizationId));
   }
 
@@ -55,37 +55,37 @@ export function createQuotas(kinds: Pick<CollectionSet, "all" | "open">, clock: 
     Object.fromEntries(rows().map((row) => [row.quota.name, amountOf(row)]));
 
   /**
-   * Organizations of one maker share the default limits of one, plus the additions that operators gave each of them.
+   * Organizations of one person share the default limits of one, plus the additions that operators gave each of them.
    */
-  function requireShared({ spec: { maker } }: Organization, row: Row, asked: number): void {
+  function requireShared({ spec: { maker } }: Organization, row: Row, requested: number): void {
     if (maker === undefined || row.quota.isEachs === true) return;
     const theirs = organizations.by(makerOfOrganization, maker).map(({ object }) => object);
     if (theirs.length < 2) return;
-    const more = theirs.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
-    const limit = more.reduce((sum, each) => sum + each, row.quota.limit);
-    const used = theirs.reduce((sum, { metadata }) => sum + takenBy(metadata.id, row), 0);
-    requireAmount(row.quota, { used, asked, limit }, "All organizations of the person who made this one have");
+    const additions = theirs.map((each) => Math.max(0, limitOf(row, each) - row.quota.limit));
+    const limit = additions.reduce((sum, each) => sum + each, row.quota.limit);
+    const used = theirs.reduce((sum, { metadata }) => sum + usageOf(metadata.id, row), 0);
+    requireAmount(row.quota, { used, requested, limit }, "All organizations of the person who made this one have");
   }
 
   return {
     names: () => rows().map(({ quota }) => quota.name),
-    usage: (organizationId) => amounts((row) => takenBy(organizationId, row)),
+    usage: (organizationId) => amounts((row) => usageOf(organizationId, row)),
     limits: (organization) => amounts((row) => limitOf(row, organization)),
-    async claim(unit, organizationId, asked) {
+    async claim(unit, organizationId, requested) {
       const organization = organizations.get(organizationId);
-      if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization is gone.");
-      const known = rows();
-      const claimed = Object.entries(asked).flatMap(([name, amount]) => {
-        const row = known.find(({ quota }) => quota.name === name);
+      if (organization === undefined) throw new HoldfastError("OBJECT_NOT_FOUND", "The organization was deleted.");
+      const allRows = rows();
+      const claimed = Object.entries(requested).flatMap(([name, amount]) => {
+        const row = allRows.find(({ quota }) => quota.name === name);
         if (row === undefined) throw new Error(`no kind declares the quota ${name}`);
         return amount > 0 ? [{ row, amount }] : [];
       });
-      // Each claim writes the organization, so objects up to its revision include all that was claimed before.
+      // Each claim writes the organization, so objects up to its revision include everything that was claimed before.
       await Promise.all(claimed.map(({ row }) => row.collection.reached(organization.modRevision, 1_000)));
       for (const { row, amount } of claimed) {
-        const used = takenBy(organizationId, row);
+        const used = usageOf(organizationId, row);
         const limit = limitOf(row, organization.object);
-        requireAmount(row.quota, { used, asked: amount, limit }, "The organization has");
+        requireAmount(row.quota, { used, requested: amount, limit }, "The organization has");
       }
       for (const { row, amount } of claimed) requireShared(organization.object, row, amount);
       touch(unit, organization, clock.now());

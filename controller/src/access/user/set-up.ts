@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Call } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
-import { HoldfastError } from "@holdfast/common/errors.ts";
+import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { type CreatedUser, CreatedUserSchema } from "@holdfast/proto/holdfast/v1/user_pb.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import type { Collection } from "#kernel/store/collection.ts";
@@ -10,14 +10,23 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import { nextMetadata } from "#kernel/store/resource.ts";
 import { auditOf, commitAndSee } from "../caller.ts";
-import { hashPurposes, nextTokenGeneration, type User, userKind, type UserSpec } from "../credential/credential.ts";
-import { newSetupToken } from "../credential/token-text.ts";
+import {
+  hashPurposes,
+  nextTokenGeneration,
+  type User,
+  userKind,
+  type UserSpec,
+  newSetupToken,
+} from "../credential/credential.ts";
 
-/** One-time tokens by which people set their passwords. */
+/** One-time tokens with which people set their passwords. */
 export interface SetUps {
   /** A new token for the person, and its record for the store. */
   begin(userId: string): { readonly token: string; readonly setup: NonNullable<UserSpec["setup"]> };
-  /** Ends the person's password and all tokens that they made, and answers a new one-time token. Whether the caller may is theirs to check. */
+  /**
+   * Deletes the person's password, voids all tokens that they created, and returns a new one-time token. The caller
+   * checks its permission first.
+   */
   reset(userId: string, call: Call): Promise<CreatedUser>;
 }
 
@@ -53,15 +62,15 @@ export function createSetUps(deps: {
         const unit = deps.begin();
         unit.update(userKind, before, after);
         unit.audit(auditOf(call, "user.reset", "user", userId));
-        const answer = createdUser(after, token);
-        unit.answer(call, answer);
+        const response = createdUser(after, token);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [users]);
-        return answer;
+        return response;
       }),
   };
 }
 
-/** What the caller hands to the person. */
+/** The response that the caller passes on to the person. */
 export function createdUser({ metadata, spec }: User, token: string): CreatedUser {
   return create(CreatedUserSchema, {
     id: metadata.id,
@@ -69,4 +78,11 @@ export function createdUser({ metadata, spec }: User, token: string): CreatedUse
     ...(spec.setup && { setupExpiresAt: timestampFromMs(spec.setup.expiresAt) }),
     createdAt: timestampFromMs(metadata.createdAt),
   });
+}
+
+/** Throws INVALID_REQUEST for a name that looks like a key id, and NAME_TAKEN for a taken one. */
+export function requireFreeUsername(username: string, users: Pick<Collection<User>, "get">): void {
+  if (username.startsWith("hfk_"))
+    throw invalid({ field: "username", code: "reserved", detail: "must not begin with hfk_, as keys do" });
+  if (users.get(username) !== undefined) throw new HoldfastError("NAME_TAKEN", `${username} is in use.`);
 }

@@ -4,7 +4,7 @@ import { createSignInGuard } from "./sign-in-guard.ts";
 
 function guardAt() {
   const clock = { nowMs: 1_000_000, now: () => 0, monotonicMs: () => clock.nowMs };
-  const guard = createSignInGuard(clock, { known: createKnownSourcesInMemory() });
+  const guard = createSignInGuard(clock, { recentSources: createKnownSourcesInMemory() });
   /** Seconds to wait; 0 when the try was let through. */
   const attempt = (account: string, source: string): number => {
     try {
@@ -17,7 +17,7 @@ function guardAt() {
   return { clock, guard, attempt };
 }
 
-test("each failure beyond the fifth costs twice as much time, up to a minute", () => {
+test("each failure after the fifth doubles the delay, up to a minute", () => {
   const { clock, attempt } = guardAt();
   for (let i = 0; i < 5; i += 1) expect(attempt("anna", "10.0.0.1")).toBe(0);
   const waits: number[] = [];
@@ -30,14 +30,14 @@ test("each failure beyond the fifth costs twice as much time, up to a minute", (
   expect(waits).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
 });
 
-test("one source at many accounts gets slow, and an IPv6 source is its /64", () => {
+test("one source at many accounts is delayed, and an IPv6 source is its /64", () => {
   const { attempt } = guardAt();
   for (let i = 0; i < 40; i += 1) expect(attempt(`user-${i}`, `2001:db8::${i.toString(16)}`)).toBe(0);
   expect(attempt("another", "2001:db8:0:0:ffff::1")).toBe(1);
   expect(attempt("another", "2001:db8:0:1::1")).toBe(0);
 });
 
-test("guesses from everywhere do not lock out who has signed in before", () => {
+test("distributed guesses do not lock out a person who has signed in before", () => {
   const { clock, guard, attempt } = guardAt();
   guard.begin("anna", "192.0.2.1").succeeded();
   for (let i = 0; i < 50; i += 1) expect(attempt("anna", `10.0.0.${i}`)).toBe(0);
@@ -47,7 +47,7 @@ test("guesses from everywhere do not lock out who has signed in before", () => {
   expect(attempt("anna", "10.0.1.1")).toBe(0);
 });
 
-test("a quarter of an hour without failures forgets them", () => {
+test("failures are forgotten after fifteen minutes without another", () => {
   const { clock, attempt } = guardAt();
   for (let i = 0; i < 5; i += 1) attempt("anna", "10.0.0.1");
   expect(attempt("anna", "10.0.0.1")).toBe(1);
@@ -55,7 +55,7 @@ test("a quarter of an hour without failures forgets them", () => {
   for (let i = 0; i < 4; i += 1) expect(attempt("anna", "10.0.0.1")).toBe(0);
 });
 
-test("whoever tries all the time has the tries in an hour that the docs name", () => {
+test("continuous attempts are limited to the hourly number in the docs", () => {
   const hourMs = 3_600_000;
   const triesIn = (attempts: (attempt: ReturnType<typeof guardAt>["attempt"], tick: number) => number[]): number => {
     const { clock, attempt } = guardAt();
@@ -71,7 +71,7 @@ test("whoever tries all the time has the tries in an hour that the docs name", (
   expect(everywhere).toBeLessThanOrEqual(1_850);
 });
 
-test("a good sign-in to one's own account makes no guess at others free", () => {
+test("a successful sign-in does not reset the failures at other accounts", () => {
   const { clock, guard, attempt } = guardAt();
   guard.begin("mallory", "10.0.0.1").succeeded();
   for (let i = 0; i < 40; i += 1) expect(attempt(`user-${i}`, "10.0.0.1")).toBe(0);

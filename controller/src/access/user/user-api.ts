@@ -7,34 +7,32 @@ import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import { keyOf, newMetadata, nextMetadata, type Stored } from "#kernel/store/resource.ts";
 import type { AccessApiDeps } from "../access-api-deps.ts";
 import { auditOf, commitAndSee, organizationOf, principalOf, requireScopes } from "../caller.ts";
-import { hashPurposes, nextTokenGeneration, type User, userKind } from "../credential/credential.ts";
-import { userOfSetupToken } from "../credential/token-text.ts";
+import { hashPurposes, nextTokenGeneration, type User, userKind, userOfSetupToken } from "../credential/credential.ts";
 import { equalHash } from "../equal-hash.ts";
-import { signInSourcesKind } from "./known-sources.ts";
-import type { Presenter } from "./password-line.ts";
+import { signInSourcesKind } from "./recent-sources.ts";
+import type { Presenter } from "./password-queue.ts";
 import { roleMessages } from "../organization/member-handlers.ts";
 import type { Membership } from "../organization/membership.ts";
-import { createdUser } from "./set-up.ts";
-import { requireFreeUsername } from "./username.ts";
+import { createdUser, requireFreeUsername } from "./set-up.ts";
 
-/** Most organizations in the answer of GetMe. */
-const mostNamed = 200;
+/** Most organizations in the response of GetMe. */
+const organizationsMax = 200;
 
 /** The RPCs of people. */
 export function createUserApi(deps: AccessApiDeps): ServedService {
   const { users, memberships, organizations, sealer, clock } = deps;
 
-  const nobody = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
+  const notFound = () => new HoldfastError("OBJECT_NOT_FOUND", "There is no such person here.");
 
-  /** An organization deletes only people that it made. */
+  /** The person, if this organization created them: only then it may delete them. */
   function requireOurs(userId: string, call: Call): Stored<User> {
     const user = users.get(userId);
-    if (user === undefined || user.object.metadata.organizationId !== organizationOf(call)) throw nobody();
+    if (user === undefined || user.object.metadata.organizationId !== organizationOf(call)) throw notFound();
     if (user.object.spec.operator) throw new HoldfastError("NOT_POSSIBLE", `${userId} is a platform operator.`);
     return user;
   }
 
-  /** The person's memberships, at the person's revision or later, without those in deleted organizations. */
+  /** The person's memberships at the person's revision or later, without those in deleted organizations. */
   async function membershipsAt({ object, modRevision }: Stored<User>): Promise<Membership[]> {
     await Promise.all([deps.membershipObjects, organizations].map((each) => each.reached(modRevision, 1_000)));
     const theirs = memberships.of(object.metadata.id);
@@ -42,8 +40,8 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
   }
 
   /**
-   * The token gives the caller all rights of the user: they must be within the caller's own, and in this organization
-   * only.
+   * The reset token grants the caller everything that the user may do, so it must be within the caller's own scopes,
+   * and in this organization only.
    */
   function requireResettable(userId: string, call: Call): void {
     const organizationId = organizationOf(call);
@@ -51,7 +49,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
     const theirs = memberships.of(userId);
     const isTheirs = user?.metadata.organizationId === organizationId;
     const here = theirs.find(({ metadata }) => metadata.organizationId === organizationId);
-    if (user === undefined || (!isTheirs && here === undefined)) throw nobody();
+    if (user === undefined || (!isTheirs && here === undefined)) throw notFound();
     if (here !== undefined) requireScopes(call, deps.rights.roleScopes[here.spec.role]);
     if (!isTheirs || user.spec.operator || theirs.some((each) => each !== here)) {
       const detail = `${userId} is not of this organization alone; a platform operator can do it.`;
@@ -72,15 +70,15 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
           status: {},
         };
         const unit = deps.begin();
-        // The name of a user is its key; claimed as well, so that two at once get the proper answer.
+        // The id of a user is its name; it is claimed as well, so that of two concurrent creations one gets NAME_TAKEN.
         unit.claimName(userKind, "", username, username);
         unit.create(userKind, user);
         await deps.quotas.claim(unit, organizationId, { users: 1 });
         unit.audit(auditOf(call, "user.create", "user", username));
-        const made = createdUser(user, token);
-        unit.answer(call, made);
+        const response = createdUser(user, token);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [users, organizations]);
-        return made;
+        return response;
       }),
 
     resetUser: async ({ userId }, call) => {
@@ -93,15 +91,15 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         const id = userOfSetupToken(token);
         const before = id === undefined ? undefined : users.get(id);
         const setup = before?.object.spec.setup;
-        const good = equalHash(setup?.tokenHash, sealer.keyedHash(hashPurposes.setup, token));
-        if (before === undefined || setup === undefined || !good || setup.expiresAt <= clock.now())
+        const matches = equalHash(setup?.tokenHash, sealer.keyedHash(hashPurposes.setup, token));
+        if (before === undefined || setup === undefined || !matches || setup.expiresAt <= clock.now())
           throw invalid({ field: "token", code: "invalid_token", detail: "is unknown, used or too old" });
         checkPassword(password, "password", before.object.metadata.id);
         const unit = deps.begin();
         unit.update(
           userKind,
           before,
-          withPassword(before.object, await deps.passwordHash.make(password, presenterOf(call)), clock.now()),
+          withPassword(before.object, await deps.passwordHash.create(password, presenterOf(call)), clock.now()),
         );
         const { organizationId } = before.object.metadata;
         unit.audit({ ...auditOf(call, "user.set-up", "user", before.object.metadata.id), organizationId });
@@ -139,7 +137,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         unit.update(
           userKind,
           before,
-          withPassword(before.object, await deps.passwordHash.make(newPassword, presenterOf(call)), clock.now()),
+          withPassword(before.object, await deps.passwordHash.create(newPassword, presenterOf(call)), clock.now()),
         );
         unit.audit(auditOf(call, "user.change-password", "user", caller.id));
         unit.answer(call, create(EmptySchema));
@@ -162,7 +160,7 @@ export function createUserApi(deps: AccessApiDeps): ServedService {
         ...(role !== undefined && { role: roleMessages[role] }),
         scopes: [...scopes].sort(),
         ...(typeof expiresAt === "number" && { expiresAt: timestampFromMs(expiresAt) }),
-        organizations: mine.slice(0, mostNamed).flatMap((each) => {
+        organizations: mine.slice(0, organizationsMax).flatMap((each) => {
           const organization = organizations.get(each.id)?.object;
           if (organization === undefined) return [];
           const { metadata } = organization;
@@ -183,12 +181,12 @@ function withPassword({ metadata, spec, status }: User, passwordHash: string, no
   };
 }
 
-/** Setting a password takes a token or the old password, so the caller counts as known and goes first in the line. */
+/** Setting a password takes a token or the old password, so the caller counts as a recent source. */
 function presenterOf({ source }: Call): Presenter {
-  return { source, isKnown: true };
+  return { source, isRecent: true };
 }
 
-/** The length is checked by the proto; a password must not contain the name or repeat one letter. */
+/** The proto checks the length; a password must not contain the user name or repeat few characters. */
 function checkPassword(password: string, field: string, userId: string): void {
   if (password.toLowerCase().includes(userId))
     throw invalid({ field, code: "too_weak", detail: "must not contain the user name" });

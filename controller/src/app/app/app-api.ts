@@ -1,5 +1,4 @@
-import type { Call, ServedService } from "@holdfast/common/call.ts";
-import { serve } from "@holdfast/common/call.ts";
+import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { defaultDatabase } from "@holdfast/common/engine-catalog/default-names.ts";
 import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
@@ -15,7 +14,7 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { ServiceAccess } from "#services/service/service-access.ts";
 import { appKind, type AppObject, attachmentsMax, type AttachmentSpec } from "./app.ts";
 import { appMessage, attachmentMessage } from "./app-message.ts";
-import type { ChangeApp } from "./change-app.ts";
+import type { ChangeApp } from "./app-access.ts";
 import { browserUrlFaults } from "./checked-url.ts";
 import { type DomainApiDeps, domainHandlers } from "./domain-api.ts";
 
@@ -25,22 +24,22 @@ export interface AppApiDeps extends Omit<DomainApiDeps, "change" | "apps"> {
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly organizations: Pick<Collection<Organization>, "reached">;
   readonly quotas: Pick<Quotas, "claim">;
-  /** Is the attachment where the app's end users are? */
+  /** True if the app's end users are in the database of the attachment. */
   readonly isInUse: (appId: string, attachmentId: string) => boolean;
-  /** Ends what hangs on the app, in the unit of work that removes it. */
-  readonly endWith: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
+  /** Removes the app's sign-in in the unit of work that deletes the app. */
+  readonly removeSignIn: (unit: UnitOfWork, appId: string, signal: AbortSignal) => Promise<void>;
   readonly begin: () => UnitOfWork;
   readonly cursors: Cursors;
 }
 
-/** The RPCs of apps and of what is attached to them. */
+/** The RPCs of apps and of their attachments. */
 export function createAppApi(deps: AppApiDeps): ServedService {
   const { apps, access, serviceAccess, services, begin, clock, cursors } = deps;
   const isRunning = (serviceId: string) => services.get(serviceId)?.object.status.state === "Running";
 
-  const change: ChangeApp = (appId, call, { action, detail }, edit, answer) =>
+  const change: ChangeApp = (appId, call, { action, detail }, edit, response) =>
     retryConflict(call.signal, async () => {
-      const before = await access.fresh(appId, call);
+      const before = await access.getCurrent(appId, call);
       const after = {
         ...before.object,
         metadata: nextMetadata(before.object.metadata, clock.now()),
@@ -49,7 +48,7 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const unit = begin();
       unit.update(appKind, before, after);
       unit.audit(auditOf(call, action, appKind.name, appId, detail));
-      if (answer !== undefined) unit.answer(call, answer);
+      if (response !== undefined) unit.answer(call, response);
       await commitAndSee(call, unit, [apps]);
       return after;
     });
@@ -57,7 +56,10 @@ export function createAppApi(deps: AppApiDeps): ServedService {
   function attachable(serviceId: string, call: Call): Stored<ManagedServiceObject> {
     const service = serviceAccess.require(serviceId, call);
     if (service.object.spec.databaseType === "postgresql") return service;
-    throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.object.spec.databaseType} keeps no users of apps.`);
+    throw new HoldfastError(
+      "ATTACHMENT_NOT_POSTGRESQL",
+      `${service.object.spec.databaseType} cannot store users of apps.`,
+    );
   }
 
   return serve(AppService, {
@@ -73,15 +75,15 @@ export function createAppApi(deps: AppApiDeps): ServedService {
           spec: { homeUrl: request.homeUrl ?? null, attachments: [], domains: [] },
           status: {},
         };
-        const answer = appMessage(app, isRunning);
+        const response = appMessage(app, isRunning);
         const unit = begin();
         unit.create(appKind, app);
         unit.claimName(appKind, organizationId, request.name, app.metadata.id);
         await deps.quotas.claim(unit, organizationId, { apps: 1 });
         unit.audit(auditOf(call, "app.create", appKind.name, app.metadata.id));
-        unit.answer(call, answer);
+        unit.answer(call, response);
         await commitAndSee(call, unit, [deps.organizations, apps]);
-        return answer;
+        return response;
       });
     },
 
@@ -97,8 +99,9 @@ export function createAppApi(deps: AppApiDeps): ServedService {
       const paths = request.updateMask?.paths ?? [];
       if (paths.length === 0)
         throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-      const strange = paths.find((path) => path !== "home_url");
-      if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
+      const unknownPath = paths.find((path) => path !== "home_url");
+      if (unknownPath !== undefined)
+        throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
       requireUrl(request.homeUrl);
       const app = await change(request.appId, call, { action: "app.update" }, ({ spec }) => ({
         ...spec,
@@ -109,10 +112,10 @@ export function createAppApi(deps: AppApiDeps): ServedService {
 
     deleteApp: ({ appId }, call) =>
       retryConflict(call.signal, async () => {
-        const app = await access.fresh(appId, call);
+        const app = await access.getCurrent(appId, call);
         const { organizationId, name } = app.object.metadata;
         const unit = begin();
-        await deps.endWith(unit, appId, call.signal);
+        await deps.removeSignIn(unit, appId, call.signal);
         unit.remove(appKind, app);
         unit.releaseName(appKind, organizationId, name);
         unit.audit(auditOf(call, "app.delete", appKind.name, appId));

@@ -15,10 +15,10 @@ import {
 import type { AppObject, AttachmentSpec, DomainSpec } from "./app.ts";
 import { recordOf } from "./domain-record.ts";
 
-/** Says whether a service runs. */
+/** True if the service runs. */
 export type IsRunning = (serviceId: string) => boolean;
 
-/** An app as the API shows it. */
+/** An app in the API. */
 export function appMessage({ metadata, spec }: AppObject, isRunning: IsRunning): App {
   return create(AppSchema, {
     id: metadata.id,

@@ -1,7 +1,7 @@
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
 
-/** An app of an organization. Its name is unique there. */
+/** An app of an organization, where its name is unique. */
 export type AppObject = Resource<AppSpec, AppStatus>;
 
 export const appKind = defineKind<AppObject>("app", {
@@ -10,13 +10,13 @@ export const appKind = defineKind<AppObject>("app", {
 });
 
 export interface AppSpec {
-  /** Null where it is not known. */
+  /** Null if unknown. */
   readonly homeUrl: string | null;
   readonly attachments: readonly AttachmentSpec[];
   readonly domains: readonly DomainSpec[];
 }
 
-/** One that runs anywhere is Running at once. */
+/** Apps are hosted externally, so an app is Running at once and has no observed state. */
 export type AppStatus = Readonly<Record<string, never>>;
 
 /** A database of a PostgreSQL service. */
@@ -26,23 +26,23 @@ export interface AttachmentSpec {
   readonly databaseName: string;
 }
 
-/** A domain that the owner has, or says to have. */
+/** A domain of the app's owner. */
 export interface DomainSpec {
   readonly id: string;
-  /** In lower case, without a dot at its end. */
+  /** In lower case, without a trailing dot. */
   readonly name: string;
-  /** What its TXT record is to say. */
+  /** Token that the domain's TXT record must contain. */
   readonly token: string;
   readonly createdAt: number;
-  /** Null until the record was seen. */
+  /** Time of verification in milliseconds since 1970; null until the record was found. */
   readonly verifiedAt: number | null;
 }
 
-/** Of one app. */
+/** Most attachments and domains of one app. */
 export const attachmentsMax = 10;
 export const domainsMax = 10;
 
-/** Has its owner shown that the domain is theirs? */
+/** True if the app's owner has verified the domain. */
 export function hasVerified({ spec }: AppObject, domain: string): boolean {
   return spec.domains.some(({ name, verifiedAt }) => name === domain && verifiedAt !== null);
 }

@@ -2,17 +2,17 @@ import { type FieldFault, pointerOf } from "@holdfast/common/errors.ts";
 
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The forms of such URLs as JSON Schema has them: a part of what is checked. */
+/** The formats as JSON Schema can express them: a part of what is checked. */
 export const httpsUrlForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]://[!-.0-~][!-~]*$" };
 export const browserUrlForm = { format: "uri", pattern: "^[hH][tT][tT][pP][sS]?://[!-.0-~][!-~]*$" };
 export const originForm = { format: "uri", pattern: "^https?://[!-.0->A-~]+$" };
 
-/** Faults of a URL that browsers are sent to: https, or http on loopback; no fragment, no credentials. */
+/** Faults of a redirect URL: https, or http on loopback; no fragment, no credentials. */
 export function browserUrlFaults(field: string, text: string): FieldFault[] {
   const fault = (detail: string) => [{ field, pointer: pointerOf(field), code: "invalid_url", detail }];
-  // The parser drops what is not shown; a URL that is compared to the letter has none of it.
+  // The parser drops control characters; redirect URLs are compared verbatim, so they may not contain any.
   if (!/^[\x21-\x7e]+$/.test(text)) return fault("must be a URL of printable ASCII");
-  // The parser adds slashes that are missing.
+  // The parser adds missing slashes, so require them.
   const url = /^[a-z]+:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
   if (url === null) return fault("must be an absolute URL");
   if (url.protocol !== "https:" && !(url.protocol === "http:" && loopback.has(url.hostname)))

@@ -5,10 +5,9 @@ import { HoldfastError, invalid } from "@holdfast/common/errors.ts";
 import type { AppService } from "@holdfast/proto/holdfast/v1/app_pb.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import { type AppObject, type DomainSpec, domainsMax, hasVerified } from "./app.ts";
-import type { AppAccess } from "./app-access.ts";
+import type { AppAccess, ChangeApp } from "./app-access.ts";
 import { domainMessage } from "./app-message.ts";
-import type { ChangeApp } from "./change-app.ts";
-import { domainNameOf, type FindTexts, recordOf } from "./domain-record.ts";
+import { domainNameOf, type LookUpTxt, recordOf } from "./domain-record.ts";
 
 type DomainHandlers = Pick<Handlers<typeof AppService>, "createAppDomain" | "verifyAppDomain" | "deleteAppDomain">;
 
@@ -16,18 +15,18 @@ export interface DomainApiDeps {
   readonly apps: Pick<Collection<AppObject>, "values">;
   readonly access: AppAccess;
   readonly change: ChangeApp;
-  readonly findTexts: FindTexts;
-  /** Is the app's issuer under this name? */
+  readonly lookUpTxt: LookUpTxt;
+  /** True if the app's issuer is served under this name. */
   readonly isIssuer: (appId: string, domain: string) => boolean;
-  /** The platform's own, which is nobody else's. */
+  /** The platform's own domain, which no app can have. */
   readonly domain: string;
   readonly clock: Clock;
   readonly newId: () => string;
 }
 
-const lookMs = 8_000;
+const lookupTimeoutMs = 8_000;
 
-/** The RPCs of domains that owners of apps have. */
+/** The RPCs of apps' domains. */
 export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
   const { apps, access, change, clock } = deps;
 
@@ -39,8 +38,8 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
 
   async function requireRecord(domain: DomainSpec, call: Call): Promise<void> {
     const { name, value } = recordOf(domain);
-    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(lookMs)]);
-    const found = await deps.findTexts(name, signal).catch(() => undefined);
+    const signal = AbortSignal.any([call.signal, AbortSignal.timeout(lookupTimeoutMs)]);
+    const found = await deps.lookUpTxt(name, signal).catch(() => undefined);
     call.signal.throwIfAborted();
     if (found === undefined)
       throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", `The name servers of ${name} do not answer.`);
@@ -49,9 +48,9 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
   }
 
   return {
-    async createAppDomain({ appId, name: given }, call) {
+    async createAppDomain({ appId, name: requestedName }, call) {
       access.require(appId, call);
-      const name = domainNameOf(given, deps.domain);
+      const name = domainNameOf(requestedName, deps.domain);
       if (name === undefined)
         throw invalid({
           field: "name",
@@ -65,7 +64,7 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
         createdAt: clock.now(),
         verifiedAt: null,
       };
-      const answer = domainMessage(appId, domain);
+      const response = domainMessage(appId, domain);
       await change(
         appId,
         call,
@@ -77,9 +76,9 @@ export function domainHandlers(deps: DomainApiDeps): DomainHandlers {
             throw new HoldfastError("NAME_TAKEN", `The app has the domain ${name} already.`);
           return { ...spec, domains: [...spec.domains, domain] };
         },
-        answer,
+        response,
       );
-      return answer;
+      return response;
     },
 
     async verifyAppDomain({ appId, domainId }, call) {

@@ -19,6 +19,6 @@ const cases = [
   ["notholdfast.test",          "notholdfast.test"],
 ] as const;
 
-test.each(cases)("%s is kept as %s", (text, kept) => {
-  expect(domainNameOf(text, "holdfast.test")).toBe(kept);
+test.each(cases)("%s is normalized to %s", (text, normalized) => {
+  expect(domainNameOf(text, "holdfast.test")).toBe(normalized);
 });

@@ -2,15 +2,16 @@ import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
+import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { AppAccess } from "../app/app-access.ts";
-import type { AuthObject } from "./auth.ts";
+import type { AuthObject, AuthSpec } from "./auth.ts";
 
 /** Finds the sign-in of an app for a caller. */
 export interface AuthAccess {
   /** Throws APP_NOT_FOUND and AUTH_NOT_ENABLED. */
   require(appId: string, call: Call): Stored<AuthObject>;
-  /** As `require`, and asks the store, for a change. */
-  fresh(appId: string, call: Call): Promise<Stored<AuthObject>>;
+  /** As `require`, from the store: for a change. */
+  getCurrent(appId: string, call: Call): Promise<Stored<AuthObject>>;
   /** As `require`, and throws AUTH_NOT_ACTIVE. */
   active(appId: string, call: Call): Stored<AuthObject>;
 }
@@ -26,7 +27,7 @@ export function createAuthAccess(apps: AppAccess, auths: Collection<AuthObject>)
   };
   return {
     require,
-    async fresh(appId, call) {
+    async getCurrent(appId, call) {
       apps.require(appId, call);
       return found(await auths.fresh(appId, call.signal));
     },
@@ -42,3 +43,12 @@ export function requireActive({ status }: AuthObject): void {
   if (status.state === "Active") return;
   throw new HoldfastError("AUTH_NOT_ACTIVE", `The sign-in is ${status.state}.`, { members: { status: status.state } });
 }
+
+/** Changes the spec of a sign-in in one transaction with the audit entry. */
+export type ChangeAuth = (
+  appId: string,
+  call: Call,
+  audit: { readonly action: string; readonly detail?: string },
+  edit: (auth: AuthObject) => Partial<AuthSpec>,
+  more?: (unit: UnitOfWork, after: AuthObject) => void,
+) => Promise<AuthObject>;

@@ -20,20 +20,17 @@ import { keyOf, newMetadata, type Stored } from "#kernel/store/resource.ts";
 import { retryConflict } from "#kernel/store/retry-conflict.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import type { AppObject, AttachmentSpec } from "../app/app.ts";
+import { type AppObject, type AttachmentSpec, appKind } from "../app/app.ts";
 import type { AppAccess } from "../app/app-access.ts";
-import { appKind } from "../app/app.ts";
 import { afterEvent, authKind, type AuthObject, type AuthSpec, changedAuth, type SmtpSpec } from "./auth.ts";
-import { type AuthAccess, requireActive } from "./auth-access.ts";
+import { type AuthAccess, requireActive, type ChangeAuth } from "./auth-access.ts";
 import { authEvent, keyRotated } from "./auth-events.ts";
 import { authMessage, keyMessages } from "./auth-message.ts";
-import { type AuthSecrets, newSecret } from "./auth-secrets.ts";
+import { type AuthSecrets, newSecret, mailDestinationOf, mailServerOf } from "./auth-secrets.ts";
 import { isAddress, smtpFaults, themeFaults, themeSpecOf, uriFaults } from "./checked-auth.ts";
-import type { ChangeAuth } from "./change-auth.ts";
 import { clientHandlers } from "./client-api.ts";
 import { idpHandlers } from "./idp-api.ts";
-import { firstKeys, hasRoomToRotate, newSigningKey, replacedKeys, rotatedKeys } from "./signing-keys.ts";
-import { mailDestinationOf, mailServerOf } from "./smtp.ts";
+import { initialKeys, canRotate, newSigningKey, replacedKeys, rotatedKeys } from "./signing-keys.ts";
 
 type UserHandlers = Pick<
   Handlers<typeof AppAuthService>,
@@ -54,7 +51,7 @@ export interface AuthApiDeps {
   readonly secrets: AuthSecrets;
   readonly users: UserHandlers;
   readonly egress: Pick<EgressClient, "connect" | "check">;
-  /** Of the platform's zone. */
+  /** Domain of the platform's DNS zone. */
   readonly domain: string;
   readonly issuerPort: number;
   readonly begin: () => UnitOfWork;
@@ -65,14 +62,14 @@ export interface AuthApiDeps {
 const mailMs = 15_000;
 const mailsPerHour = 600;
 
-/** The RPCs of an app's sign-in: they write down what is asked; the reconciler and the issuers bring it. */
+/** The RPCs of an app's sign-in. They write the spec; the reconciler and the issuers apply it. */
 export function createAuthApi(deps: AuthApiDeps): ServedService {
   const { auths, apps, access, secrets, begin, clock, issuerPort } = deps;
   const commit = (unit: UnitOfWork, call: Call) => commitAndSee(call, unit, [auths]);
 
   const change: ChangeAuth = (appId, call, { action, detail }, edit, more) =>
     retryConflict(call.signal, async () => {
-      const before = await access.fresh(appId, call);
+      const before = await access.getCurrent(appId, call);
       const after = changedAuth(before.object, edit(before.object), clock.now());
       const unit = begin();
       unit.update(authKind, before, after);
@@ -93,23 +90,24 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     });
   }
 
-  /** Null where the platform's domain is chosen. */
+  /** The custom domain of the request; null for the platform's domain. */
   function customDomainOf({ object }: Stored<AppObject>, request: EnableAuthRequest): string | null {
-    const asked = request.customDomain?.toLowerCase();
+    const requested = request.customDomain?.toLowerCase();
     if (request.issuerDomainChoice !== IssuerDomainChoice.CUSTOM) {
-      if (asked === undefined) return null;
-      throw invalid({ field: "custom_domain", code: "invalid_value", detail: "goes with issuer_domain_choice custom" });
+      if (requested === undefined) return null;
+      throw invalid({ field: "custom_domain", code: "invalid_value", detail: "needs issuer_domain_choice custom" });
     }
     const verified = object.spec.domains.filter(({ verifiedAt }) => verifiedAt !== null).map(({ name }) => name);
-    if (asked === undefined && verified.length > 1)
+    if (requested === undefined && verified.length > 1)
       throw invalid({ field: "custom_domain", code: "required", detail: "must name one: the app has several domains" });
-    const found = asked === undefined ? verified[0] : verified.find((name) => name === asked);
+    const found = requested === undefined ? verified[0] : verified.find((name) => name === requested);
     if (found !== undefined) return found;
-    const what = asked === undefined ? "The app has no verified domain." : `${asked} is no verified domain of the app.`;
+    const what =
+      requested === undefined ? "The app has no verified domain." : `${requested} is no verified domain of the app.`;
     throw new HoldfastError("CUSTOM_DOMAIN_NOT_VERIFIED", what);
   }
 
-  /** The whole mail server is given each time: no stored password goes on. */
+  /** The request contains the full mail server each time: a stored password never goes to another server. */
   function smtpSpecOf(appId: string, smtp: NewAuthSmtp): SmtpSpec {
     const { host, port, username = "", password, fromAddress, fromName, caCertificate = "" } = smtp;
     const destination = mailDestinationOf({ host, port, username, caCertificate });
@@ -123,7 +121,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       throw invalid({ field: "attachment_id", code: "unknown", detail: "is no attachment of the app" });
     const service = deps.services.get(attachment.serviceId)?.object;
     if (service !== undefined && service.spec.databaseType !== "postgresql")
-      throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.spec.databaseType} keeps no users of apps.`);
+      throw new HoldfastError("ATTACHMENT_NOT_POSTGRESQL", `${service.spec.databaseType} cannot store users of apps.`);
     if (service?.status.state !== "Running")
       throw new HoldfastError("ATTACHMENT_UNHEALTHY", "The service of the attachment does not run.");
     return attachment;
@@ -155,14 +153,14 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
       sealedPassword: seal(password),
       sealedVerifier: seal(scramSha256Verifier(password)),
       sealedSecret: seal(newSecret()),
-      keys: firstKeys(active, standby, clock.now()),
+      keys: initialKeys(active, standby, clock.now()),
       clients: [
         {
           clientId: appId,
           name: app.metadata.name,
           type: "public",
           secretHash: "",
-          redirectUris: firstRedirects(app, request),
+          redirectUris: initialRedirects(app, request),
           postLogoutRedirectUris: app.spec.homeUrl === null ? [] : [app.spec.homeUrl],
           allowedOrigins: app.spec.homeUrl === null ? [] : [new URL(app.spec.homeUrl).origin],
           requirePkce: true,
@@ -172,8 +170,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     };
   }
 
-  /** Of one that is enabled again: all that users and clients rely on stays. */
-  function againSpec(
+  /** Changes of the spec when sign-in is enabled again: everything that users and clients depend on stays. */
+  function reenabledSpec(
     { theme }: EnableAuthRequest,
     smtp: NewAuthSmtp,
     app: AppObject,
@@ -188,11 +186,11 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
     };
   }
 
-  const fresh = (now: number) => ({
+  const initialStatus = (now: number) => ({
     done: [],
     progressAt: now,
     schemaVersion: null,
-    erasedOver: null,
+    replayedDataId: null,
     mailTrouble: null,
     mailLimit: null,
     health: { reason: null, since: now },
@@ -222,8 +220,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         const before = await auths.fresh(request.appId, call.signal);
         const unit = begin();
         if (customDomain !== null) {
-          // The domain is the app's until this is written.
-          const current = await apps.fresh(request.appId, call);
+          // The domain must still be the app's when this is committed.
+          const current = await apps.getCurrent(request.appId, call);
           customDomainOf(current, request);
           unit.onlyWhile({ key: keyOf(appKind, request.appId), modRevision: current.modRevision });
         }
@@ -233,22 +231,22 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           after = {
             metadata: newMetadata(request.appId, now, { name, organizationId }),
             spec: first,
-            status: { state: "ProvisioningSchema", since: now, failureReason: null, ...fresh(now) },
+            status: { state: "ProvisioningSchema", since: now, failureReason: null, ...initialStatus(now) },
           };
           unit.create(authKind, after);
         } else {
-          const moved = afterEvent(before.object, "enableAsked", now);
+          const moved = afterEvent(before.object, "enableRequested", now);
           if (moved === undefined)
             throw new HoldfastError("AUTH_ALREADY_ENABLED", `The sign-in is ${before.object.status.state}.`);
-          const change = againSpec(request, smtp, app.object, attachment);
+          const change = reenabledSpec(request, smtp, app.object, attachment);
           const again = changedAuth(moved.after, { ...change, customDomain }, now);
-          after = { ...again, status: { ...again.status, ...fresh(now) } };
+          after = { ...again, status: { ...again.status, ...initialStatus(now) } };
           unit.update(authKind, before, after);
         }
-        const answer = { auth: authMessage(after, issuerPort), signingKeys: keyMessages(after.spec.keys) };
+        const response = { auth: authMessage(after, issuerPort), signingKeys: keyMessages(after.spec.keys) };
         unit.audit(auditOf(call, "app-auth.enable", appKind.name, request.appId));
         await commit(unit, call);
-        return answer;
+        return response;
       });
     },
 
@@ -275,8 +273,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
 
     disableAuth: ({ appId }, call) =>
       retryConflict(call.signal, async () => {
-        const before = await access.fresh(appId, call);
-        const moved = afterEvent(before.object, "disableAsked", clock.now());
+        const before = await access.getCurrent(appId, call);
+        const moved = afterEvent(before.object, "disableRequested", clock.now());
         if (moved === undefined) {
           if (before.object.status.state === "Disabled") return authMessage(before.object, issuerPort);
           requireActive(before.object);
@@ -284,8 +282,8 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
         }
         const unit = begin();
         unit.update(authKind, before, moved.after);
-        const told = authEvent(moved.effect, moved.after);
-        if (told !== undefined) unit.event(told);
+        const event = authEvent(moved.effect, moved.after);
+        if (event !== undefined) unit.event(event);
         unit.audit(auditOf(call, "app-auth.disable", appKind.name, appId));
         await commit(unit, call);
         return authMessage(moved.after, issuerPort);
@@ -304,7 +302,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
           requireActive(auth);
           const now = clock.now();
           const { keys } = auth.spec;
-          if (!emergency && !hasRoomToRotate(keys))
+          if (!emergency && !canRotate(keys))
             throw new HoldfastError(
               "WRONG_STATE",
               "Eight keys retire within 24 hours. Wait for the first, or send emergency=true.",
@@ -341,7 +339,7 @@ export function createAuthApi(deps: AuthApiDeps): ServedService {
   });
 }
 
-function firstRedirects(app: AppObject, { redirectUris }: EnableAuthRequest): readonly string[] {
+function initialRedirects(app: AppObject, { redirectUris }: EnableAuthRequest): readonly string[] {
   if (redirectUris !== undefined && redirectUris.values.length > 0) return redirectUris.values;
   const home = app.spec.homeUrl;
   return home === null ? [] : [`${home.replace(/\/$/, "")}/auth/callback`];
@@ -353,7 +351,8 @@ function changedPaths(request: UpdateAuthRequest): ReadonlySet<string> {
   const paths = new Set((request.updateMask?.paths ?? []).map((path) => path.split(".")[0] ?? ""));
   if (paths.size === 0)
     throw invalid({ field: "update_mask", code: "required", detail: "must name at least one field" });
-  const strange = [...paths].find((path) => !changeable.has(path));
-  if (strange !== undefined) throw invalid({ field: strange, code: "unknown_field", detail: "cannot be changed" });
+  const unknownPath = [...paths].find((path) => !changeable.has(path));
+  if (unknownPath !== undefined)
+    throw invalid({ field: unknownPath, code: "unknown_field", detail: "cannot be changed" });
   return paths;
 }

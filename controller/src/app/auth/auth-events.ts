@@ -1,4 +1,5 @@
 import type { NewEvent } from "#kernel/store/outbox-entry.ts";
+import type { EventDefinition } from "#kernel/outbox/event-definition.ts";
 import { appKind } from "../app/app.ts";
 import type { AuthObject } from "./auth.ts";
 import type { AuthEffect } from "./auth-lifecycle.ts";
@@ -11,7 +12,7 @@ const announced: Record<AuthEffect, string | undefined> = {
   announceFailed:   "auth.failed",
 };
 
-/** The event that an effect of the life cycle announces: one of the app. */
+/** The event of a lifecycle effect; its object is the app. */
 export function authEvent(effect: AuthEffect, auth: AuthObject): NewEvent | undefined {
   const type = announced[effect];
   if (type === undefined) return undefined;
@@ -36,3 +37,60 @@ function eventOf(type: string, { metadata, spec, status }: AuthObject, more: obj
     data: { app_id: metadata.id, auth_id: spec.authId, status: status.state, ...more },
   };
 }
+
+const data = {
+  app_id: { type: "uuid", meaning: "the app" },
+  auth_id: { type: "uuid", meaning: "its sign-in" },
+  status: { type: "string", meaning: "its status then" },
+} as const satisfies EventDefinition["data"];
+
+const example = {
+  app_id: "0198f2a4-6f0e-7c41-9a55-1d2b0c9e7f10",
+  auth_id: "0198f2a4-8f31-7c02-9d4e-6a1b7c3d5e80",
+  status: "Active",
+};
+
+/** The events of apps' sign-in. */
+export const authEventDefinitions = {
+  "auth.enabled": { when: "users can sign in to an app", data, example, optIn: true },
+  "auth.disabled": {
+    when: "the sign-in of an app was switched off",
+    data,
+    example: { ...example, status: "Disabled" },
+    optIn: true,
+  },
+  "auth.failed": {
+    when: "the sign-in of an app could not be provisioned",
+    data: { ...data, failure_reason: { type: "string", meaning: "the step that failed, and its remedy" } },
+    example: {
+      ...example,
+      status: "Failed",
+      failure_reason: "mail: The mail server refused the user name and password.",
+    },
+    optIn: true,
+  },
+  "auth.key_rotated": {
+    when: "another key signs the tokens of an app",
+    data: { ...data, emergency: { type: "boolean", meaning: "the previous keys are invalid" } },
+    example: { ...example, emergency: false },
+    optIn: true,
+  },
+  "auth.mail_failing": {
+    when: "the mail server of an app takes no mails any more",
+    data: { ...data, reason: { type: "string", meaning: "why, without addresses" } },
+    example: { ...example, reason: "The mail server refused the user name and password." },
+    optIn: true,
+  },
+  "auth.user.deleted": {
+    when: "an end user of an app was erased",
+    data: {
+      user_id: { type: "uuid", meaning: "the user, when the request named them so", optional: true },
+      email_digest: {
+        type: "string",
+        meaning: "keyed digest of the address, when the request named that",
+        optional: true,
+      },
+    },
+    example: { user_id: "0198f2a4-9d31-7e24-b18e-4f7a0e2d6c53" },
+  },
+} as const satisfies Readonly<Record<string, EventDefinition>>;

@@ -1,16 +1,18 @@
 import { defineMachine, type EffectOf, type EventOf, type StateOf } from "@holdfast/common/machine.ts";
 
-/** The life of an app's sign-in. States are the spec's (2, Auth status). Its id outlives Failed and Disabled. */
+/**
+ * The life of an app's sign-in. The states are those of the spec (2, Auth status). Its id outlives Failed and Disabled.
+ */
 // biome-ignore format: a table, aligned so that it reads as one
 export const authLifecycle = defineMachine("app-auth", [
   // from                 event              to                    effect
   ["ProvisioningSchema", "provisioned",     "Active",             "announceEnabled"],
   ["ProvisioningSchema", "stuck",           "Failed",             "announceFailed"],
   ["ProvisioningSchema", "refused",         "Failed",             "announceFailed"],
-  ["Active",             "disableAsked",    "Disabled",           "announceDisabled"],
-  ["Failed",             "disableAsked",    "Disabled",           "announceDisabled"],
-  ["Failed",             "enableAsked",     "ProvisioningSchema", "none"],
-  ["Disabled",           "enableAsked",     "ProvisioningSchema", "none"],
+  ["Active",             "disableRequested", "Disabled",           "announceDisabled"],
+  ["Failed",             "disableRequested", "Disabled",           "announceDisabled"],
+  ["Failed",             "enableRequested", "ProvisioningSchema", "none"],
+  ["Disabled",           "enableRequested", "ProvisioningSchema", "none"],
 ]);
 
 export type AuthState = StateOf<typeof authLifecycle>;

@@ -24,10 +24,10 @@ const statuses: Readonly<Record<AuthState, AuthStatus>> = {
   Disabled: AuthStatus.DISABLED,
 };
 
-/** What is shown where a theme says nothing. */
+/** Defaults of a theme. */
 const platformTheme = { displayName: "Sign in", brandColor: "#1f5fbf" } as const;
 
-/** URL of an issuer; the port is left out where it is that of https. */
+/** URL of an issuer, without the port if it is 443. */
 export function issuerUrlOf(host: string, port: number): string {
   return port === 443 ? `https://${host}` : `https://${host}:${port}`;
 }
@@ -36,7 +36,7 @@ export function themeOf(theme: ThemeSpec): ThemeSpec & Required<Omit<ThemeSpec, 
   return { ...platformTheme, ...theme };
 }
 
-/** The sign-in of an app as the API shows it: nothing that is sealed. */
+/** The sign-in of an app in the API, without secrets. */
 export function authMessage({ metadata, spec, status }: AuthObject, issuerPort: number): AppAuth {
   const { host, port, fromAddress, fromName } = spec.smtp;
   return create(AppAuthSchema, {
@@ -71,7 +71,7 @@ const keyStatuses = {
   retired: AuthKeyStatus.RETIRED,
 } as const;
 
-/** The keys that have signed; the one in reserve is nobody's business. */
+/** The keys that have signed tokens; the standby key is internal. */
 export function keyMessages(keys: readonly SigningKeySpec[]): AuthKey[] {
   return keys.flatMap(({ kid, status, activatedAt, retiresAt }) => {
     if (status === "standby") return [];
@@ -101,7 +101,7 @@ export function clientMessage(client: ClientSpec, secret?: string): AuthClient {
   });
 }
 
-/** Without what it is signed in to with. */
+/** A provider without its client secret. */
 export function idpMessage({ provider, issuerUrl, clientId, scopes }: IdpSpec, ownUrl: string): AuthIdpProvider {
   const callbackUrl = `${ownUrl}/callback/${provider}`;
   return create(AuthIdpProviderSchema, { provider, issuerUrl, clientId, scopes: [...scopes], callbackUrl });

@@ -52,7 +52,7 @@ function authOf(status: Partial<AuthStatus> = {}, keys: readonly SigningKeySpec[
       progressAt: 0,
       schemaVersion: null,
       failureReason: null,
-      erasedOver: null,
+      replayedDataId: null,
       mailTrouble: null,
       mailLimit: null,
       health: { reason: null, since: 0 },
@@ -65,14 +65,14 @@ const data = "service/defaultdb/#1";
 const there: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: true, data }, hasName: true };
 const schemaVersion = authSchemaVersions.length;
 
-test("steps come in their order, each once what is before it is there", () => {
+test("steps run in order, each after the previous one is complete", () => {
   const nothing: ObservedAuth = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
   const stepOf = (done: readonly AuthStep[], seen: ObservedAuth) =>
     planAuth(
       authOf({
         done,
         schemaVersion: done.includes("schema") ? schemaVersion : null,
-        erasedOver: done.includes("erasures") ? data : null,
+        replayedDataId: done.includes("erasures") ? data : null,
       }),
       seen,
     );
@@ -86,16 +86,16 @@ test("steps come in their order, each once what is before it is there", () => {
   expect(stepOf(["schema", "erasures", "mail", "issuer"], there)).toEqual({ kind: "provisioned" });
 });
 
-test("what makes no progress for ten minutes fails, and says which step and what mends it", () => {
+test("a sign-in without progress for ten minutes fails with the step and its remedy", () => {
   const late = { ...there, now: 10 * minuteMs + 1 };
   expect(planAuth(authOf(), late)).toMatchObject({ kind: "fail", message: expect.stringMatching(/^schema: .*must/) });
   expect(planAuth(authOf({ progressAt: minuteMs }), late)).toMatchObject({ kind: "step" });
   expect(planAuth(authOf(), { ...there, service: undefined })).toMatchObject({ kind: "fail" });
 });
 
-test("one that is Active stays so, tells of its trouble, and is migrated where the schema is older", () => {
-  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
-  expect(planAuth(authOf(active), there)).toEqual({ kind: "settled", lookAgainMs: undefined });
+test("an Active sign-in stays Active, reports its faults, and migrates an older schema", () => {
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, replayedDataId: data } as const;
+  expect(planAuth(authOf(active), there)).toEqual({ kind: "settled", recheckMs: undefined });
   const stopped = { ...there, service: { isRunning: false, grantsAccess: true, data } };
   expect(planAuth(authOf(active), stopped)).toMatchObject({ kind: "health", reason: expect.any(String) });
   expect(planAuth(authOf(active), { ...there, service: undefined })).toMatchObject({ kind: "health" });
@@ -105,16 +105,16 @@ test("one that is Active stays so, tells of its trouble, and is migrated where t
     kind: "step",
     step: "schema",
   });
-  // Its agent is of an older version, and brought it no further a moment ago.
+  // The agent of an older version installed its own schema version a moment ago.
   expect(planAuth(authOf({ ...active, schemaVersion: schemaVersion - 1 }), there)).toEqual({
     kind: "settled",
-    lookAgainMs: 10 * minuteMs,
+    recheckMs: 10 * minuteMs,
   });
   expect(planAuth(authOf(active), { ...there, hasName: false })).toEqual({ kind: "step", step: "name" });
 });
 
-test("erasures are done again over other data, and trouble with mails is told", () => {
-  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
+test("erasures are replayed over other data, and mail failures degrade the health", () => {
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, replayedDataId: data } as const;
   const other = { ...there, service: { isRunning: true, grantsAccess: true, data: "service/defaultdb/#2" } };
   expect(planAuth(authOf(active), other)).toEqual({ kind: "step", step: "erasures" });
   expect(planAuth(authOf({ ...active, mailTrouble: "It is away." }), there)).toEqual({
@@ -127,37 +127,37 @@ test("erasures are done again over other data, and trouble with mails is told", 
   });
 });
 
-test("one that is off leaves neither a name nor a way into the database", () => {
+test("a disabled sign-in has neither a DNS name nor access to the database", () => {
   for (const state of ["Disabled", "Failed"] as const) {
     expect(planAuth(authOf({ state }), there)).toEqual({ kind: "withdraw" });
     const gone = { now: 1, service: { isRunning: true, grantsAccess: false, data }, hasName: false };
-    expect(planAuth(authOf({ state }), gone)).toEqual({ kind: "settled", lookAgainMs: undefined });
+    expect(planAuth(authOf({ state }), gone)).toEqual({ kind: "settled", recheckMs: undefined });
     expect(planAuth(authOf({ state }), { now: 1, service: undefined, hasName: false })).toMatchObject({
       kind: "settled",
     });
   }
 });
 
-test("keys retire in every state, and are looked at again in time", () => {
+test("keys retire in every state, and the next retirement is scheduled", () => {
   const retiring = { ...key, kid: "b", status: "retiring", retiresAt: 500 } as const;
-  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, erasedOver: data } as const;
-  expect(planAuth(authOf(active, [key, retiring]), there)).toEqual({ kind: "settled", lookAgainMs: 499 });
+  const active = { state: "Active", done: ["schema", "mail", "issuer"], schemaVersion, replayedDataId: data } as const;
+  expect(planAuth(authOf(active, [key, retiring]), there)).toEqual({ kind: "settled", recheckMs: 499 });
   expect(planAuth(authOf(active, [key, retiring]), { ...there, now: 500 })).toEqual({ kind: "retireKeys" });
   expect(planAuth(authOf({ state: "Disabled" }, [key, retiring]), { ...there, now: 500 })).toEqual({
     kind: "retireKeys",
   });
 });
 
-test("whatever is asked in whatever order, a sign-in can be switched off and on again", () => {
-  const events = ["provisioned", "stuck", "refused", "disableAsked", "enableAsked"] as const;
+test("after any sequence of events a sign-in can be disabled and enabled again", () => {
+  const events = ["provisioned", "stuck", "refused", "disableRequested", "enableRequested"] as const;
   fc.assert(
-    fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (asked) => {
+    fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (requested) => {
       let auth = authOf();
-      for (const event of asked) auth = afterEvent(auth, event, 1)?.after ?? auth;
+      for (const event of requested) auth = afterEvent(auth, event, 1)?.after ?? auth;
       if (auth.status.state === "ProvisioningSchema") auth = afterEvent(auth, "provisioned", 2)?.after ?? auth;
-      auth = afterEvent(auth, "disableAsked", 3)?.after ?? auth;
+      auth = afterEvent(auth, "disableRequested", 3)?.after ?? auth;
       expect(auth.status.state).toBe("Disabled");
-      expect(afterEvent(auth, "enableAsked", 4)?.after.status.state).toBe("ProvisioningSchema");
+      expect(afterEvent(auth, "enableRequested", 4)?.after.status.state).toBe("ProvisioningSchema");
     }),
   );
 });

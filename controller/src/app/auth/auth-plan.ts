@@ -2,12 +2,12 @@ import { authSchemaVersions } from "@holdfast/common/auth-schema/versions.ts";
 import { type AuthObject, type AuthStep, isOn } from "./auth.ts";
 import { nextRetirement } from "./signing-keys.ts";
 
-/** What is there beside the object. */
+/** Observed state besides the object. */
 export interface ObservedAuth {
   readonly now: number;
-  /** The service with the users; undefined when it is gone. */
+  /** The service with the users; undefined when it was deleted. */
   readonly service: { readonly isRunning: boolean; readonly grantsAccess: boolean; readonly data: string } | undefined;
-  /** Does the zone have the name? */
+  /** True if the DNS zone has the name. */
   readonly hasName: boolean;
 }
 
@@ -16,19 +16,19 @@ export type AuthPlan =
   | { readonly kind: "provisioned" }
   | { readonly kind: "fail"; readonly message: string }
   | { readonly kind: "retireKeys" }
-  /** Nobody is to reach anything by it any more. */
+  /** Revoke the issuers' access: the sign-in is off. */
   | { readonly kind: "withdraw" }
   | { readonly kind: "health"; readonly reason: string | null }
-  | { readonly kind: "settled"; readonly lookAgainMs: number | undefined };
+  | { readonly kind: "settled"; readonly recheckMs: number | undefined };
 
-/** In the order in which they are done. */
+/** In the order of execution. */
 const steps: readonly AuthStep[] = ["access", "schema", "erasures", "mail", "name", "issuer"];
 const stuckAfterMs = 10 * 60_000;
-/** Agents of an older version bring a schema to theirs; after an upgrade of theirs it is tried again. */
-const schemaAgainMs = 10 * 60_000;
+/** Agents of an older version install their own schema version; retry after they are upgraded. */
+const schemaRetryMs = 10 * 60_000;
 
-/** Words for users: what is to be looked at when a step does not come to its end. */
-const mends: Readonly<Record<AuthStep, string>> = {
+/** For users: how to repair a step that makes no progress. */
+const remedies: Readonly<Record<AuthStep, string>> = {
   access: "the service with the database must run",
   schema: "the database must exist and take the schema _mdb_auth",
   erasures: "the history of the platform and the service must answer",
@@ -37,14 +37,14 @@ const mends: Readonly<Record<AuthStep, string>> = {
   issuer: "the issuers must reach the database, and answer under their name",
 };
 
-/** Pure: the next thing to do for the sign-in of an app. */
+/** Pure: the next action for the sign-in of an app. */
 export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAuth): AuthPlan {
   const { spec, status } = auth;
   const retirement = nextRetirement(spec.keys);
   if (retirement !== undefined && retirement <= now) return { kind: "retireKeys" };
-  const lookAgainMs = retirement === undefined ? undefined : retirement - now;
+  const recheckMs = retirement === undefined ? undefined : retirement - now;
   if (!isOn(auth))
-    return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", lookAgainMs };
+    return hasName || service?.grantsAccess === true ? { kind: "withdraw" } : { kind: "settled", recheckMs };
 
   const step = nextStep(auth, service, hasName, now);
   if (status.state === "Active") {
@@ -54,17 +54,17 @@ export function planAuth(auth: AuthObject, { now, service, hasName }: ObservedAu
     const isOld = status.schemaVersion !== authSchemaVersions.length;
     return {
       kind: "settled",
-      lookAgainMs: isOld ? Math.min(schemaAgainMs, lookAgainMs ?? schemaAgainMs) : lookAgainMs,
+      recheckMs: isOld ? Math.min(schemaRetryMs, recheckMs ?? schemaRetryMs) : recheckMs,
     };
   }
   if (step === undefined) return { kind: "provisioned" };
-  if (service === undefined) return { kind: "fail", message: `${step}: the service with the database is gone` };
+  if (service === undefined) return { kind: "fail", message: `${step}: the service with the database was deleted` };
   if (now > status.progressAt + stuckAfterMs)
-    return { kind: "fail", message: `${step}: no progress for 10 minutes; ${mends[step]}` };
+    return { kind: "fail", message: `${step}: no progress for 10 minutes; ${remedies[step]}` };
   return { kind: "step", step };
 }
 
-/** One that is Active is held to what it needs, without asking its mail server and its issuers again. */
+/** The first step that is missing. An Active sign-in is not checked against its mail server and issuers again. */
 function nextStep(
   { status }: AuthObject,
   service: ObservedAuth["service"],
@@ -72,13 +72,13 @@ function nextStep(
   now: number,
 ): AuthStep | undefined {
   const newest = authSchemaVersions.length;
-  // Issuers serve the version before too: an agent that has no newer one brings nothing to a stop.
-  const mayWait = status.state !== "Active" || now < status.progressAt + schemaAgainMs;
+  // Issuers also serve the previous version, so an agent without the newest one blocks nothing.
+  const mayWait = status.state !== "Active" || now < status.progressAt + schemaRetryMs;
   const isDone = (step: AuthStep) => {
     if (step === "access") return service?.grantsAccess === true;
     if (step === "schema")
       return status.done.includes(step) && (status.schemaVersion ?? 0) >= (mayWait ? newest - 1 : newest);
-    if (step === "erasures") return service !== undefined && status.erasedOver === service.data;
+    if (step === "erasures") return service !== undefined && status.replayedDataId === service.data;
     if (step === "name") return hasName;
     return status.state === "Active" || status.done.includes(step);
   };
@@ -89,9 +89,9 @@ function healthOf(
   service: ObservedAuth["service"],
   { mailTrouble, mailLimit }: Pick<AuthObject["status"], "mailTrouble" | "mailLimit">,
 ): string | null {
-  if (service === undefined) return "The service with the users is gone.";
+  if (service === undefined) return "The service with the users was deleted.";
   if (!service.isRunning) return "The service with the users does not run.";
   if (mailTrouble !== null) return `Mails are not sent: ${mailTrouble}`;
   if (mailLimit === null) return null;
-  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "nobody gets" : "addresses without a user get no"} mails for a while.`;
+  return `mails_per_hour is used up: ${mailLimit === "everybody" ? "no address gets" : "addresses without a user get no"} mails for a while.`;
 }

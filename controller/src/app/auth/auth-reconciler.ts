@@ -22,19 +22,17 @@ import {
   changedAuth,
   hostOf,
   serviceOfAuth,
+  dataIdOf,
 } from "./auth.ts";
 import { authEvent } from "./auth-events.ts";
-import { dataOf } from "./auth-data.ts";
-import { eraseAgain } from "./erase-again.ts";
+import { replayErasures } from "./replay-erasures.ts";
 import type { Erasures } from "./erasures.ts";
 import type { AuthEvent } from "./auth-lifecycle.ts";
 import { issuerUrlOf } from "./auth-message.ts";
 import { planAuth } from "./auth-plan.ts";
-import type { AuthSecrets } from "./auth-secrets.ts";
-import { type IssuerPlaces, isServedByIssuers } from "./issuer-probe.ts";
-import { grantsAccess, withAccess } from "./platform-access.ts";
+import { type AuthSecrets, mailServerOf } from "./auth-secrets.ts";
+import { type IssuerEndpoints, isServedByIssuers } from "./issuer-probe.ts";
 import { retireDue } from "./signing-keys.ts";
-import { mailServerOf } from "./smtp.ts";
 
 export interface AuthWorkDeps {
   readonly auths: Collection<AuthObject>;
@@ -44,8 +42,8 @@ export interface AuthWorkDeps {
   readonly secrets: AuthSecrets;
   readonly erasures: Pick<Erasures, "since">;
   readonly egress: Pick<EgressClient, "connect">;
-  readonly issuers: IssuerPlaces;
-  /** Networks that issuers come from. */
+  readonly issuers: IssuerEndpoints;
+  /** Networks (CIDRs) of the issuers. */
   readonly issuersFrom: readonly string[];
   readonly trust: () => string;
   readonly begin: () => UnitOfWork;
@@ -57,7 +55,7 @@ const retryMs = 1_000;
 const mailMs = 15_000;
 const recordTtlS = 30;
 
-/** Brings the sign-in of each app to where it is to be. Key: id of the app. */
+/** Converges the sign-in of each app. Key: id of the app. */
 export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
   const { auths, services, zone, tasks, secrets, begin, clock, log, issuers, issuersFrom } = deps;
   const ownerOf = ({ metadata }: AuthObject) => ({ kind: authKind.name, id: metadata.id });
@@ -72,7 +70,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
       service: service && {
         isRunning: service.object.status.state === "Running",
         grantsAccess: grantsAccess(service.object, auth.object, issuersFrom),
-        data: dataOf(service.object, auth.object),
+        data: dataIdOf(service.object, auth.object),
       },
       hasName: records.some(({ metadata }) => metadata.id === auth.object.spec.fallbackDomain),
     });
@@ -97,7 +95,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
         return committed(unit, signal);
       }
       case "settled":
-        return plan.lookAgainMs === undefined ? settled : again(Math.min(plan.lookAgainMs, 3_600_000), "a key retires");
+        return plan.recheckMs === undefined ? settled : again(Math.min(plan.recheckMs, 3_600_000), "a key retires");
     }
   }
 
@@ -120,18 +118,18 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
           const verifier = secrets.open(metadata.id, spec.sealedVerifier);
           const value = create(PrepareAuthSchemaSchema, { database: spec.databaseName, role: spec.role, verifier });
           const { version } = await tasks.run(service.object, { case: "prepareAuthSchema", value }, signal);
-          return await done(auth, name, signal, { schemaVersion: version });
+          return await completeStep(auth, name, signal, { schemaVersion: version });
         }
         case "erasures": {
-          const data = dataOf(service.object, auth.object);
-          const counts = await eraseAgain(deps, auth.object, service.object, data, signal);
-          if (counts.erased + counts.revoked > 0) log.info("erasures done again", { app: metadata.id, ...counts });
-          return await done(auth, name, signal, { erasedOver: data });
+          const data = dataIdOf(service.object, auth.object);
+          const counts = await replayErasures(deps, auth.object, service.object, data, signal);
+          if (counts.erased + counts.revoked > 0) log.info("erasures replayed", { app: metadata.id, ...counts });
+          return await completeStep(auth, name, signal, { replayedDataId: data });
         }
         case "mail": {
           const server = mailServerOf(metadata.id, spec.smtp, secrets);
           await checkMailServer(server, { egress: deps.egress, deadlineMs: mailMs }, signal);
-          return await done(auth, name, signal);
+          return await completeStep(auth, name, signal);
         }
         case "name": {
           const unit = begin();
@@ -144,7 +142,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
           const url = issuerUrlOf(host, issuers.port);
           if (!(await isServedByIssuers(issuers, host, url, deps.trust(), signal)))
             return again(retryMs, "no issuer answers yet");
-          return await done(auth, name, signal);
+          return await completeStep(auth, name, signal);
         }
       }
     } catch (error) {
@@ -152,17 +150,22 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
       const message = refusalOf(error);
       if (message !== undefined && auth.object.status.state === "ProvisioningSchema")
         return move(auth, "refused", `${name}: ${message}`, signal);
-      log.debug("step of a sign-in not done", { app: metadata.id, step: name, error: String(error) });
+      log.debug("step of a sign-in failed", { app: metadata.id, step: name, error: String(error) });
       return again(retryMs, `${name} could not be done`);
     }
   }
 
-  function done(auth: Stored<AuthObject>, name: AuthStep, signal: AbortSignal, also: Partial<AuthStatus> = {}) {
+  function completeStep(
+    auth: Stored<AuthObject>,
+    name: AuthStep,
+    signal: AbortSignal,
+    extra: Partial<AuthStatus> = {},
+  ) {
     const status = {
       done: [...auth.object.status.done.filter((each) => each !== name), name],
       progressAt: clock.now(),
     };
-    return write(auth, withStatus(auth.object, { ...status, ...also }), signal);
+    return write(auth, withStatus(auth.object, { ...status, ...extra }), signal);
   }
 
   async function move(
@@ -175,11 +178,11 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
     if (moved === undefined) return settled;
     const unit = begin();
     unit.update(authKind, auth, moved.after);
-    const told = authEvent(moved.effect, moved.after);
-    if (told !== undefined) unit.event(told);
+    const announcement = authEvent(moved.effect, moved.after);
+    if (announcement !== undefined) unit.event(announcement);
     const outcome = await committed(unit, signal);
     const { metadata, status } = auth.object;
-    log.info("sign-in moved", { app: metadata.id, from: status.state, event, to: moved.after.status.state });
+    log.info("sign-in changed state", { app: metadata.id, from: status.state, event, to: moved.after.status.state });
     return outcome;
   }
 
@@ -194,7 +197,7 @@ export function createAuthWork(deps: AuthWorkDeps): ControlLoop {
       const revision = await unit.commit(signal);
       await Promise.all([auths.reached(revision, 1_000), services.reached(revision, 1_000)]);
     } catch (error) {
-      // Somebody was quicker: what they did is looked at anew.
+      // Another writer was first: the next reconcile sees its change.
       if (!(error instanceof Conflict)) throw error;
     }
     return again(50, "the next step");
@@ -228,8 +231,29 @@ function withStatus(auth: AuthObject, status: Partial<AuthStatus>): AuthObject {
   return { ...auth, status: { ...auth.status, ...status } };
 }
 
-/** In words for users, where the same will not go well until they change something. */
+/** For users: the message of a failure that only they can repair; undefined for others, which are retried. */
 function refusalOf(error: unknown): string | undefined {
   if (error instanceof MailServerFailure) return error.message;
   return error instanceof HoldfastError && error.key === "ENGINE_REFUSED" ? error.detail : undefined;
+}
+
+/** True if the service admits the app's issuers with this role, database and networks. */
+export function grantsAccess(service: ManagedServiceObject, auth: AuthObject, from: readonly string[]): boolean {
+  const { role, databaseName: database } = auth.spec;
+  return (service.spec.platformAccess ?? []).some(
+    (each) => each.role === role && each.database === database && each.from.join() === from.join(),
+  );
+}
+
+/** The service with access for the app's issuers; without `from`, with none. Raises the instance generation. */
+export function withAccess(
+  service: ManagedServiceObject,
+  auth: AuthObject,
+  from: readonly string[] | undefined,
+): ManagedServiceObject {
+  const { role, databaseName: database } = auth.spec;
+  const others = (service.spec.platformAccess ?? []).filter((each) => each.role !== role);
+  const platformAccess = from === undefined ? others : [...others, { role, database, from: [...from] }];
+  const instanceGeneration = service.spec.instanceGeneration + 1;
+  return { ...service, spec: { ...service.spec, platformAccess, instanceGeneration } };
 }

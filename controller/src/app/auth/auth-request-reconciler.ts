@@ -22,15 +22,15 @@ import {
   authRequestKind,
   type AuthRequestSpec,
   type AuthRequestStatus,
-  requestGivenUpMs,
-  requestKeptMs,
+  requestTimeoutMs,
+  requestRetentionMs,
 } from "./auth-request.ts";
 
 interface Deps {
   readonly requests: Collection<AuthRequestObject>;
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
   readonly tasks: EngineTasks;
-  readonly erasures: Pick<Erasures, "keep">;
+  readonly erasures: Pick<Erasures, "record">;
   readonly sealer: Sealer;
   readonly begin: () => UnitOfWork;
   readonly clock: Clock;
@@ -39,13 +39,15 @@ interface Deps {
 
 const retryMs = 3_000;
 
-/** Has each request done by the primary of its database, and tells of erasures. Key: id of the request. */
+/** Performs each request on the primary of its database, and emits events of erasures. Key: id of the request. */
 export function createAuthRequestWork(deps: Deps): ControlLoop {
   const { requests, services, tasks, erasures, sealer, begin, clock, log } = deps;
   const emailOf = (id: string, { sealedEmail }: { readonly sealedEmail: string }) =>
     sealer.open(sealedEmail, keyOf(authRequestKind, id));
 
-  /** Who is meant: known before anything is done, so that what is done twice is told of once, as what it was. */
+  /**
+   * Id of the user or session. It is stored before anything is done, so that a repeated run announces the same outcome.
+   */
   async function subjectOf(
     id: string,
     spec: AuthRequestSpec,
@@ -59,8 +61,8 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     return rows[0] === undefined ? null : (JSON.parse(rows[0]) as { id: string }).id;
   }
 
-  /** Was there anything of the kind? It is kept that it is gone, for data of before. */
-  async function done(
+  /** Performs the request; true if its subject existed. Also records the erasure, to repeat it over restored data. */
+  async function perform(
     { metadata, spec, status }: AuthRequestObject,
     service: ManagedServiceObject,
     signal: AbortSignal,
@@ -70,18 +72,18 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     if (spec.what === "revoke") {
       const value = create(RevokeAuthSessionSchema, { database, sessionId: spec.sessionId });
       const { existed } = await tasks.run(service, { case: "revokeAuthSession", value }, signal);
-      await erasures.keep(organizationId, { kind: "session", subject: spec.sessionId }, clock.now());
+      await erasures.record(organizationId, { kind: "session", subject: spec.sessionId }, clock.now());
       return existed;
     }
-    const known = status.subject ?? ("userId" in spec ? spec.userId : undefined);
+    const subjectId = status.subject ?? ("userId" in spec ? spec.userId : undefined);
     const user =
-      known !== undefined || "userId" in spec
-        ? ({ case: "userId", value: known ?? "" } as const)
+      subjectId !== undefined || "userId" in spec
+        ? ({ case: "userId", value: subjectId ?? "" } as const)
         : ({ case: "email", value: emailOf(id, spec) } as const);
     const value = create(EraseAuthUserSchema, { database, user });
     const { erased, userId } = await tasks.run(service, { case: "eraseAuthUser", value }, signal);
-    const subject = known ?? (userId === "" ? undefined : userId);
-    if (subject !== undefined) await erasures.keep(organizationId, { kind: "user", subject }, clock.now());
+    const subject = subjectId ?? (userId === "" ? undefined : userId);
+    if (subject !== undefined) await erasures.record(organizationId, { kind: "user", subject }, clock.now());
     return erased || typeof status.subject === "string";
   }
 
@@ -107,8 +109,8 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
         data: "userId" in spec ? { user_id: spec.userId } : { email_digest: spec.emailDigest },
       });
     await requests.reached(await unit.commit(signal), 1_000);
-    log.info("request of an app's users over", { app: spec.appId, what: spec.what, found: outcome.found });
-    return again(requestKeptMs, "it is kept for its caller");
+    log.info("request about an app's users ended", { app: spec.appId, what: spec.what, found: outcome.found });
+    return again(requestRetentionMs, "retained for its caller");
   }
 
   async function reconcile(id: string, signal: AbortSignal): Promise<Outcome> {
@@ -117,8 +119,8 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     const { metadata, spec, status } = stored.object;
     const now = clock.now();
     if (status.endedAt !== null) {
-      const leftMs = status.endedAt + requestKeptMs - now;
-      if (leftMs > 0) return again(leftMs, "it is kept for its caller");
+      const remainingMs = status.endedAt + requestRetentionMs - now;
+      if (remainingMs > 0) return again(remainingMs, "retained for its caller");
       const unit = begin();
       unit.remove(authRequestKind, stored);
       await unit.commit(signal);
@@ -126,26 +128,26 @@ export function createAuthRequestWork(deps: Deps): ControlLoop {
     }
     try {
       const service = services.get(spec.serviceId)?.object;
-      // Its data are gone, and with them whoever was in there.
+      // The service's data were deleted, and the users with them.
       if (service === undefined) return await end(stored, { found: false, error: null }, signal);
       if (status.subject === undefined) {
         const subject = await subjectOf(id, spec, service, signal);
         const unit = begin();
         unit.update(authRequestKind, stored, { ...stored.object, status: { ...status, subject } });
         await requests.reached(await unit.commit(signal), 1_000);
-        return again(1, "it is known who is meant");
+        return again(1, "its subject is resolved");
       }
-      return await end(stored, { found: await done(stored.object, service, signal), error: null }, signal);
+      return await end(stored, { found: await perform(stored.object, service, signal), error: null }, signal);
     } catch (error) {
       signal.throwIfAborted();
       const isRefused = error instanceof HoldfastError && error.key === "ENGINE_REFUSED";
-      if (isRefused || now > metadata.createdAt + requestGivenUpMs)
+      if (isRefused || now > metadata.createdAt + requestTimeoutMs)
         return end(
           stored,
           { found: false, error: error instanceof HoldfastError ? error.detail : "It took too long." },
           signal,
         );
-      return again(retryMs, "the machine could not");
+      return again(retryMs, "the machine did not respond");
     }
   }
 

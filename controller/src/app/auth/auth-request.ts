@@ -1,14 +1,17 @@
 import type { Quota } from "#kernel/store/quota.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import type { Resource } from "#kernel/store/resource.ts";
+import type { TaskRecord, TaskSource } from "#operation/task/task-source.ts";
+import { organizationOf } from "#access/caller.ts";
+import type { Collection } from "#kernel/store/collection.ts";
 
 /**
- * Something that was asked of the users of an app and is done on the primary of their database, however often that changes
- * meanwhile. It is kept for a day after its end, as the task that its caller has the id of.
+ * A request about an app's users, performed on the primary of their database, however often that changes meanwhile. It
+ * is retained for a day after its end as the task whose id the caller has.
  */
 export type AuthRequestObject = Resource<AuthRequestSpec, AuthRequestStatus>;
 
-/** Of one app within a day. */
+/** Most requests of one app in a day. */
 export const requestQuota: Quota<AuthRequestObject> = {
   name: "authRequests",
   words: "requests about its users of the last 24 hours",
@@ -36,23 +39,48 @@ export type AuthRequestSpec = {
 export type AuthWork =
   | { readonly what: "revoke"; readonly sessionId: string }
   | { readonly what: "erase"; readonly userId: string }
-  /** The address is sealed with the key of the object, and forgotten at its end. */
+  /** The address is sealed with the key of the object, and deleted when the request ends. */
   | { readonly what: "erase"; readonly sealedEmail: string; readonly emailDigest: string };
 
 export interface AuthRequestStatus {
-  /** Id of the user or the session that was found; null where there was none, absent before anybody looked. */
+  /** Id of the user or session; null: it does not exist; absent: not looked up yet. */
   readonly subject?: string | null;
-  /** Null until it is over. */
+  /** Time of the end in milliseconds since 1970; null while in progress. */
   readonly endedAt: number | null;
-  /** Of an erasure: was there such a user? Of a revocation: such a session? */
+  /** True if the user (for an erasure) or session (for a revocation) existed. */
   readonly found: boolean;
-  /** Why it cannot be done, in words for the owner; null where it was. */
+  /** Reason of a failure, for the owner; null otherwise. */
   readonly error: string | null;
 }
 
-/** Types of tasks, as users see them. */
+/** Types of tasks in the API. */
 export const requestTypes = { revoke: "auth_session_revoke", erase: "auth_user_erase" } as const;
 
-export const requestKeptMs = 24 * 3_600_000;
-/** After this it fails. */
-export const requestGivenUpMs = 24 * 3_600_000;
+export const requestRetentionMs = 24 * 3_600_000;
+/** Time after which a request fails. */
+export const requestTimeoutMs = 24 * 3_600_000;
+
+/** Task sources for requests about an app's users. */
+export function authTaskSources(requests: Collection<AuthRequestObject>): TaskSource[] {
+  return Object.values(requestTypes).map((type) => ({
+    type,
+    scope: "apps:data",
+    async read({ key }, call) {
+      const request = requests.get(key)?.object;
+      if (request?.metadata.organizationId !== organizationOf(call)) return undefined;
+      return request === undefined || requestTypes[request.spec.what] !== type ? undefined : recordOf(request);
+    },
+  }));
+}
+
+function recordOf({ metadata, spec, status }: AuthRequestObject): TaskRecord {
+  const { endedAt, error, found } = status;
+  const result = spec.what === "erase" ? { erased: found } : { revoked: found };
+  return {
+    status: endedAt === null ? "running" : error === null ? "completed" : "failed",
+    result: endedAt !== null && error === null ? JSON.stringify(result) : undefined,
+    error: error === null ? undefined : { code: "engine_refused", message: error },
+    createdAt: metadata.createdAt,
+    finishedAt: endedAt ?? undefined,
+  };
+}

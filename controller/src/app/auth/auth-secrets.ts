@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import type { MailServer } from "@holdfast/egress/mail-server.ts";
 import {
   type DestinedSecret,
   openFor,
@@ -9,16 +10,16 @@ import {
 } from "#kernel/secrets/destined-secret.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 import { keyOf } from "#kernel/store/resource.ts";
-import { authKind } from "./auth.ts";
+import { authKind, type SmtpSpec } from "./auth.ts";
 
-/** Seals and opens what an app's sign-in keeps: it does not open as another one's. */
+/** Seals and opens the secrets of an app's sign-in; they do not open for another app. */
 export interface AuthSecrets {
   seal(appId: string, plain: string): string;
   open(appId: string, sealed: string): string;
-  /** The same for a secret that is sent to a destination of the app's owner. */
+  /** Seals a secret that is sent to a destination of the app owner's choice. */
   sealFor(appId: string, destination: SecretDestination, plain: string): DestinedSecret;
   openFor(appId: string, destination: SecretDestination, sealed: DestinedSecret): string;
-  /** The secret after a change. Throws INVALID_REQUEST for the field where the stored one would go elsewhere. */
+  /** The secret after a change. Throws INVALID_REQUEST for the field when a stored secret would go elsewhere. */
   after(appId: string, change: DestinedChange): DestinedSecret;
 }
 
@@ -31,8 +32,8 @@ interface DestinedChange {
 
 export function createAuthSecrets(sealer: Sealer): AuthSecrets {
   const bindingOf = (appId: string, destination: SecretDestination): SecretBinding => {
-    const place = keyOf(authKind, appId);
-    return { place, destination, earlier: place };
+    const objectKey = keyOf(authKind, appId);
+    return { place: objectKey, destination, earlier: objectKey };
   };
   return {
     seal: (appId, plain) => sealer.seal(plain, keyOf(authKind, appId)),
@@ -48,12 +49,29 @@ export function createAuthSecrets(sealer: Sealer): AuthSecrets {
   };
 }
 
-/** 256 bits in base64url, for clients and for the keys of an issuer. */
+/** 256 random bits in base64url, for clients and for keys of an issuer. */
 export function newSecret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** How the secret of a client is kept: it is random, so a plain hash of it tells nothing. */
+/** Stored hash of a client's secret; the secret is random, so a plain SHA-256 reveals nothing. */
 export function secretHash(secret: string): string {
   return createHash("sha256").update(secret).digest("hex");
+}
+
+/** The mail server of an app, with its password. */
+export function mailServerOf(appId: string, smtp: SmtpSpec, secrets: Pick<AuthSecrets, "openFor">): MailServer {
+  const { host, port, username, sealedPassword, caCertificate } = smtp;
+  const password = sealedPassword === "" ? "" : secrets.openFor(appId, mailDestinationOf(smtp), sealedPassword);
+  return { host, port, username, password, caCertificate };
+}
+
+/** Destination of a mail server's password. */
+export function mailDestinationOf({
+  host,
+  port,
+  username,
+  caCertificate,
+}: Omit<MailServer, "password">): SecretDestination {
+  return { host, port, username, ca_certificate: caCertificate };
 }

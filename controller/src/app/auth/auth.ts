@@ -2,6 +2,7 @@ import { next } from "@holdfast/common/machine.ts";
 import type { DestinedSecret } from "#kernel/secrets/destined-secret.ts";
 import { defineKind } from "#kernel/store/kind.ts";
 import { nextMetadata, type Resource } from "#kernel/store/resource.ts";
+import type { ManagedServiceObject } from "#services/service/managed-service.ts";
 import { type AuthEffect, type AuthEvent, type AuthState, authLifecycle } from "./auth-lifecycle.ts";
 
 /** The sign-in of an app. The id of the object is the app's, so an app has one. */
@@ -10,6 +11,7 @@ export type AuthObject = Resource<AuthSpec, AuthStatus>;
 export const authKind = defineKind<AuthObject>("app-auth", {
   goesWithOrganization: true,
   indexes: [serviceOfAuth],
+  storedNames: { "status.replayedDataId": "erasedOver" },
 });
 
 /** Index: the sign-ins whose users are in a service. */
@@ -17,45 +19,47 @@ export function serviceOfAuth({ spec }: AuthObject): string {
   return spec.serviceId;
 }
 
-/** All that is sealed is sealed with the key of the object, secrets of mail servers and providers also for their destination. */
+/**
+ * Secrets are sealed with the key of the object; those of mail servers and providers also for their destination.
+ */
 export interface AuthSpec {
-  /** For users; kept for good. */
+  /** Public id; permanent. */
   readonly authId: string;
   readonly attachmentId: string;
   readonly serviceId: string;
   readonly databaseName: string;
-  /** Name that it is served under on the platform's domain. */
+  /** Host name on the platform's domain. */
   readonly fallbackDomain: string;
-  /** Name of the issuer; null: the fallback domain. */
+  /** Host name of the issuer; null: the fallback domain. */
   readonly customDomain: string | null;
   readonly smtp: SmtpSpec;
-  /** Absent members are the platform's. */
+  /** Absent members have the platform's default. */
   readonly theme: ThemeSpec;
   readonly signUp: "open" | "closed";
   readonly mailsPerHour: number;
-  /** Role of the issuers in the engine, with its sealed password and verifier. */
+  /** Role of the issuers in the engine, with its sealed password and SCRAM verifier. */
   readonly role: string;
   readonly sealedPassword: string;
   readonly sealedVerifier: string;
-  /** Sealed: 32 bytes in base64url that issuers derive keys from. */
+  /** Sealed: 32 bytes in base64url from which issuers derive keys. */
   readonly sealedSecret: string;
   /** Newest first. */
   readonly keys: readonly SigningKeySpec[];
   readonly clients: readonly ClientSpec[];
-  /** One of each name. */
+  /** At most one per provider. */
   readonly idps: readonly IdpSpec[];
 }
 
 export interface SmtpSpec {
   readonly host: string;
   readonly port: number;
-  /** Empty for none, as the password. */
+  /** Empty for none, as is the password. */
   readonly username: string;
   /** Empty for none. */
   readonly sealedPassword: DestinedSecret | "";
   readonly fromAddress: string;
   readonly fromName: string;
-  /** PEM; empty for the public authorities. */
+  /** PEM; empty: the public authorities. */
   readonly caCertificate: string;
 }
 
@@ -67,9 +71,9 @@ export interface ThemeSpec {
 
 export interface SigningKeySpec {
   readonly kid: string;
-  /** A standby key is in the JWKS and signs nothing yet. */
+  /** A standby key is in the JWKS but signs nothing yet. */
   readonly status: "standby" | "active" | "retiring" | "retired";
-  /** JWK, JSON. */
+  /** JWK as JSON. */
   readonly publicJwk: string;
   /** PKCS #8 PEM, sealed; empty once it signs no more. */
   readonly sealedPrivateKey: string;
@@ -81,7 +85,7 @@ export interface ClientSpec {
   readonly clientId: string;
   readonly name: string;
   readonly type: "public" | "confidential";
-  /** SHA-256 of the secret, hex; empty of a public one. */
+  /** SHA-256 of the secret in hex; empty for a public client. */
   readonly secretHash: string;
   readonly redirectUris: readonly string[];
   readonly postLogoutRedirectUris: readonly string[];
@@ -89,66 +93,66 @@ export interface ClientSpec {
   readonly requirePkce: boolean;
 }
 
-/** Another provider that users may sign in with. */
+/** An identity provider with which users can sign in. */
 export interface IdpSpec {
   readonly provider: "google" | "oidc";
   readonly issuerUrl: string;
   readonly clientId: string;
   readonly sealedClientSecret: DestinedSecret;
   readonly scopes: readonly string[];
-  /** PEM; empty for the public authorities. */
+  /** PEM; empty: the public authorities. */
   readonly caCertificate: string;
 }
 
-/** What has to be there before it is Active, in this order. */
+/** Preparation steps before the sign-in is Active, in this order. */
 export type AuthStep = "access" | "schema" | "erasures" | "mail" | "name" | "issuer";
 
 export interface AuthStatus {
   readonly state: AuthState;
   readonly since: number;
-  /** The steps that were done, in order; begun anew by each enable. */
+  /** Completed steps, in order; reset by each enable. */
   readonly done: readonly AuthStep[];
-  /** When the last of them was. */
+  /** Time of the last completed step, in milliseconds since 1970. */
   readonly progressAt: number;
-  /** Of the schema in the database; null before it is there. */
+  /** Version of the schema in the database; null before it exists. */
   readonly schemaVersion: number | null;
   readonly failureReason: string | null;
-  /** Of the data over which erasures were done again last, as `dataOf` names them; null: of none yet. */
-  readonly erasedOver: string | null;
-  /** Why issuers cannot send mails; null while they can. */
+  /** The data (`dataIdOf`) over which erasures were last replayed; null before the first time. */
+  readonly replayedDataId: string | null;
+  /** Reason why issuers cannot send mails; null while they can. */
   readonly mailTrouble: string | null;
-  /** Addresses that get no mails because the app has sent those of its hour; null while it has room. */
+  /** Addresses that get no mails because the app has used its hourly limit; null below the limit. */
   readonly mailLimit: MailLimit | null;
   readonly health: AuthHealthStatus;
 }
 
-/** Addresses without a user alone, or everybody. */
+/** Only addresses without a user, or all addresses. */
 export type MailLimit = "strangers" | "everybody";
 
 export interface AuthHealthStatus {
-  /** Null while all is well. */
+  /** Null while healthy. */
   readonly reason: string | null;
   readonly since: number;
 }
 
 export const clientsMax = 20;
 
-/** Host of the issuer. */
+/** Host name of the issuer. */
 export function hostOf({ customDomain, fallbackDomain }: AuthSpec): string {
   return customDomain ?? fallbackDomain;
 }
 
-/** Are its hosts served? */
+/** True if issuers serve its hosts. */
 export function isServed({ status }: AuthObject): boolean {
   return status.schemaVersion !== null && (status.state === "Active" || status.state === "ProvisioningSchema");
 }
 
-/** Is it anything but off? */
+/** True unless it is Failed or Disabled. */
 export function isOn({ status }: AuthObject): boolean {
   return status.state === "Active" || status.state === "ProvisioningSchema";
 }
 
-/** After an event, and what comes with it; undefined where the event means nothing in its state. */
+/** The object after an event, and the event's effect; undefined when the event does not apply in its state. */
 export function afterEvent(
   auth: AuthObject,
   event: AuthEvent,
@@ -164,7 +168,20 @@ export function afterEvent(
   };
 }
 
-/** With another spec. */
+/** The object with a changed spec. */
 export function changedAuth(auth: AuthObject, change: Partial<AuthSpec>, now: number): AuthObject {
   return { ...auth, metadata: nextMetadata(auth.metadata, now), spec: { ...auth.spec, ...change } };
+}
+
+/**
+ * Identifies the data that the users are in, as `<service>/<database>/<restore>#<term>`. Other data than before may
+ * contain users who were erased since.
+ */
+export function dataIdOf({ metadata, spec, status }: ManagedServiceObject, { spec: auth }: AuthObject): string {
+  return `${metadata.id}/${auth.databaseName}/${spec.origin?.restoreId ?? ""}#${status.term}`;
+}
+
+/** True if only the primary differs, which may lack the most recent changes. */
+export function differsOnlyInPrimary(replayedDataId: string | null, dataId: string): boolean {
+  return replayedDataId !== null && replayedDataId.split("#")[0] === dataId.split("#")[0];
 }

@@ -3,14 +3,17 @@ import type { NewAuthSmtp, NewAuthTheme } from "@holdfast/proto/holdfast/v1/app_
 import { browserUrlFaults } from "../app/checked-url.ts";
 import type { ThemeSpec } from "./auth.ts";
 
-/** One plain address of printable ASCII without quotes, comments or lists, so that nothing of it can become a header. */
+/**
+ * One plain address of printable ASCII without quotes, comments or lists, so that it cannot inject a mail header (RFC
+ * 5322).
+ */
 const address = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*$/;
-/** Controls, line ends, and what turns the direction of text round. */
+/** Control characters, line separators, and characters that change the direction of text. */
 const hidden = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const ports = [25, 465, 587, 2_525];
 const hostName = /^[A-Za-z0-9:]([A-Za-z0-9.:-]*[A-Za-z0-9])?$/;
 
-/** The forms of these as JSON Schema has them. */
+/** The formats as JSON Schema expresses them. */
 export const hostNameForm = { pattern: hostName.source };
 export const portForm = { enum: ports };
 export const pemForm = { pattern: "-----BEGIN CERTIFICATE-----" };
@@ -19,7 +22,7 @@ export function isAddress(text: string): boolean {
   return text.length <= 254 && address.test(text);
 }
 
-/** Pure: what is wrong with a mail server beyond the shape of its fields. */
+/** Pure: faults of a mail server beyond the proto's rules. */
 export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
   const { host, port, username, password, fromAddress, fromName, caCertificate } = smtp;
   return [
@@ -42,7 +45,7 @@ export function smtpFaults(smtp: NewAuthSmtp): FieldFault[] {
   ];
 }
 
-/** Pure: what is wrong with a theme. */
+/** Pure: faults of a theme. */
 export function themeFaults({ displayName, logoUrl }: NewAuthTheme): FieldFault[] {
   const isHttps = logoUrl === undefined || logoUrl.startsWith("https://");
   return [
@@ -60,15 +63,15 @@ export function themeSpecOf({ displayName, brandColor, logoUrl }: NewAuthTheme):
   };
 }
 
-/** Pure: what is wrong with a list of places to send browsers to; `least` of them are needed. */
-export function uriFaults(field: string, uris: readonly string[], least = 0): FieldFault[] {
+/** Pure: faults of a list of redirect URLs; it needs `minimum` entries. */
+export function uriFaults(field: string, uris: readonly string[], minimum = 0): FieldFault[] {
   return [
-    ...unless(uris.length >= least, field, "must have at least one entry"),
+    ...unless(uris.length >= minimum, field, "must have at least one entry"),
     ...uris.flatMap((uri, index) => browserUrlFaults(`${field}[${index}]`, uri)),
   ];
 }
 
-/** Pure: an origin is a URL without a path. */
+/** Pure: faults of origins, which are URLs without a path. */
 export function originFaults(field: string, origins: readonly string[]): FieldFault[] {
   return origins.flatMap((origin, index) => {
     const faults = browserUrlFaults(`${field}[${index}]`, origin);

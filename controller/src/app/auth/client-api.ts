@@ -6,8 +6,7 @@ import {
   type UpdateAuthClientRequest,
 } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { type AuthObject, type ClientSpec, clientsMax } from "./auth.ts";
-import type { AuthAccess } from "./auth-access.ts";
-import type { ChangeAuth } from "./change-auth.ts";
+import type { AuthAccess, ChangeAuth } from "./auth-access.ts";
 import { clientMessage } from "./auth-message.ts";
 import { newSecret, secretHash } from "./auth-secrets.ts";
 import { originFaults, uriFaults } from "./checked-auth.ts";
@@ -23,7 +22,7 @@ interface Deps {
   readonly newId: () => string;
 }
 
-/** The RPCs of the programs that sign an app's users in. */
+/** The RPCs of OAuth clients, the programs that sign an app's users in. */
 export function clientHandlers({ access, change, newId }: Deps): ClientHandlers {
   return {
     async createAuthClient(request, call) {
@@ -88,7 +87,7 @@ export function clientHandlers({ access, change, newId }: Deps): ClientHandlers 
   };
 }
 
-/** Pure: what is wrong with a client beyond the shape of its fields. */
+/** Pure: faults of a client beyond the proto's rules. */
 function clientFaults(client: Omit<ClientSpec, "secretHash">): FieldFault[] {
   const { type, requirePkce, redirectUris, postLogoutRedirectUris, allowedOrigins } = client;
   const pkce = {

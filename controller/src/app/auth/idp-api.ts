@@ -2,10 +2,9 @@ import type { Handlers } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { AppAuthService } from "@holdfast/proto/holdfast/v1/app_auth_pb.ts";
 import { hostOf } from "./auth.ts";
-import type { AuthAccess } from "./auth-access.ts";
+import type { AuthAccess, ChangeAuth } from "./auth-access.ts";
 import { idpMessage, issuerUrlOf } from "./auth-message.ts";
 import type { AuthSecrets } from "./auth-secrets.ts";
-import type { ChangeAuth } from "./change-auth.ts";
 import { idpDestinationOf, idpSpecOf } from "./idp.ts";
 
 type IdpHandlers = Pick<Handlers<typeof AppAuthService>, "putAuthIdpProvider" | "deleteAuthIdpProvider">;
@@ -23,7 +22,7 @@ interface Deps {
   readonly issuerPort: number;
 }
 
-/** The RPCs of the providers that an app's users may sign in with. */
+/** The RPCs of identity providers. */
 export function idpHandlers({ access, change, secrets, requireAllowed, issuerPort }: Deps): IdpHandlers {
   return {
     async putAuthIdpProvider(request, call) {

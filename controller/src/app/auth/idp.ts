@@ -4,15 +4,15 @@ import type { DestinedSecret, SecretDestination } from "#kernel/secrets/destined
 import { browserUrlFaults } from "../app/checked-url.ts";
 import type { IdpSpec } from "./auth.ts";
 
-/** Issuers of providers that are known by their name. */
-const knownIssuers: Readonly<Partial<Record<IdpSpec["provider"], string>>> = { google: "https://accounts.google.com" };
-const scopesOfOurs = ["openid", "email"];
+/** Issuer URLs of providers that have a fixed one. */
+const fixedIssuers: Readonly<Partial<Record<IdpSpec["provider"], string>>> = { google: "https://accounts.google.com" };
+const requiredScopes = ["openid", "email"];
 
-/** The forms of a provider's name and issuer as JSON Schema has them. */
+/** The formats of provider and issuer as JSON Schema expresses them. */
 export const idpForm = { enum: ["google", "oidc"] };
 export const issuerUrlForm = { format: "uri", pattern: '^[hH][tT][tT][pP][sS]://[!"$-.0->@-~][!"$->@-~]*$' };
 
-/** Where the secret of a client is sent: the issuer's document names the endpoint. */
+/** Destination of a client secret: the issuer's discovery document names the token endpoint. */
 export function idpDestinationOf({
   issuerUrl,
   clientId,
@@ -21,7 +21,7 @@ export function idpDestinationOf({
   return { issuer_url: issuerUrl, client_id: clientId, ca_certificate: caCertificate };
 }
 
-/** The provider as it is stored; `secretFor` answers its sealed secret, or throws. Throws what is wrong with it. */
+/** The stored provider; `secretFor` returns its sealed secret, or throws. Throws INVALID_REQUEST with all faults. */
 export function idpSpecOf(
   request: PutAuthIdpProviderRequest,
   secretFor: (destination: SecretDestination) => DestinedSecret,
@@ -29,24 +29,26 @@ export function idpSpecOf(
   const { provider } = request;
   if (provider !== "google" && provider !== "oidc")
     throw invalid({ field: "provider", code: "invalid_value", detail: "must be google or oidc" });
-  const known = knownIssuers[provider];
-  const { clientId, issuerUrl: given, caCertificate = "" } = request;
+  const fixedIssuer = fixedIssuers[provider];
+  const { clientId, issuerUrl: requestedIssuer, caCertificate = "" } = request;
   const faults = [
-    ...(known === undefined ? issuerFaults(given) : unless(given === undefined, "issuer_url", "is known of google")),
+    ...(fixedIssuer === undefined
+      ? issuerFaults(requestedIssuer)
+      : unless(requestedIssuer === undefined, "issuer_url", "is fixed for google")),
     ...unless(
       caCertificate === "" || caCertificate.includes("-----BEGIN CERTIFICATE-----"),
       "ca_certificate",
       "must be PEM",
     ),
   ];
-  const issuerUrl = known ?? given ?? "";
+  const issuerUrl = fixedIssuer ?? requestedIssuer ?? "";
   if (faults.length > 0) throw invalid(...faults);
   return {
     provider,
     issuerUrl,
     clientId,
     sealedClientSecret: secretFor(idpDestinationOf({ issuerUrl, clientId, caCertificate })),
-    scopes: [...new Set([...scopesOfOurs, ...(request.scopes?.values ?? [])])],
+    scopes: [...new Set([...requiredScopes, ...(request.scopes?.values ?? [])])],
     caCertificate,
   };
 }

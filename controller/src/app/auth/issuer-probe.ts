@@ -1,23 +1,25 @@
 import { request } from "node:https";
 
-/** Where issuers are reached. */
-export interface IssuerPlaces {
+/** Addresses at which issuers are reached. */
+export interface IssuerEndpoints {
   readonly addresses: readonly string[];
   readonly port: number;
 }
 
 const deadlineMs = 5_000;
 
-/** Does an issuer serve discovery under this name, with this `iss` and a key of the app? */
+/** True if every issuer serves discovery (OpenID Connect Discovery 1.0) under this name with this `issuer`. */
 export async function isServedByIssuers(
-  { addresses, port }: IssuerPlaces,
+  { addresses, port }: IssuerEndpoints,
   host: string,
   issuerUrl: string,
   trust: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const answers = addresses.map((address) => discovery({ address, port, host, trust }, signal).catch(() => undefined));
-  return (await Promise.all(answers)).every((found) => found?.issuer === issuerUrl);
+  const responses = addresses.map((address) =>
+    discovery({ address, port, host, trust }, signal).catch(() => undefined),
+  );
+  return (await Promise.all(responses)).every((found) => found?.issuer === issuerUrl);
 }
 
 function discovery(
@@ -25,7 +27,7 @@ function discovery(
   signal: AbortSignal,
 ): Promise<{ issuer?: unknown } | undefined> {
   return new Promise((resolve, reject) => {
-    const asked = request(
+    const discoveryRequest = request(
       {
         host: address,
         port,
@@ -53,7 +55,7 @@ function discovery(
         });
       },
     );
-    asked.on("error", reject);
-    asked.end();
+    discoveryRequest.on("error", reject);
+    discoveryRequest.end();
   });
 }

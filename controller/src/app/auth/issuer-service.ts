@@ -19,21 +19,21 @@ import {
 import { addressesOf } from "#kernel/runtime/controller-addresses.ts";
 import type { ListenerReports } from "#kernel/runtime/listener-reports.ts";
 import type { Membership } from "#kernel/runtime/membership.ts";
-import type { HearOfMails } from "./mail-health.ts";
+import type { RecordMailStatus } from "./mail-status.ts";
 
 export interface IssuerServiceDeps {
   readonly installationId: string;
-  /** Every app that is served now; the same object for as long as nothing of it changed. */
+  /** Every app that is served; the same object as long as the app is unchanged. */
   readonly apps: () => AppSignIn[];
-  /** Calls back when `apps` may answer something else. */
+  /** Calls back when `apps` may have changed. */
   readonly subscribe: (onChange: () => void) => { close(): void };
   readonly ready: () => Promise<unknown>;
   readonly own: () => Omit<OwnNetworks, "$typeName" | "$unknown">;
   readonly authority: Pick<Authority, "issueServer">;
   readonly membership: Pick<Membership, "members" | "subscribe">;
   readonly listenerReports: Pick<ListenerReports, "add">;
-  /** What issuers say of mails. */
-  readonly hearOfMails: HearOfMails;
+  /** Records what issuers report about mails. */
+  readonly recordMailStatus: RecordMailStatus;
   readonly now: () => number;
   readonly log: Log;
 }
@@ -45,110 +45,110 @@ interface HostCertificate {
   readonly renewAt: number;
 }
 
-/** An app as an issuer has it. */
-interface Told {
+/** An app as it was sent to an issuer. */
+interface SentApp {
   readonly app: AppSignIn;
   readonly certificate: string;
 }
 
-interface News {
-  readonly news: readonly Told[];
-  readonly gone: readonly string[];
+interface Update {
+  readonly changed: readonly SentApp[];
+  readonly removed: readonly string[];
   readonly own: ReturnType<IssuerServiceDeps["own"]>;
   readonly reset: boolean;
 }
 
 const batchApps = 50;
-/** Changes that come together are told together. */
-const gatherMs = 20;
-const lookAtCertificatesMs = 60_000;
+/** Changes within this time are sent together. */
+const batchDelayMs = 20;
+const certificateCheckMs = 60_000;
 
-/** IssuerService for issuers: each follows all apps, with a certificate for each host and its own key. */
+/** The feed that issuers follow: all apps, with a certificate for each host and the issuer's own key. */
 export function createIssuerService(deps: IssuerServiceDeps) {
   const { installationId, authority, membership, now, log } = deps;
 
   async function follow(call: FollowCall): Promise<void> {
     const issuer = requirePeer(call, installationId, "issuer").identity.id;
-    const over = new AbortController();
-    call.on("cancelled", () => over.abort()).on("end", () => over.abort());
-    const greeting = Promise.withResolvers<FollowRequest>();
+    const closed = new AbortController();
+    call.on("cancelled", () => closed.abort()).on("end", () => closed.abort());
+    const firstRequest = Promise.withResolvers<FollowRequest>();
     let release: (() => void) | undefined;
     call.on("data", (request: FollowRequest) => {
-      greeting.resolve(request);
+      firstRequest.resolve(request);
       if (request.listeners.length > 0) release ??= deps.listenerReports.add(`issuer ${issuer}`, request.listeners);
       if (request.mail === undefined) return;
       deps
-        .hearOfMails(request.mail)
-        .catch((error: unknown) => log.warn("mails not heard of", { error: String(error) }));
+        .recordMailStatus(request.mail)
+        .catch((error: unknown) => log.warn("mail report not recorded", { error: String(error) }));
     });
-    over.signal.addEventListener("abort", () => greeting.reject(new RpcFailure(Code.CANCELLED, "ended")), {
+    closed.signal.addEventListener("abort", () => firstRequest.reject(new RpcFailure(Code.CANCELLED, "ended")), {
       once: true,
     });
-    const { certificateRequest } = await greeting.promise;
+    const { certificateRequest } = await firstRequest.promise;
     await deps.ready();
     log.info("issuer follows", { issuer });
 
     const certificates = new Map<string, HostCertificate>();
-    /** What the issuer has of each app. */
-    const told = new Map<string, Told>();
+    /** Apps as they were last sent. */
+    const sentApps = new Map<string, SentApp>();
     let isFirst = true;
     let sentOwn = "";
     let wake = Promise.withResolvers<void>();
-    const woken = () => wake.resolve();
-    const watches = [deps.subscribe(woken), membership.subscribe(woken)];
-    const timer = setInterval(woken, lookAtCertificatesMs);
-    over.signal.addEventListener("abort", woken, { once: true });
+    const wakeUp = () => wake.resolve();
+    const watches = [deps.subscribe(wakeUp), membership.subscribe(wakeUp)];
+    const timer = setInterval(wakeUp, certificateCheckMs);
+    closed.signal.addEventListener("abort", wakeUp, { once: true });
 
-    async function certified(app: AppSignIn): Promise<Told> {
-      let held = certificates.get(app.host);
-      if (held === undefined || held.renewAt <= now()) {
+    async function certified(app: AppSignIn): Promise<SentApp> {
+      let current = certificates.get(app.host);
+      if (current === undefined || current.renewAt <= now()) {
         const { chain, notBefore, notAfter } = await authority.issueServer(certificateRequest, [app.host]);
         const lifeMs = notAfter.getTime() - notBefore.getTime();
-        held = { chain: pemOf(chain), renewAt: notBefore.getTime() + (lifeMs * 2) / 3 };
-        certificates.set(app.host, held);
+        current = { chain: pemOf(chain), renewAt: notBefore.getTime() + (lifeMs * 2) / 3 };
+        certificates.set(app.host, current);
       }
-      return { app, certificate: held.chain };
+      return { app, certificate: current.chain };
     }
 
     try {
-      while (!over.signal.aborted) {
+      while (!closed.signal.aborted) {
         const apps = new Map((await Promise.all(deps.apps().map(certified))).map((each) => [each.app.appId, each]));
-        const news = [...apps.values()].filter((each) => {
-          const before = told.get(each.app.appId);
+        const changed = [...apps.values()].filter((each) => {
+          const before = sentApps.get(each.app.appId);
           return before?.app !== each.app || before.certificate !== each.certificate;
         });
-        const gone = [...told.keys()].filter((appId) => !apps.has(appId));
+        const removed = [...sentApps.keys()].filter((appId) => !apps.has(appId));
         const own = deps.own();
         const ownText = JSON.stringify(own);
-        if (isFirst || news.length > 0 || gone.length > 0 || ownText !== sentOwn)
-          await send(call, { news, gone, own, reset: isFirst }, over.signal);
+        if (isFirst || changed.length > 0 || removed.length > 0 || ownText !== sentOwn)
+          await send(call, { changed, removed, own, reset: isFirst }, closed.signal);
         sentOwn = ownText;
         isFirst = false;
-        told.clear();
-        for (const [appId, each] of apps) told.set(appId, each);
+        sentApps.clear();
+        for (const [appId, each] of apps) sentApps.set(appId, each);
         await wake.promise;
-        await new Promise((resolve) => setTimeout(resolve, gatherMs));
+        await new Promise((resolve) => setTimeout(resolve, batchDelayMs));
         wake = Promise.withResolvers();
       }
     } finally {
       clearInterval(timer);
       for (const watch of watches) watch.close();
       release?.();
-      log.info("issuer gone", { issuer });
+      log.info("issuer disconnected", { issuer });
     }
     call.end();
   }
 
-  async function send(call: FollowCall, { news, gone, own, reset }: News, signal: AbortSignal): Promise<void> {
-    for (let at = 0; at === 0 || at < news.length; at += batchApps) {
+  async function send(call: FollowCall, { changed, removed, own, reset }: Update, signal: AbortSignal): Promise<void> {
+    for (let at = 0; at === 0 || at < changed.length; at += batchApps) {
       const isFirst = at === 0;
       const batch = create(AppBatchSchema, {
         reset: reset && isFirst,
-        synced: at + batchApps >= news.length,
-        apps: news
+        synced: at + batchApps >= changed.length,
+        apps: changed
           .slice(at, at + batchApps)
           .map(({ app, certificate }) => create(AppSignInSchema, { ...app, certificate })),
-        gone: isFirst ? [...gone] : [],
+        gone: isFirst ? [...removed] : [],
         controllers: isFirst ? addressesOf(membership) : [],
         ...(isFirst && { own }),
       });

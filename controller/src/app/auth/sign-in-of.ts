@@ -5,12 +5,10 @@ import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { Stored } from "#kernel/store/resource.ts";
 import { type ManagedServiceObject, primaryOf } from "#services/service/managed-service.ts";
-import { type AuthObject, hostOf, isServed } from "./auth.ts";
-import { dataOf, isSameButPrimary } from "./auth-data.ts";
+import { type AuthObject, hostOf, isServed, dataIdOf, differsOnlyInPrimary } from "./auth.ts";
 import { issuerUrlOf, themeOf } from "./auth-message.ts";
-import type { AuthSecrets } from "./auth-secrets.ts";
+import { type AuthSecrets, mailServerOf } from "./auth-secrets.ts";
 import { idpDestinationOf } from "./idp.ts";
-import { mailServerOf } from "./smtp.ts";
 
 export interface SignInDeps {
   readonly services: Pick<Collection<ManagedServiceObject>, "get">;
@@ -20,22 +18,25 @@ export interface SignInDeps {
   readonly log: Log;
 }
 
-/** Every app that is served, as issuers need it; what is unchanged is the same object, and its secrets are not opened again. */
+/**
+ * Every app that is served, as issuers need it. An unchanged app is the same object, and its secrets are not unsealed
+ * again.
+ */
 export function createSignIns(deps: SignInDeps): (auths: Iterable<Stored<AuthObject>>) => AppSignIn[] {
-  const kept = new WeakMap<Stored<AuthObject>, { readonly from: string; readonly app: AppSignIn }>();
+  const cache = new WeakMap<Stored<AuthObject>, { readonly from: string; readonly app: AppSignIn }>();
   return (auths) =>
     [...auths].flatMap((stored) => {
       const primary = isServed(stored.object) ? primaryIn(stored.object, deps) : undefined;
       if (primary === undefined) return [];
       const from = JSON.stringify(primary);
-      const before = kept.get(stored);
+      const before = cache.get(stored);
       if (before?.from === from) return [before.app];
       try {
         const app = signInOf(stored, primary, deps);
-        kept.set(stored, { from, app });
+        cache.set(stored, { from, app });
         return [app];
       } catch (error) {
-        // Of one app, that is: the others are served.
+        // The fault concerns one app: serve the others.
         deps.log.error("sign-in not served", { app: stored.object.metadata.id, error: String(error) });
         return [];
       }
@@ -48,21 +49,23 @@ interface Primary {
   readonly hostname: string;
 }
 
-/** Where the users are; undefined once their service is gone. */
+/** The primary with the users; undefined when the service is deleted or erasures are not replayed yet. */
 function primaryIn(auth: AuthObject, { services, machines }: SignInDeps): Primary | undefined {
   const { spec, status } = auth;
   const service = services.get(spec.serviceId)?.object;
   if (service === undefined) return undefined;
-  // Over data that came back, nobody signs in before those who were erased are so again.
+  // Over restored data, users can sign in only after the erasures are replayed.
   if (
-    status.erasedOver === null ? status.state !== "Active" : !isSameButPrimary(status.erasedOver, dataOf(service, auth))
+    status.replayedDataId === null
+      ? status.state !== "Active"
+      : !differsOnlyInPrimary(status.replayedDataId, dataIdOf(service, auth))
   )
     return undefined;
   const { id, hostname } = primaryOf(service);
   return { address: machines.get(id)?.object.status.address ?? "", port: service.spec.port, hostname };
 }
 
-/** All that issuers need for an app, but its certificate. Secrets are open in it. */
+/** Everything that issuers need for an app except its certificate, with unsealed secrets. */
 function signInOf(stored: Stored<AuthObject>, primary: Primary, { secrets, issuerPort }: SignInDeps): AppSignIn {
   const { metadata, spec } = stored.object;
   const open = (sealed: string) => secrets.open(metadata.id, sealed);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { SigningKeySpec } from "./auth.ts";
 import {
-  firstKeys,
-  hasRoomToRotate,
+  initialKeys,
+  canRotate,
   newSigningKey,
   nextRetirement,
   replacedKeys,
@@ -15,8 +15,8 @@ const statuses = (keys: readonly SigningKeySpec[]) => keys.map(({ status }) => s
 const made = await Promise.all(Array.from({ length: 4 }, () => newSigningKey(seal)));
 const [a, b, c, d] = made as [SigningKeySpec, SigningKeySpec, SigningKeySpec, SigningKeySpec];
 
-test("a key was published in reserve before it signs", () => {
-  const first = firstKeys(a, b, 1_000);
+test("a key is published as standby before it signs", () => {
+  const first = initialKeys(a, b, 1_000);
   expect(statuses(first)).toEqual(["standby", "active"]);
   const second = rotatedKeys(first, c, 2_000);
   expect(second.map(({ kid, status }) => [kid, status])).toEqual([
@@ -28,16 +28,16 @@ test("a key was published in reserve before it signs", () => {
   expect(second[1]?.activatedAt).toBe(2_000);
 });
 
-test("a retiring key is published until its time, and retired then", () => {
-  const keys = rotatedKeys(firstKeys(a, b, 0), c, 0);
+test("a retiring key stays published until it is retired", () => {
+  const keys = rotatedKeys(initialKeys(a, b, 0), c, 0);
   const at = nextRetirement(keys) ?? 0;
   expect(at).toBe(24 * 3_600_000);
   expect(retireDue(keys, at - 1)).toBeUndefined();
   expect(statuses(retireDue(keys, at) ?? [])).toEqual(["standby", "active", "retired"]);
 });
 
-test("in an emergency nothing that was there is trusted, and the reserve was never shown", () => {
-  const keys = replacedKeys(rotatedKeys(firstKeys(a, b, 0), c, 0), d, a, 5);
+test("an emergency rotation retires every key, and the new active key was never published", () => {
+  const keys = replacedKeys(rotatedKeys(initialKeys(a, b, 0), c, 0), d, a, 5);
   expect(statuses(keys)).toEqual(["standby", "active", "retired", "retired"]);
   expect(keys.map(({ kid }) => kid)).not.toContain(c.kid);
   expect(
@@ -46,17 +46,17 @@ test("in an emergency nothing that was there is trusted, and the reserve was nev
 });
 
 test("no more than eight keys retire at a time", () => {
-  let keys = firstKeys(a, b, 0);
+  let keys = initialKeys(a, b, 0);
   for (let round = 0; round < 8; round += 1) {
-    expect(hasRoomToRotate(keys)).toBe(true);
+    expect(canRotate(keys)).toBe(true);
     keys = rotatedKeys(keys, { ...c, kid: `k${round}` }, round);
   }
-  expect(hasRoomToRotate(keys)).toBe(false);
-  expect(hasRoomToRotate(replacedKeys(keys, c, d, 9))).toBe(true);
+  expect(canRotate(keys)).toBe(false);
+  expect(canRotate(replacedKeys(keys, c, d, 9))).toBe(true);
 });
 
-test("the oldest retired keys are forgotten", () => {
-  let keys = firstKeys(a, b, 0);
+test("the oldest retired keys are dropped", () => {
+  let keys = initialKeys(a, b, 0);
   for (let round = 0; round < 40; round += 1) keys = replacedKeys(keys, { ...c, kid: `k${round}` }, d, round);
   expect(keys.length).toBeLessThanOrEqual(12);
 });

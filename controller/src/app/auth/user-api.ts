@@ -59,36 +59,36 @@ type UserHandlers = Pick<
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The RPCs of an app's end users, who are in the owner's database and nowhere else. */
+/** The RPCs of an app's end users, who are stored in the owner's database only. */
 export function userHandlers(deps: Deps): UserHandlers {
   const { access, requests, tasks, taskIds, sealer, cursors, clock } = deps;
 
-  async function ask(auth: AuthObject, work: (id: string) => AuthWork, call: Call): Promise<{ taskId: string }> {
+  async function submit(auth: AuthObject, work: (id: string) => AuthWork, call: Call): Promise<{ taskId: string }> {
     const id = deps.newId();
     const { serviceId, databaseName } = auth.spec;
     const appId = auth.metadata.id;
-    const asked = work(id);
+    const requested = work(id);
     const earlier = requests.by(appOfRequest, appId).map(({ object }) => object);
     requireRoom(requestQuota, earlier, "The app has");
     const request: AuthRequestObject = {
       metadata: newMetadata(id, clock.now(), { organizationId: auth.metadata.organizationId }),
-      spec: { appId, serviceId, databaseName, ...asked },
+      spec: { appId, serviceId, databaseName, ...requested },
       status: { endedAt: null, found: false, error: null },
     };
-    const taskId = taskIds.seal(call, { type: requestTypes[asked.what], serviceId, key: id, detail: appId });
+    const taskId = taskIds.seal(call, { type: requestTypes[requested.what], serviceId, key: id, detail: appId });
     const unit = deps.begin();
     unit.create(authRequestKind, request);
-    unit.audit(auditOf(call, `app-auth.user.${asked.what}`, appKind.name, appId));
+    unit.audit(auditOf(call, `app-auth.user.${requested.what}`, appKind.name, appId));
     await commitAndSee(call, unit, [requests]);
     return { taskId };
   }
 
   function erase(auth: AuthObject, user: { userId: string } | { email: string }, call: Call) {
-    if ("userId" in user) return ask(auth, () => ({ what: "erase", userId: user.userId.toLowerCase() }), call);
+    if ("userId" in user) return submit(auth, () => ({ what: "erase", userId: user.userId.toLowerCase() }), call);
     const email = normalizedAddress(user.email);
     const secret = deps.secrets.open(auth.metadata.id, auth.spec.sealedSecret);
     const emailDigest = createHmac("sha256", secret).update(`erased address ${email}`).digest("hex");
-    return ask(
+    return submit(
       auth,
       (id) => ({ what: "erase", sealedEmail: sealer.seal(email, keyOf(authRequestKind, id)), emailDigest }),
       call,
@@ -97,12 +97,16 @@ export function userHandlers(deps: Deps): UserHandlers {
 
   async function rows(
     auth: AuthObject,
-    asked: { table: string; userId?: string; email?: string; after: string | undefined; limit: number },
+    requested: { table: string; userId?: string; email?: string; after: string | undefined; limit: number },
     call: Call,
   ) {
     const service = deps.services.get(auth.spec.serviceId)?.object;
-    if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users is gone.");
-    const value = create(ReadAuthRowsSchema, { ...asked, after: asked.after ?? "", database: auth.spec.databaseName });
+    if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users was deleted.");
+    const value = create(ReadAuthRowsSchema, {
+      ...requested,
+      after: requested.after ?? "",
+      database: auth.spec.databaseName,
+    });
     const found = await tasks.run(service, { case: "readAuthRows", value }, call.signal);
     return {
       rows: found.rows.map((row) => JSON.parse(row) as Row),
@@ -113,7 +117,7 @@ export function userHandlers(deps: Deps): UserHandlers {
   return {
     revokeAuthSession: async ({ appId, sessionId }, call) => {
       const auth = access.require(appId, call).object;
-      return ask(auth, () => ({ what: "revoke", sessionId: sessionId.toLowerCase() }), call);
+      return submit(auth, () => ({ what: "revoke", sessionId: sessionId.toLowerCase() }), call);
     },
 
     async eraseAuthUser({ appId, email, userId }, call) {
@@ -128,28 +132,29 @@ export function userHandlers(deps: Deps): UserHandlers {
       return erase(auth, uuid.test(who) ? { userId: who } : { email: checkedAddress("email_or_user_id", who) }, call);
     },
 
-    async createAuthUser({ appId, email: given }, call) {
+    async createAuthUser({ appId, email: requestedEmail }, call) {
       const auth = access.active(appId, call).object;
-      const email = normalizedAddress(checkedAddress("email", given));
+      const email = normalizedAddress(checkedAddress("email", requestedEmail));
       const service = deps.services.get(auth.spec.serviceId)?.object;
-      if (service === undefined) throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users is gone.");
+      if (service === undefined)
+        throw new HoldfastError("SERVICE_NOT_FOUND", "The service with the users was deleted.");
       const userId = userIdOf(call, sealer) ?? deps.newId();
       const value = create(AddAuthUserSchema, { database: auth.spec.databaseName, userId, email });
       const { added } = await tasks.run(service, { case: "addAuthUser", value }, call.signal);
       if (!added) throw new HoldfastError("USER_EXISTS", "The app has a user with this address.");
       const unit = deps.begin();
-      const answer = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
+      const response = { id: userId, email, emailVerified: false, createdAt: timestampFromMs(clock.now()) };
       unit.audit(auditOf(call, "app-auth.user.create", appKind.name, appId));
-      unit.answer(call, create(AuthUserSchema, answer));
+      unit.answer(call, create(AuthUserSchema, response));
       await commitAndSee(call, unit, []);
-      return answer;
+      return response;
     },
 
-    async listAuthUsers({ appId, email, ...asked }, call) {
+    async listAuthUsers({ appId, email, ...requested }, call) {
       const auth = access.require(appId, call).object;
-      const wanted = email === undefined ? "" : normalizedAddress(email);
-      const page = cursors.open(call, `app users ${appId}`, sealer.keyedHash("page of users", wanted), asked);
-      const found = await rows(auth, { table: "users", email: wanted, ...page }, call);
+      const emailFilter = email === undefined ? "" : normalizedAddress(email);
+      const page = cursors.open(call, `app users ${appId}`, sealer.keyedHash("page of users", emailFilter), requested);
+      const found = await rows(auth, { table: "users", email: emailFilter, ...page }, call);
       return {
         users: found.rows.map((row) => ({
           id: text(row, "id"),
@@ -161,9 +166,9 @@ export function userHandlers(deps: Deps): UserHandlers {
       };
     },
 
-    async listAuthSessions({ appId, userId, ...asked }, call) {
+    async listAuthSessions({ appId, userId, ...requested }, call) {
       const auth = access.require(appId, call).object;
-      const page = cursors.open(call, `app sessions ${appId}`, userId, asked);
+      const page = cursors.open(call, `app sessions ${appId}`, userId, requested);
       const found = await rows(auth, { table: "sessions", userId, ...page }, call);
       return {
         sessions: found.rows.map((row) => ({
@@ -180,9 +185,9 @@ export function userHandlers(deps: Deps): UserHandlers {
       };
     },
 
-    async listAuthEvents({ appId, ...asked }, call) {
+    async listAuthEvents({ appId, ...requested }, call) {
       const auth = access.require(appId, call).object;
-      const page = cursors.open(call, `app events ${appId}`, null, asked);
+      const page = cursors.open(call, `app events ${appId}`, null, requested);
       const found = await rows(auth, { table: "events", ...page }, call);
       return {
         events: found.rows.map((row) => ({
@@ -197,14 +202,14 @@ export function userHandlers(deps: Deps): UserHandlers {
   };
 }
 
-/** Of a request with an Idempotency-Key: the same each time, so that one whose answer was lost finds its own user. */
+/** Derived from the Idempotency-Key: a retry finds the user that the lost response announced. */
 function userIdOf({ idempotency }: Call, sealer: Pick<Sealer, "keyedHash">): string | undefined {
   if (idempotency === undefined) return undefined;
   const { scope, key, bodyHash } = idempotency;
   const hex = createHash("sha256")
     .update(sealer.keyedHash("id of a user", `${scope}\n${key}\n${bodyHash}`))
     .digest("hex");
-  // Version 8 is whatever its maker says (RFC 9562 section 5.8).
+  // UUID version 8 is vendor-specific (RFC 9562 section 5.8).
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 

@@ -4,8 +4,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { until } from "../../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import type { Store } from "../store/store.ts";
-import { createDrift } from "./drift.ts";
-import { createHolds, holdPrefix, type Holds } from "./holds.ts";
+import { createDrift, createAutomationPauses, pausePrefix, type Holds } from "./holds.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -31,7 +30,7 @@ function steppedClock() {
 }
 
 async function open(clock = steppedClock().clock): Promise<Holds> {
-  const holds = createHolds({ store, clock, log: silentLog });
+  const holds = createAutomationPauses({ store, clock, log: silentLog });
   onTestFinished(holds.close);
   await until(() => holds.list().every(({ kind }) => kind !== "unknown"));
   return holds;
@@ -40,7 +39,7 @@ async function open(clock = steppedClock().clock): Promise<Holds> {
 const kinds = (holds: Holds) => holds.list().map(({ kind }) => kind);
 
 test.each([
-  ["both clocks go on", 10 * minute, 0, undefined],
+  ["clocks that advance alike", 10 * minute, 0, undefined],
   ["a minute apart", 0, minute, undefined],
   ["an hour forward", 0, hour, hour],
   ["an hour back", 10, -hour, -hour],
@@ -53,7 +52,7 @@ test.each([
   expect(drift.check()).toBeUndefined();
 });
 
-test("what drifts apart slowly is forgiven", () => {
+test("slow drift of the clock is tolerated", () => {
   const { time, pass, clock } = steppedClock();
   const drift = createDrift(clock);
   for (let hours = 0; hours < 100; hours += 1) {
@@ -63,13 +62,13 @@ test("what drifts apart slowly is forgiven", () => {
   }
 });
 
-test("until the store was read everything is held", () => {
-  const holds = createHolds({ store, clock: steppedClock().clock, log: silentLog });
+test("everything is paused until the store has been read", () => {
+  const holds = createAutomationPauses({ store, clock: steppedClock().clock, log: silentLog });
   onTestFinished(holds.close);
   expect(kinds(holds)).toEqual(["unknown"]);
 });
 
-test("a clock that jumps holds at once, for every controller, for an hour", async () => {
+test("a clock jump pauses deletion at once, on every controller, for an hour", async () => {
   const { time, pass, clock } = steppedClock();
   const holds = await open(clock);
   expect(kinds(holds)).toEqual([]);
@@ -83,7 +82,7 @@ test("a clock that jumps holds at once, for every controller, for an hour", asyn
   expect(kinds(others)).toEqual([]);
 });
 
-test("a hold without an end stays until it is released", async () => {
+test("a pause without an end stays until it is released", async () => {
   const { pass, clock } = steppedClock();
   const holds = await open(clock);
   await holds.set({ kind: "restored", reason: "from a snapshot", since: clock.now(), until: null });
@@ -93,13 +92,13 @@ test("a hold without an end stays until it is released", async () => {
   expect(kinds(holds)).not.toContain("restored");
 });
 
-test("after time that no controller saw, or before what one saw, deletion waits for an hour", async () => {
-  const deletes = ["seen", "clock"].map((kind) => `${holdPrefix}${kind}`);
+test("deletion is paused for an hour after a gap without controllers or a clock set back", async () => {
+  const deletes = ["seen", "clock"].map((kind) => `${pausePrefix}${kind}`);
   await store.commit({ conditions: [], puts: [], deletes });
   const first = steppedClock();
   await open(first.clock);
-  await until(async () => (await store.get(`${holdPrefix}seen`)) !== undefined);
-  const seen = JSON.parse((await store.get(`${holdPrefix}seen`))?.value ?? "{}") as { since: number };
+  await until(async () => (await store.get(`${pausePrefix}seen`)) !== undefined);
+  const seen = JSON.parse((await store.get(`${pausePrefix}seen`))?.value ?? "{}") as { since: number };
   const at = (wall: number) => {
     const { time, clock, pass } = steppedClock();
     time.wall = wall;

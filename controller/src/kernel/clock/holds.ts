@@ -3,144 +3,177 @@ import type { Log } from "@holdfast/common/log.ts";
 import { createMirror } from "../store/mirror.ts";
 import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { createDrift } from "./drift.ts";
 
 /**
- * Automatic actions that can wait for an operator's consent. Deletion is all deletion by time: TTLs, sweeps, expiry of
- * backups.
+ * Automatic actions that an operator can pause. Deletion is every deletion by time: TTLs, sweeps, expiry of backups.
  */
-export type HeldBack = "deletion" | "maintenance" | "failover";
+export type AutomaticAction = "deletion" | "maintenance" | "failover";
 
-/** A reason to suspend some automatic actions. */
+/** A pause of some automatic actions (a "hold" in the admin API and in the store). */
 export interface Hold {
-  /** "clock", "restored", or all that it stands against. */
+  /** "clock", "restored", or the action that it pauses. */
   readonly kind: string;
-  /** All that it stands against; everything when absent. */
-  readonly only?: HeldBack;
-  /** For the operator who decides. */
+  /** The action that it pauses; absent: all of them. */
+  readonly only?: AutomaticAction;
+  /** Explanation for the operator. */
   readonly reason: string;
   readonly since: number;
-  /** When it ends by itself; null when only an operator ends it. */
+  /** Time at which it ends by itself, in milliseconds since 1970; null: only an operator ends it. */
   readonly until: number | null;
 }
 
+/**
+ * Pauses of automatic actions. An operator sets one; a restore of the control plane sets one; and this module sets
+ * "clock" for an hour when the wall clock jumps, or when no controller ran for long, so that a wrong clock deletes
+ * nothing. Controllers record the time every ten minutes to detect such a gap.
+ */
 export interface Holds {
   /**
-   * The holds in force, or only those against one action. Ask right before each deletion: the call compares the clocks,
-   * and until the holds in the store are known it answers a hold of its own.
+   * The pauses in force, or only those of one action. Call it right before each deletion: the call compares the clocks,
+   * and returns a pause of its own until the stored ones are loaded.
    */
-  list(against?: HeldBack): Hold[];
-  set(hold: Hold, signal?: AbortSignal): Promise<void>;
-  /** For `UnitOfWork.onlyWhile`: the commit throws Conflict when a hold of this kind is in the store. */
+  list(action?: AutomaticAction): Hold[];
+  set(pause: Hold, signal?: AbortSignal): Promise<void>;
+  /** Condition for `UnitOfWork.onlyWhile`: the commit throws Conflict when a pause of this kind is stored. */
   unheld(kind: string): { readonly key: string; readonly modRevision: bigint };
-  /** Nothing happens when there is none of this kind. */
+  /** Ends the pause of this kind; no-op without one. */
   release(kind: string, signal?: AbortSignal): Promise<void>;
   close(): void;
 }
 
-export const holdPrefix = `${root}/hold/`;
+export const pausePrefix = `${root}/hold/`;
 
-const clockHoldMs = 3_600_000;
+const clockPauseMs = 3_600_000;
 const checkMs = 5_000;
-/** How often controllers note that they saw the wall clock, and so far behind the last note one may begin. */
-const noteMs = 600_000;
-const unseenMs = 3_600_000;
-const backMs = 60_000;
-/** The note: a hold of this kind that is always over. */
-const seenKind = "seen";
+/** Interval in which controllers record the wall clock, and the longest gap since the last record without a pause. */
+const recordIntervalMs = 600_000;
+const maxGapMs = 3_600_000;
+const backwardsToleranceMs = 60_000;
+/** Kind of the record: stored as a pause that has already ended. */
+const lastSeenKind = "seen";
 
-export function createHolds({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Holds {
+export function createAutomationPauses({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Holds {
   const drift = createDrift(clock);
-  const stored = createMirror<Hold>(store, holdPrefix, ({ value }) => JSON.parse(value), forgetTold);
-  /** Written by this process; null is released. They count until the mirror has their revision. */
-  const written = new Map<string, { readonly hold: Hold | null; readonly revision: bigint }>();
-  /** Seen by this process and not yet in the store. */
-  let unstored: Hold | undefined;
-  let hasLookedBack = false;
-  let notedAtMs = Number.NEGATIVE_INFINITY;
+  const stored = createMirror<Hold>(store, pausePrefix, ({ value }) => JSON.parse(value), forgetStored);
+  /** Written by this process, null for released ones. They count until the mirror has their revision. */
+  const written = new Map<string, { readonly pause: Hold | null; readonly revision: bigint }>();
+  /** Set by this process and not stored yet. */
+  let pending: Hold | undefined;
+  let hasCheckedGap = false;
+  let recordedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * A host that boots with a wrong clock has seen no jump. A span without any controller may be such a jump, or the
-   * installation was off for long; either way deletion by time can wait for an hour, in which clocks are put right.
+   * Compares the clock with the last recorded time. A host that boots with a wrong clock sees no jump. A gap without
+   * any controller may be such a jump, or the installation was off; in either case deletions can wait for an hour.
    */
-  function lookBack(): void {
-    hasLookedBack = true;
-    const seen = [...stored.values()].find(({ kind }) => kind === seenKind);
+  function checkGap(): void {
+    hasCheckedGap = true;
+    const seen = [...stored.values()].find(({ kind }) => kind === lastSeenKind);
     const passedMs = clock.now() - (seen?.since ?? clock.now());
-    if (passedMs > unseenMs || passedMs < -backMs)
-      holdFor(`The wall clock is ${Math.round(passedMs / 1_000)} s past the last time that a controller saw.`);
+    if (passedMs > maxGapMs || passedMs < -backwardsToleranceMs)
+      pauseDeletion(`The wall clock is ${Math.round(passedMs / 1_000)} s past the last time that a controller saw.`);
   }
 
-  function holdFor(reason: string): void {
+  function pauseDeletion(reason: string): void {
     const since = clock.now();
-    unstored = { kind: "clock", reason, since, until: since + clockHoldMs };
+    pending = { kind: "clock", reason, since, until: since + clockPauseMs };
     log.warn("the wall clock may be wrong", { reason });
   }
 
-  function note(): void {
-    if (clock.monotonicMs() - notedAtMs < noteMs) return;
-    notedAtMs = clock.monotonicMs();
-    write(seenKind, { kind: seenKind, reason: "", since: clock.now(), until: 0 }).catch((error: unknown) => {
-      notedAtMs = Number.NEGATIVE_INFINITY;
-      log.debug("time not noted", { error: String(error) });
+  function recordTime(): void {
+    if (clock.monotonicMs() - recordedAtMs < recordIntervalMs) return;
+    recordedAtMs = clock.monotonicMs();
+    write(lastSeenKind, { kind: lastSeenKind, reason: "", since: clock.now(), until: 0 }).catch((error: unknown) => {
+      recordedAtMs = Number.NEGATIVE_INFINITY;
+      log.debug("time not recorded", { error: String(error) });
     });
   }
 
-  function forgetTold(): void {
+  function forgetStored(): void {
     for (const [kind, { revision }] of written) if (revision <= stored.revision) written.delete(kind);
   }
 
-  async function write(kind: string, hold: Hold | null, signal?: AbortSignal): Promise<void> {
-    const key = holdPrefix + kind;
-    const puts = hold === null ? [] : [{ key, value: JSON.stringify(hold) }];
-    const done = await store.commit({ conditions: [], puts, deletes: hold === null ? [key] : [] }, signal);
-    if (done.committed) written.set(kind, { hold, revision: done.revision });
-    forgetTold();
+  async function write(kind: string, pause: Hold | null, signal?: AbortSignal): Promise<void> {
+    const key = pausePrefix + kind;
+    const puts = pause === null ? [] : [{ key, value: JSON.stringify(pause) }];
+    const done = await store.commit({ conditions: [], puts, deletes: pause === null ? [key] : [] }, signal);
+    if (done.committed) written.set(kind, { pause, revision: done.revision });
+    forgetStored();
   }
 
   function compareClocks(): void {
     const driftMs = drift.check();
     if (stored.revision !== 0n) {
-      if (!hasLookedBack) lookBack();
-      note();
+      if (!hasCheckedGap) checkGap();
+      recordTime();
     }
-    if (driftMs !== undefined) holdFor(`The wall clock jumped by ${Math.round(driftMs / 1_000)} s.`);
-    const hold = unstored;
-    if (hold === undefined) return;
-    write(hold.kind, hold).then(
+    if (driftMs !== undefined) pauseDeletion(`The wall clock jumped by ${Math.round(driftMs / 1_000)} s.`);
+    const pause = pending;
+    if (pause === undefined) return;
+    write(pause.kind, pause).then(
       () => {
-        if (unstored === hold) unstored = undefined;
+        if (pending === pause) pending = undefined;
       },
-      (error) => log.debug("hold not stored", { kind: hold.kind, error: String(error) }),
+      (error) => log.debug("automation pause not stored", { kind: pause.kind, error: String(error) }),
     );
   }
   const checking = setInterval(compareClocks, checkMs);
   checking.unref();
 
   return {
-    list(against) {
+    list(action) {
       compareClocks();
       const now = clock.now();
       const byKind = new Map<string, Hold | null>();
-      for (const hold of stored.values()) byKind.set(hold.kind, hold);
-      for (const [kind, { hold }] of written) byKind.set(kind, hold);
-      if (unstored !== undefined) byKind.set(unstored.kind, unstored);
+      for (const pause of stored.values()) byKind.set(pause.kind, pause);
+      for (const [kind, { pause }] of written) byKind.set(kind, pause);
+      if (pending !== undefined) byKind.set(pending.kind, pending);
       if (stored.revision === 0n) {
         byKind.set("unknown", { kind: "unknown", reason: "The store has not been read yet.", since: now, until: null });
       }
-      const all = [...byKind.values()].filter((hold) => hold !== null);
-      const concerns = ({ only }: Hold) => against === undefined || only === undefined || only === against;
-      return all.filter((hold) => concerns(hold) && (hold.until === null || hold.until > now));
+      const all = [...byKind.values()].filter((pause) => pause !== null);
+      const concerns = ({ only }: Hold) => action === undefined || only === undefined || only === action;
+      return all.filter((pause) => concerns(pause) && (pause.until === null || pause.until > now));
     },
-    set: (hold, signal) => write(hold.kind, hold, signal),
-    unheld: (kind) => ({ key: holdPrefix + kind, modRevision: 0n }),
+    set: (pause, signal) => write(pause.kind, pause, signal),
+    unheld: (kind) => ({ key: pausePrefix + kind, modRevision: 0n }),
     async release(kind, signal) {
-      if (unstored?.kind === kind) unstored = undefined;
+      if (pending?.kind === kind) pending = undefined;
       await write(kind, null, signal);
     },
     close() {
       clearInterval(checking);
       stored.close();
+    },
+  };
+}
+
+/** Compares the wall clock with the monotonic clock. */
+interface Drift {
+  /**
+   * The drift between the clocks since the last reference, in milliseconds, when it exceeds a minute; that moment
+   * becomes the new reference. Undefined otherwise.
+   */
+  check(): number | undefined;
+}
+
+const allowedMs = 60_000;
+/** Clocks that NTP slews drift a little all the time, so the reference is renewed every hour. */
+const referenceAgeMs = 3_600_000;
+
+export function createDrift(clock: Clock): Drift {
+  let wall = clock.now();
+  let monotonic = clock.monotonicMs();
+  return {
+    check() {
+      const passed = clock.monotonicMs() - monotonic;
+      const drift = clock.now() - wall - passed;
+      const apart = Math.abs(drift) > allowedMs;
+      if (apart || passed > referenceAgeMs) {
+        wall = clock.now();
+        monotonic = clock.monotonicMs();
+      }
+      return apart ? drift : undefined;
     },
   };
 }

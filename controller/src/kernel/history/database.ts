@@ -6,27 +6,27 @@ import pg from "pg";
 export interface DatabaseOptions {
   /** `postgres://user@host:port/database`. */
   readonly url: string;
-  /** Read at each connection, so that it can change. */
+  /** Read at each connection, so that the password can be rotated. */
   readonly passwordFile?: string;
   readonly tls?: { readonly ca: string; readonly certificate?: string; readonly privateKey?: string };
   readonly log: Log;
 }
 
 /**
- * Connections to the history database. Every call ends within seconds, here and on the server; trouble with the
- * database is STORE_UNAVAILABLE.
+ * Connections to the history database. Every query ends within seconds, by a time-out here and on the server; failures
+ * of the database are STORE_UNAVAILABLE.
  */
 export interface Database {
   query<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** As `query`, for readers: on connections of their own, so that writers never wait for a free one. */
+  /** As `query`, for reads: it has connections of its own, so that readers never delay writers. */
   read<R extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** Runs it on one connection, without a limit on the time of its statements. */
+  /** Runs on one connection, without a statement time-out. */
   session<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
 const queryMs = 5_000;
-/** Readers get less time than writers, whose work must go on. */
+/** Readers time out before writers, whose work must continue. */
 const readMs = 4_000;
 const poolMax = 6;
 const readersMax = 4;
@@ -34,7 +34,7 @@ const readersMax = 4;
 export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions): Database {
   const { hostname, port, username, pathname } = new URL(url);
   const connection = {
-    // Not `connectionString`: its empty password would stand against the file's.
+    // Not `connectionString`: its empty password would override the one of the file.
     host: hostname,
     port: Number(port || 5432),
     user: decodeURIComponent(username),
@@ -45,20 +45,20 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
     idleTimeoutMillis: 60_000,
     keepAlive: true,
   };
-  // Acknowledged rows are removed from the outbox: they must survive a crash, whatever the server's settings.
+  // Acknowledged rows are deleted from the outbox, so they must survive a crash, whatever the server's settings.
   const options = `-c synchronous_commit=on -c statement_timeout=${queryMs}`;
   const pool = new pg.Pool({ ...connection, max: poolMax, application_name: "holdfast-controller", options });
-  // A statement that the server cancels costs nothing more once the reader has its error.
+  // A read that the server cancels costs nothing more once the reader has its error.
   const readOptions = `-c statement_timeout=${readMs}`;
   const name = "holdfast-controller-reader";
   const readers = new pg.Pool({ ...connection, max: readersMax, application_name: name, options: readOptions });
-  // A connection that breaks while it is idle leaves the pool; the next call takes another.
+  // A connection that breaks while idle leaves the pool; the next call opens another.
   for (const each of [pool, readers])
     each.on("error", (error) => log.debug("history connection broken", { error: String(error) }));
 
   async function queryOn<R extends pg.QueryResultRow>(on: pg.Pool, text: string, values: readonly unknown[]) {
     try {
-      // The server may hang: the client's own limit is the one that always works.
+      // The server may hang: only the client's own time-out always works.
       const query = { text, values: [...values], query_timeout: queryMs };
       const { rows } = await on.query<R>(query);
       return rows;
@@ -77,8 +77,8 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
       } catch (error) {
         throw asUnavailable(error);
       }
-      // A session that breaks between two statements emits an error, which would end the process; the next statement
-      // tells the caller.
+      // A session that breaks between two statements emits "error", which would end the process; the next statement
+      // fails for the caller.
       const ignore = (error: Error) => log.debug("history session broken", { error: String(error) });
       client.on("error", ignore);
       let failed = true;
@@ -90,7 +90,7 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
         return result;
       } finally {
         client.off("error", ignore);
-        // After a failure the session's state is unknown.
+        // After a failure the session's state is unknown, so close the connection.
         client.release(failed);
       }
     },
@@ -99,12 +99,11 @@ export function createDatabase({ url, passwordFile, tls, log }: DatabaseOptions)
 }
 
 /**
- * Errors of the database about our SQL are our mistakes and stay as they are; all others mean that the database is
- * unavailable.
+ * Errors about our own SQL are bugs and stay as they are; all others mean that the database is unavailable.
  */
 function asUnavailable(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  // Classes of PostgreSQL's errors that are about a statement: data, integrity, syntax, missing objects.
+  // SQLSTATE classes that are about a statement: data exception, integrity violation, syntax or missing object.
   if (/^(22|23|42)/.test(code)) return error;
-  return new HoldfastError("STORE_UNAVAILABLE", "The history database does not answer.", { cause: error });
+  return new HoldfastError("STORE_UNAVAILABLE", "The history database does not respond.", { cause: error });
 }

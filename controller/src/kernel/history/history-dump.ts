@@ -6,8 +6,8 @@ export interface HistoryRow {
 }
 
 /**
- * Each table with the columns of its primary key. Pending deliveries to webhook endpoints come last: a delivery that
- * ended by then need not be repeated, and a pending one is in the snapshot with its event.
+ * Each table with the columns of its primary key. Pending webhook deliveries come last: a delivery that ended before
+ * that is not repeated after a restore, and a pending one is in the snapshot with its event.
  */
 const tables = {
   event: ["id", "occurred_at"],
@@ -25,8 +25,8 @@ const names = Object.keys(tables) as Table[];
 const fetchRows = 500;
 
 /**
- * Every row that existed at the beginning and was not deleted since, a page at a time: pages by key miss none of them,
- * and no connection is held while the rows are uploaded.
+ * Every row that existed at the start and was not deleted since, page by page: paging by key misses none of them, and
+ * no connection is in use while the rows are uploaded.
  */
 export async function* dumpHistory(database: Database): AsyncGenerator<HistoryRow> {
   for (const table of names) {
@@ -60,7 +60,7 @@ const types = {
   batch: "bigint",
 } as const;
 
-/** Inserts rows again; existing ones stay. A table or column that this version does not know is left out. */
+/** Inserts rows; existing ones stay. Tables and columns that this version does not know are skipped. */
 export async function loadHistory(database: Database, rows: readonly HistoryRow[]): Promise<void> {
   for (const table of names) {
     const those = rows.filter((row) => row.table === table).map(({ row }) => row);
@@ -72,7 +72,7 @@ export async function loadHistory(database: Database, rows: readonly HistoryRow[
   }
 }
 
-/** After the last load: later rows are numbered behind all that were loaded. */
+/** Call after the last load: advances the sequence beyond all loaded rows. */
 export async function resumeSequence(database: Database): Promise<void> {
   await database.query(
     `select setval('history_sequence', greatest(nextval('history_sequence'),

@@ -1,12 +1,12 @@
-/** Each given field must match. */
+/** Every field that is set must match. */
 export interface HistoryFilter {
   readonly organizationId?: string;
   readonly objectId?: string;
-  /** Of an audit entry. */
+  /** Matches audit entries only. */
   readonly actor?: string;
-  /** Type of an event, action of an audit entry. */
+  /** Type of an event, or action of an audit entry. */
   readonly type?: string;
-  /** One of these. */
+  /** Any of these types. */
   readonly types?: readonly string[];
   /** Milliseconds since 1970; inclusive. */
   readonly since?: number;
@@ -15,7 +15,7 @@ export interface HistoryFilter {
 }
 
 export interface HistoryPage {
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly after: string | undefined;
   readonly limit: number;
   readonly order: "newest first" | "oldest first";
@@ -23,7 +23,7 @@ export interface HistoryPage {
 
 export interface HistoryResult<T> {
   readonly items: T[];
-  /** The cursor of the next page: undefined without rows. An oldest-first reader keeps it to read later rows. */
+  /** The cursor of the next page; undefined without rows. An oldest-first reader uses it to poll for later rows. */
   readonly next: string | undefined;
   readonly more: boolean;
 }

@@ -1,41 +1,40 @@
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { createSpaceLevel } from "../space/space-level.ts";
-import type { StoreSpace } from "../space/store-space.ts";
+import { createSpaceLevel, type StoreSpace } from "../space/space-level.ts";
 import type { Database } from "./database.ts";
 
-/** How full the history is. */
+/** Disk usage of the history. */
 export interface HistorySpace {
-  /** Throws STORE_UNAVAILABLE when users may add nothing more; deletions, and the platform's own writes, go on. */
+  /** Throws STORE_UNAVAILABLE when users may add nothing more. Deletions and the platform's own writes still work. */
   admitGrowth(): void;
-  /** Asks the database now; without an answer `admitGrowth` goes by the last size. */
-  look(): Promise<StoreSpace>;
+  /** Queries the size now. Without a response `admitGrowth` uses the last size. */
+  measure(): Promise<StoreSpace>;
   close(): void;
 }
 
-const lookEveryMs = 30_000;
+const measureIntervalMs = 30_000;
 
 export interface HistorySpaceOptions {
   readonly database: Database;
-  /** What its database may have on the disk of its server. */
+  /** Bytes that the database may use on its server's disk. */
   readonly quotaBytes: number;
   readonly log: Log;
 }
 
 export function createHistorySpace({ database, quotaBytes, log }: HistorySpaceOptions): HistorySpace {
   const level = createSpaceLevel("history", quotaBytes, log);
-  const lookNow = () => inBackground(log, "size of the history", look());
-  const looking = setInterval(lookNow, lookEveryMs);
-  looking.unref();
-  lookNow();
+  const measureNow = () => inBackground(log, "size of the history", measure());
+  const measuring = setInterval(measureNow, measureIntervalMs);
+  measuring.unref();
+  measureNow();
 
-  async function look(): Promise<StoreSpace> {
+  async function measure(): Promise<StoreSpace> {
     const usedBytes = await sizeOf(database).catch(() => undefined);
-    if (usedBytes !== undefined) level.note(usedBytes);
+    if (usedBytes !== undefined) level.update(usedBytes);
     return { name: "history", usedBytes, quotaBytes };
   }
 
-  return { admitGrowth: level.admitGrowth, look, close: () => clearInterval(looking) };
+  return { admitGrowth: level.admitGrowth, measure, close: () => clearInterval(measuring) };
 }
 
 async function sizeOf(database: Database): Promise<number> {

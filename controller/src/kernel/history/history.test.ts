@@ -64,7 +64,7 @@ function audit(organizationId: string, action: string): AuditEntry {
 
 const first = { after: undefined, limit: 10, order: "oldest first" } as const;
 
-test("what was inserted is read as it was, once, in the order it came", async () => {
+test("inserted entries are read unchanged, once, in insertion order", async () => {
   const entries = [event("a", "one"), audit("o1", "managed-service.create"), event("a", "two"), event("b", "three")];
   await history.insert(entries);
   await history.insert(entries);
@@ -78,7 +78,7 @@ test("what was inserted is read as it was, once, in the order it came", async ()
   expect((await history.events({ since: now, until: now + 1 }, first)).items).toHaveLength(3);
 });
 
-test("pages follow each other in both directions", async () => {
+test("pages continue each other in both directions", async () => {
   const made = Array.from({ length: 7 }, (_, i) => audit("pages", String(i)));
   await history.insert(made);
   for (const order of ["oldest first", "newest first"] as const) {
@@ -95,7 +95,7 @@ test("pages follow each other in both directions", async () => {
   }
 });
 
-test("a page ends at 1 MiB, and the next one goes on from there", async () => {
+test("a page ends at 1 MiB, and the next one continues there", async () => {
   const large = (objectId: string, length: number) => ({ ...event(objectId), data: { text: "x".repeat(length) } });
   const made = [large("first", 1_200_000), ...Array.from({ length: 5 }, (_, n) => large(`l${n}`, 400_000))];
   await history.insert(made.map((each) => ({ ...each, organizationId: "large" })));
@@ -116,7 +116,7 @@ test("a page ends at 1 MiB, and the next one goes on from there", async () => {
   }
 });
 
-test("several controllers that started together migrated once", async () => {
+test("controllers that start together migrate once", async () => {
   const steps = await history.database.query<{ step: string }>("select step from schema_version");
   expect(steps.map(({ step }) => step)).toEqual([
     "0001-events-audit-task-log.sql",
@@ -133,7 +133,7 @@ test("several controllers that started together migrated once", async () => {
   ]);
 });
 
-test("rows go to their month, whatever clock wrote them, and old months go as a whole", async () => {
+test("rows are in the partition of their month, and old partitions are dropped", async () => {
   const old = Date.parse("2025-01-05T00:00:00Z");
   await history.prepare(old);
   await history.insert([event("old", "old", old), event("odd", "odd", Date.parse("2031-01-01T00:00:00Z"))]);
@@ -145,7 +145,7 @@ test("rows go to their month, whatever clock wrote them, and old months go as a 
   expect((await history.events({ objectId: "a" }, first)).items).toHaveLength(2);
 });
 
-test("while the database is away calls fail soon; then they work again", async () => {
+test("calls fail quickly while the database is unavailable, and work again afterwards", async () => {
   await postgresql.kill();
   const begun = Date.now();
   await expect(history.insert([event("away")])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
@@ -160,7 +160,7 @@ test("while the database is away calls fail soon; then they work again", async (
   await late.close();
 });
 
-test("the password comes from its file, also when it changed there", async () => {
+test("the password is read from its file, also after a change", async () => {
   const { database } = history;
   await database.query(`create role controller superuser login password '${scramSha256Verifier("first")}'`);
   const [file] = await database.query<{ hba_file: string }>("show hba_file");

@@ -1,40 +1,47 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { readFile } from "node:fs/promises";
 import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Log } from "@holdfast/common/log.ts";
 import type { AuditEntry, EventEntry, OutboxEntry } from "../store/outbox-entry.ts";
 import { createDatabase, type Database, type DatabaseOptions } from "./database.ts";
 import type { HistoryFilter, HistoryPage, HistoryResult } from "./history-page.ts";
 import { migrate } from "./migrate.ts";
-import { dropOldPartitions, makePartitions } from "./partitions.ts";
+import { dropOldPartitions, createPartitions } from "./partitions.ts";
 import type { PlannedRows } from "./planned-rows.ts";
-import { eventsBehind, insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
+import { eventsAfter, insertAudit, insertEvents, listAudit, listEvents } from "./records.ts";
+import type { KernelSettings } from "../kernel-settings.ts";
 
-/** The history: events and audit, and the tables of systems, in a PostgreSQL database. */
+/**
+ * The history in a PostgreSQL database: events, audit entries, and tables of systems. Entries arrive from the outbox.
+ * Tables are partitioned by time (partitions.ts), and old partitions are dropped; migrations/ has the schema.
+ */
 export interface History {
   /**
-   * When it resolves, the entries are durable, in the order given. An existing entry stays as it is, and brings no
-   * planned row. Resolves to the ids of the planned rows that were made.
+   * Inserts entries in the given order; they are durable when it resolves. An existing entry stays unchanged, and its
+   * planned rows are skipped. Resolves to the ids of the inserted planned rows.
    */
   insert(entries: readonly OutboxEntry[], planned?: readonly PlannedRows[]): Promise<string[]>;
   events(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<EventEntry>>;
-  /** The organizations of events behind a position, `limit` at most; without a position only the newest one. */
-  eventsBehind(behind: string | undefined, limit: number): Promise<{ newest: string; organizationIds: string[] }>;
+  /** The organizations of at most `limit` events after a sequence number; without one, only the newest number. */
+  eventsBehind(after: string | undefined, limit: number): Promise<{ newest: string; organizationIds: string[] }>;
   audit(filter: HistoryFilter, page: HistoryPage): Promise<HistoryResult<AuditEntry>>;
-  /** For tables of systems; throws STORE_UNAVAILABLE until the schema is there. */
+  /** For tables of systems; throws STORE_UNAVAILABLE until the schema is migrated. */
   readonly sql: () => Database;
-  /** Has a system keep up its own tables whenever partitions are made, which is before old ones are dropped. */
+  /** Registers a system's upkeep of its tables. It runs when partitions are created, before old ones are dropped. */
   addUpkeep(work: (now: number) => Promise<unknown>): void;
-  /** Makes the coming partitions, then has systems keep up their tables. */
+  /** Creates the coming partitions, then runs the systems' upkeep. */
   prepare(now: number): Promise<void>;
-  /** Drops the partitions that are older than their table keeps. */
+  /** Drops the partitions beyond their table's retention; resolves to their names. */
   forget(now: number): Promise<string[]>;
   /** For snapshots of the control plane. */
   readonly database: Database;
-  /** Resolves when the schema is there. Until then every call throws STORE_UNAVAILABLE. */
+  /** Resolves when the schema is migrated. Until then every call throws STORE_UNAVAILABLE. */
   readonly ready: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Connects, and makes its schema, as soon as the database is there: a controller starts without it. */
+/** Connects and migrates the schema as soon as the database responds; a controller starts without it. */
 export function createHistory(options: DatabaseOptions & { readonly now: () => number }): History {
   const { log, now } = options;
   const database = createDatabase(options);
@@ -48,20 +55,20 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
         await database.session(async (client) => {
           const steps = await migrate(client);
           if (steps.length > 0) log.info("history migrated", { steps });
-          await makePartitions(client, now());
+          await createPartitions(client, now());
         });
         current = true;
         return;
       } catch (error) {
         if (closed.signal.aborted) return;
-        if (failures === 0) log.warn("history is not there", { error });
+        if (failures === 0) log.warn("history unavailable", { error });
         await delay(Math.min(100 * 2 ** failures, 3_000), undefined, { signal: closed.signal });
       }
     }
   }
   const ready = bringUp();
   ready.catch(() => {
-    // Closed before the database answered: callers that await `ready` get the error.
+    // Closed before the database responded: callers that await `ready` get the error.
   });
 
   function whenReady(): Database {
@@ -71,23 +78,23 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
 
   return {
     async insert(entries, planned = []) {
-      const there = whenReady();
+      const connected = whenReady();
       const events = entries.filter((entry) => entry.entry === "event");
       const audit = entries.filter((entry) => entry.entry === "audit");
-      const made = events.length === 0 ? [] : await insertEvents(there, events, planned);
-      if (audit.length > 0) await insertAudit(there, audit);
-      return made;
+      const created = events.length === 0 ? [] : await insertEvents(connected, events, planned);
+      if (audit.length > 0) await insertAudit(connected, audit);
+      return created;
     },
     events: async (filter, page) => listEvents(whenReady(), filter, page),
-    eventsBehind: async (behind, limit) => eventsBehind(whenReady(), behind, limit),
+    eventsBehind: async (after, limit) => eventsAfter(whenReady(), after, limit),
     audit: async (filter, page) => listAudit(whenReady(), filter, page),
     sql: whenReady,
     addUpkeep: (work) => {
       upkeep.push(work);
     },
     async prepare(time) {
-      const skipped = await whenReady().session((client) => makePartitions(client, time));
-      if (skipped.length > 0) log.warn("history partitions not made", { skipped });
+      const skipped = await whenReady().session((client) => createPartitions(client, time));
+      if (skipped.length > 0) log.warn("history partitions not created", { skipped });
       for (const work of upkeep) await work(time);
     },
     forget: (time) => whenReady().session((client) => dropOldPartitions(client, time)),
@@ -98,4 +105,15 @@ export function createHistory(options: DatabaseOptions & { readonly now: () => n
       await database.close();
     },
   };
+}
+
+/** The history that the settings name; it is migrated as soon as its database responds. */
+export async function openHistory(
+  settings: Pick<KernelSettings, "historyUrl" | "historyPasswordFile" | "historyCa">,
+  clock: Clock,
+  log: Log,
+): Promise<History> {
+  const { historyUrl: url, historyPasswordFile: passwordFile, historyCa } = settings;
+  const tls = historyCa === "" ? {} : { tls: { ca: await readFile(historyCa, "utf8") } };
+  return createHistory({ url, passwordFile, ...tls, log, now: clock.now });
 }

@@ -3,12 +3,12 @@ import type pg from "pg";
 
 const directory = new URL("./migrations/", import.meta.url);
 
-/** Any number that every controller of every version agrees on. */
+/** Advisory lock of the migration; the same number on every controller and version. */
 const lockId = 4_824_067;
 
 /**
- * Takes each step in `migrations/` that the database has not seen, in order, each in a transaction. Controllers that
- * start together wait for each other. A database of a newer version is left as it is.
+ * Applies each file of `migrations/` that the database lacks, in order, each in a transaction. Controllers that start
+ * together wait for each other. A database that a newer version migrated stays unchanged.
  */
 export async function migrate(client: pg.ClientBase): Promise<string[]> {
   await client.query("select pg_advisory_lock($1)", [lockId]);

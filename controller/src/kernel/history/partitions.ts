@@ -1,45 +1,44 @@
 import type pg from "pg";
-import { type SpanKind, spanOf } from "./partition-span.ts";
 
 interface Table {
   readonly table: string;
   readonly span: SpanKind;
-  /** Number of earlier spans that still receive rows. */
-  readonly back: number;
-  /** A span is kept until all of it is so old. */
-  readonly keepHours: number;
+  /** Number of past spans that still receive rows. */
+  readonly lateSpans: number;
+  /** A span is dropped once all of it is older than this. */
+  readonly retentionHours: number;
 }
 
 const dayHours = 24;
 
-/** Samples are taken until they are 24 hours old; two hours more see them rolled up. */
+/** Samples arrive until they are 24 hours old; the roll-up needs two more hours. */
 // biome-ignore format: a table, aligned so that it reads as one
 const tables: readonly Table[] = [
-  { table: "event",                span: "month",      back: 0, keepHours: 90 * dayHours },
-  { table: "audit",                span: "month",      back: 0, keepHours: 400 * dayHours },
-  { table: "task_log",             span: "month",      back: 0, keepHours: 30 * dayHours },
-  { table: "webhook_attempt",      span: "month",      back: 0, keepHours: 30 * dayHours },
-  { table: "sample",               span: "quarterDay", back: 5, keepHours: dayHours + 2 },
-  { table: "sample_minute",        span: "day",        back: 2, keepHours: 8 * dayHours },
-  { table: "sample_five_minutes",  span: "day",        back: 2, keepHours: 8 * dayHours },
-  { table: "sample_hour",          span: "month",      back: 1, keepHours: 400 * dayHours },
+  { table: "event",                span: "month",      lateSpans: 0, retentionHours: 90 * dayHours },
+  { table: "audit",                span: "month",      lateSpans: 0, retentionHours: 400 * dayHours },
+  { table: "task_log",             span: "month",      lateSpans: 0, retentionHours: 30 * dayHours },
+  { table: "webhook_attempt",      span: "month",      lateSpans: 0, retentionHours: 30 * dayHours },
+  { table: "sample",               span: "quarterDay", lateSpans: 5, retentionHours: dayHours + 2 },
+  { table: "sample_minute",        span: "day",        lateSpans: 2, retentionHours: 8 * dayHours },
+  { table: "sample_five_minutes",  span: "day",        lateSpans: 2, retentionHours: 8 * dayHours },
+  { table: "sample_hour",          span: "month",      lateSpans: 1, retentionHours: 400 * dayHours },
 ];
 
-/** Spans from this one on that are made ahead. */
-const ahead = [0, 1, 2];
+/** Offsets of the spans that are created ahead. */
+const offsetsAhead = [0, 1, 2];
 const hourMs = 3_600_000;
 
-/** Of a default partition that has rows of the span, and of a span that was made in another time zone. */
-const taken = ["23514", "42P17"];
+/** SQLSTATEs: the default partition has rows of the span; the span overlaps one of another time zone. */
+const occupiedCodes = ["23514", "42P17"];
 
 /**
- * Makes the partitions of this time and the next two. A span whose rows are in a default partition, because a clock was
- * wrong, stays there; resolves to these spans.
+ * Creates the partitions of the current span and the next two. A span whose rows are in a default partition, because a
+ * clock was wrong, is skipped; resolves to the skipped names.
  */
-export async function makePartitions(client: pg.ClientBase, now: number): Promise<string[]> {
+export async function createPartitions(client: pg.ClientBase, now: number): Promise<string[]> {
   const skipped: string[] = [];
-  for (const { table, span, back } of tables) {
-    const offsets = [...Array.from({ length: back }, (_, index) => index - back), ...ahead];
+  for (const { table, span, lateSpans } of tables) {
+    const offsets = [...Array.from({ length: lateSpans }, (_, index) => index - lateSpans), ...offsetsAhead];
     for (const { suffix, from, to } of offsets.map((offset) => spanOf(span, now, offset))) {
       const name = `${table}_${suffix}`;
       const { rows } = await client.query<{ there: boolean }>("select to_regclass($1) is not null as there", [name]);
@@ -47,7 +46,7 @@ export async function makePartitions(client: pg.ClientBase, now: number): Promis
       try {
         await client.query(`create table ${name} partition of ${table} for values from ('${from}') to ('${to}')`);
       } catch (error) {
-        if (taken.some((code) => isCode(error, code))) skipped.push(name);
+        if (occupiedCodes.some((code) => isCode(error, code))) skipped.push(name);
         else if (!isCode(error, "42P07")) throw error;
       }
     }
@@ -55,11 +54,11 @@ export async function makePartitions(client: pg.ClientBase, now: number): Promis
   return skipped;
 }
 
-/** Drops the spans that are wholly older than their table keeps; resolves to their names. */
+/** Drops the partitions that are entirely older than their table's retention; resolves to their names. */
 export async function dropOldPartitions(client: pg.ClientBase, now: number): Promise<string[]> {
   const dropped: string[] = [];
-  for (const { table, span, keepHours } of tables) {
-    const oldest = `${table}_${spanOf(span, now - keepHours * hourMs).suffix}`;
+  for (const { table, span, retentionHours } of tables) {
+    const oldest = `${table}_${spanOf(span, now - retentionHours * hourMs).suffix}`;
     const { rows } = await client.query<{ name: string }>(
       "select inhrelid::regclass::text as name from pg_inherits where inhparent = $1::regclass",
       [table],
@@ -75,4 +74,42 @@ export async function dropOldPartitions(client: pg.ClientBase, now: number): Pro
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
+}
+
+/** The time range of one partition. */
+interface Span {
+  /** "2026_01" for a month, "2026_01_31" for a day, "2026_01_31_06" for a quarter of a day; they sort by time. */
+  readonly suffix: string;
+  /** Inclusive, ISO 8601, UTC. */
+  readonly from: string;
+  /** Exclusive, ISO 8601, UTC. */
+  readonly to: string;
+}
+
+type SpanKind = "month" | "day" | "quarterDay";
+
+const dayMs = 86_400_000;
+
+// biome-ignore format: a table, aligned so that it reads as one
+const kinds: Record<SpanKind, { readonly begin: (time: number, offset: number) => number; readonly letters: number }> = {
+  month:      { begin: monthBegin,               letters: 7 },
+  day:        { begin: everyMs(dayMs),           letters: 10 },
+  quarterDay: { begin: everyMs(dayMs / 4),       letters: 13 },
+};
+
+/** The span of a time (UTC), or the one `offset` spans later. */
+export function spanOf(kind: SpanKind, time: number, offset = 0): Span {
+  const { begin, letters } = kinds[kind];
+  const text = (spans: number) => new Date(begin(time, spans)).toISOString();
+  const from = text(offset);
+  return { suffix: from.slice(0, letters).replaceAll(/[-T]/g, "_"), from, to: text(offset + 1) };
+}
+
+function monthBegin(time: number, offset: number): number {
+  const date = new Date(time);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1);
+}
+
+function everyMs(lengthMs: number): (time: number, offset: number) => number {
+  return (time, offset) => (Math.floor(time / lengthMs) + offset) * lengthMs;
 }

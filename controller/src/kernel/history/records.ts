@@ -5,8 +5,8 @@ import type { PlannedRows } from "./planned-rows.ts";
 import { millisecondsOf, timeOf } from "./times.ts";
 
 /**
- * Inserts events with the rows that systems plan for them, in one statement, so that no row is missed or made twice: an
- * existing event brings none. Resolves to the ids of the rows that were made.
+ * Inserts events together with the rows that systems plan for them, in one statement, so that no row is missed or
+ * inserted twice: the rows of an existing event are skipped. Resolves to the ids of the inserted rows.
  */
 export async function insertEvents(
   database: Database,
@@ -15,7 +15,7 @@ export async function insertEvents(
 ): Promise<string[]> {
   const plans = planned.filter(({ rows }) => rows.length > 0);
   const steps = plans.map(({ insertSql }, index) => `, plan_${index} as (${insertSql(`$${index + 2}::jsonb`)})`);
-  const made = plans.map((_, index) => `select id from plan_${index}`).join(" union all ");
+  const createdIds = plans.map((_, index) => `select id from plan_${index}`).join(" union all ");
   const rows = await database.query<{ id: string }>(
     `with added as (
      insert into event (id, occurred_at, organization_id, type, object_kind, object_id, data)
@@ -26,13 +26,13 @@ export async function insertEvents(
      order by e.place
      on conflict do nothing
      returning id, occurred_at)${steps.join("")}
-     ${made || "select id from added where false"}`,
+     ${createdIds || "select id from added where false"}`,
     [events, ...plans.map((plan) => plan.rows)].map((each) => JSON.stringify(each)),
   );
   return rows.map(({ id }) => id);
 }
 
-/** Entries that are there already stay as they are. */
+/** Inserts audit entries; existing ones stay unchanged. */
 export async function insertAudit(database: Database, entries: readonly AuditEntry[]): Promise<void> {
   await database.query(
     `insert into audit (id, occurred_at, organization_id, actor, source, action, object_kind, object_id, result, request_id, detail)
@@ -70,7 +70,7 @@ type AuditRow = Row & {
   detail: string | null;
 };
 
-/** A page of events by the order in which they were recorded. */
+/** A page of events in the order of their insertion. */
 export async function listEvents(
   database: Database,
   filter: HistoryFilter,
@@ -88,26 +88,26 @@ export async function listEvents(
 }
 
 /**
- * The organizations of at most `limit` events behind a position, and the newest position of these; none without a
- * position.
+ * The organizations of at most `limit` events after a sequence number, and the newest number of these; without a
+ * number, only the newest one.
  */
-export async function eventsBehind(
+export async function eventsAfter(
   database: Database,
-  behind: string | undefined,
+  after: string | undefined,
   limit: number,
 ): Promise<{ newest: string; organizationIds: string[] }> {
-  if (behind === undefined) {
+  if (after === undefined) {
     const [row] = await database.read<{ newest: string }>("select coalesce(max(sequence), 0) as newest from event");
     return { newest: row?.newest ?? "0", organizationIds: [] };
   }
   const rows = await database.read<{ sequence: string; organization_id: string }>(
     "select sequence, organization_id from event where sequence > $1 order by sequence limit $2",
-    [behind, limit],
+    [after, limit],
   );
-  return { newest: rows.at(-1)?.sequence ?? behind, organizationIds: rows.map((row) => row.organization_id) };
+  return { newest: rows.at(-1)?.sequence ?? after, organizationIds: rows.map((row) => row.organization_id) };
 }
 
-/** A page of audit entries by the order in which they were recorded. */
+/** A page of audit entries in the order of their insertion. */
 export async function listAudit(
   database: Database,
   filter: HistoryFilter,
@@ -128,11 +128,12 @@ export async function listAudit(
   }));
 }
 
-/** A page ends where its rows have this much text; it has one row at least. */
+/** A page ends once its rows have this much text; it has at least one row. */
 const pageBytesMax = 1024 * 1024;
 
 /**
- * The rows of a page, and in `found` the number of rows read: one more than the page holds means that there are more.
+ * The rows of a page. Their column `found` is the number of matching rows up to `limit` + 1, so a number above the
+ * page's length means that there are more.
  */
 async function list<R extends Row>(
   database: Database,
@@ -151,8 +152,8 @@ async function list<R extends Row>(
     ["occurred_at <", filter.until === undefined ? undefined : new Date(filter.until)],
     [`sequence ${newest ? "<" : ">"}`, after],
   ];
-  const given = conditions.filter(([, value]) => value !== undefined);
-  const where = given.map(([condition], index) => `${condition} ($${index + 1})`).join(" and ") || "true";
+  const applied = conditions.filter(([, value]) => value !== undefined);
+  const where = applied.map(([condition], index) => `${condition} ($${index + 1})`).join(" and ") || "true";
   const direction = newest ? "desc" : "asc";
   return database.read<R>(
     `with page as materialized (
@@ -163,7 +164,7 @@ async function list<R extends Row>(
          sum(octet_length(page::text)) over until_here as bytes
        from page window until_here as (order by sequence ${direction}))
      select * from measured where bytes <= ${pageBytesMax} or place = 1 order by place`,
-    given.map(([, value]) => value),
+    applied.map(([, value]) => value),
   );
 }
 
@@ -172,7 +173,7 @@ function common({ id, occurred_at, organization_id, object_id }: Row) {
 }
 
 function pageOf<R extends Row, T>(rows: readonly R[], { after, limit }: HistoryPage, read: (row: R) => T) {
-  const shown = rows.slice(0, limit);
-  const more = Number(rows[0]?.found ?? 0) > shown.length;
-  return { items: shown.map(read), next: shown.at(-1)?.sequence ?? after, more };
+  const visible = rows.slice(0, limit);
+  const more = Number(rows[0]?.found ?? 0) > visible.length;
+  return { items: visible.map(read), next: visible.at(-1)?.sequence ?? after, more };
 }

@@ -1,11 +1,11 @@
-// Times travel as whole milliseconds: the same entry always has the same key, however often it is inserted.
+// Times are stored with millisecond precision, so that the same entry always has the same primary key.
 
-/** SQL: the time of a column with milliseconds since 1970. */
+/** SQL: the timestamp of a column of milliseconds since 1970. */
 export function timeOf(column: string): string {
   return `timestamptz 'epoch' + ${column} * interval '1 millisecond'`;
 }
 
-/** SQL: milliseconds since 1970, as text, of a column with a time. */
+/** SQL: milliseconds since 1970, as text, of a timestamp column. */
 export function millisecondsOf(column: string): string {
   return `(extract(epoch from ${column}) * 1000)::bigint::text`;
 }

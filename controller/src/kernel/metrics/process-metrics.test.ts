@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseExposition } from "../../../../test/support/api/parse-exposition.ts";
 import { createProcessMetrics, timed } from "./process-metrics.ts";
 
-test("tells gauges as they are now, with and without a label", async () => {
+test("reports current gauges, with and without a label", async () => {
   const metrics = createProcessMetrics();
   let waiting = 1;
   let keys: readonly (readonly [string, number])[] = [["a", 1]];
@@ -10,14 +10,14 @@ test("tells gauges as they are now, with and without a label", async () => {
   metrics.add({ name: "queue_keys", help: "Keys", read: () => ({ label: "reconciler", values: keys }) });
   waiting = 7;
   keys = [["b", 2]];
-  const told = parseExposition(await metrics.text()).filter(({ name }) => /waiting|queue_keys/.test(name));
-  expect(told).toMatchObject([
+  const text = parseExposition(await metrics.text()).filter(({ name }) => /waiting|queue_keys/.test(name));
+  expect(text).toMatchObject([
     { name: "holdfast_waiting", labels: {}, value: 7 },
     { name: "holdfast_queue_keys", labels: { reconciler: "b" }, value: 2 },
   ]);
 });
 
-test("counts work by how it ended", async () => {
+test("counts work by outcome", async () => {
   const metrics = createProcessMetrics();
   const times = metrics.times("call_seconds", "Calls", "call");
   await timed(times, "get", async () => 1);

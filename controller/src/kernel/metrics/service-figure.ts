@@ -1,31 +1,31 @@
-/** A system's metric of a service besides those of its machines, read from memory when it is asked for. */
+/** A gauge of a service that is computed by a system, besides its machines' metrics. Read at each scrape. */
 export interface ServiceFigure {
-  /** Without the prefix `holdfast_`; a unit at its end. */
+  /** Without the prefix `holdfast_`; it ends with its unit. */
   readonly name: string;
   readonly help: string;
-  /** Names of labels besides those that name the service. */
+  /** Names of labels besides those that identify the service. */
   readonly labels: readonly string[];
   /** The values of one service, each with its labels; may be empty. */
   read(serviceId: string): Iterable<{ readonly labels: Readonly<Record<string, string>>; readonly value: number }>;
 }
 
-/** The figures of all systems, in the order in which these were opened. */
+/** The service gauges of all systems, in the order in which the systems were opened. */
 export interface ServiceFigures {
-  add(figure: ServiceFigure): void;
+  add(gauge: ServiceFigure): void;
   list(): readonly ServiceFigure[];
 }
 
-export function createServiceFigures(): ServiceFigures {
-  const figures: ServiceFigure[] = [];
+export function createServiceGauges(): ServiceFigures {
+  const gauges: ServiceFigure[] = [];
   return {
-    add: (figure) => {
-      figures.push(figure);
+    add: (gauge) => {
+      gauges.push(gauge);
     },
-    list: () => figures,
+    list: () => gauges,
   };
 }
 
-/** How many there are under each key. */
+/** Number of items of each key. */
 export function countBy<T>(items: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, number> {
   const groups = Map.groupBy(items, keyOf);
   return new Map([...groups].map(([key, group]) => [key, group.length]));

@@ -9,14 +9,14 @@ import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { createS3Store } from "./s3-store.ts";
 import { createUrlSigner, type UrlSigner } from "./url-signer.ts";
 
-/** The installation's object store, and how others get at single objects of it. */
+/** The installation's object store, and the signer of URLs for single objects. */
 export interface OpenedObjectStore {
   readonly objects: ObjectStore;
-  /** Undefined where machines have no way to it: then there are no backups. */
+  /** Undefined where machines cannot reach the store: then there are no backups. */
   readonly signer: UrlSigner | undefined;
 }
 
-/** Settings of a controller; see config.ts. */
+/** Settings of a controller (kernel-settings.ts). */
 export interface ObjectStoreSettings {
   readonly objects: string;
   readonly objectsKeyFile: string;
@@ -26,12 +26,15 @@ export interface ObjectStoreSettings {
 }
 
 export interface ObjectStoreDeps {
-  /** Of the installation's authority: the process that serves a directory has its certificate from there. */
+  /** PEM of the installation's authorities, which certify the process that serves a directory. */
   readonly trustBundle: () => string;
   readonly now: () => number;
 }
 
-/** Throws NOT_CONFIGURED for a URL that is neither `file:` nor `s3:`, and for an S3 store without its endpoint or credential. */
+/**
+ * Opens the store of the settings. Throws NOT_CONFIGURED for a URL that is neither `file:` nor `s3:`, and for an S3
+ * store without endpoint or credential.
+ */
 export async function openObjectStore(
   settings: ObjectStoreSettings,
   deps: ObjectStoreDeps,
@@ -99,7 +102,7 @@ async function openS3(url: URL, settings: ObjectStoreSettings, { now }: ObjectSt
   };
 }
 
-/** `{"id": ..., "secret": ...}`. */
+/** Reads `{"id": "...", "secret": "..."}`. */
 async function readCredential(file: string): Promise<{ readonly id: string; readonly secret: string }> {
   if (file === "") throw new HoldfastError("NOT_CONFIGURED", "An S3 store needs HOLDFAST_OBJECTS_KEY_FILE.");
   const { id, secret } = JSON.parse(await readFile(file, "utf8")) as { id?: unknown; secret?: unknown };
@@ -107,7 +110,7 @@ async function readCredential(file: string): Promise<{ readonly id: string; read
   throw new HoldfastError("NOT_CONFIGURED", `${file} has no id and secret.`);
 }
 
-/** Machines resolve no foreign names: it is done for them, each time that URLs are signed. */
+/** Machines cannot resolve public names, so names are resolved here each time that URLs are signed. */
 async function addressesOf(host: string): Promise<readonly string[]> {
   const bare = host.replaceAll(/^\[|\]$/g, "");
   if (isIP(bare) !== 0) return [bare];

@@ -9,28 +9,28 @@ import { signUrl, type StoreKey } from "@holdfast/common/objects/signed-url.ts";
 import { Agent, type Dispatcher, request } from "undici";
 import { checkKey, ObjectExists, type ObjectFacts, type ObjectStore } from "@holdfast/common/objects/object-store.ts";
 
-export interface S3Place {
-  /** URL of the bucket, path style, without a slash at its end. */
+export interface S3Location {
+  /** URL of the bucket, path style, without a trailing slash. */
   readonly bucketUrl: string;
-  /** Prefix of all keys, empty or ending with a slash. */
+  /** Prefix of all keys: empty, or with a trailing slash. */
   readonly prefix: string;
   readonly key: StoreKey;
-  /** PEM of authorities to trust; undefined for Node's own list. */
+  /** PEM of the authorities to trust; undefined: Node's default list. */
   readonly ca: string | undefined;
   readonly serverSideEncryption: boolean;
   readonly now: () => number;
 }
 
 type Method = "GET" | "HEAD" | "PUT" | "DELETE";
-type Answer = Dispatcher.ResponseData;
+type Response = Dispatcher.ResponseData;
 
 const signedForS = 900;
-const tries = 4;
+const attemptsMax = 4;
 const retryMs = 300;
 
-/** Objects of an S3 bucket. The store has to know If-None-Match. */
-export function createS3Store(place: S3Place): ObjectStore {
-  const { bucketUrl, prefix, key: credential, ca, serverSideEncryption, now } = place;
+/** Objects of an S3 bucket. The store must support the header If-None-Match. */
+export function createS3Store(location: S3Location): ObjectStore {
+  const { bucketUrl, prefix, key: credential, ca, serverSideEncryption, now } = location;
   const dispatcher = new Agent({
     connect: ca === undefined ? {} : { ca },
     bodyTimeout: 60_000,
@@ -41,9 +41,9 @@ export function createS3Store(place: S3Place): ObjectStore {
     method: Method,
     path: string,
     options: { headers?: Record<string, string>; plain?: Record<string, string>; file?: string } = {},
-  ): Promise<Answer> {
+  ): Promise<Response> {
     const { headers = {}, plain = {}, file } = options;
-    for (let tried = 1; ; tried += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         const url = await signUrl(
           { method, url: `${bucketUrl}${path}`, headers },
@@ -52,35 +52,35 @@ export function createS3Store(place: S3Place): ObjectStore {
           new Date(now()),
         );
         const body = file === undefined ? null : createReadStream(file);
-        const answer = await request(url, { method, headers: { ...headers, ...plain }, body, dispatcher });
-        if (answer.statusCode < 500 || tried === tries) return answer;
-        await answer.body.dump();
+        const response = await request(url, { method, headers: { ...headers, ...plain }, body, dispatcher });
+        if (response.statusCode < 500 || attempt === attemptsMax) return response;
+        await response.body.dump();
       } catch (error) {
-        if (tried === tries) throw error;
+        if (attempt === attemptsMax) throw error;
       }
-      await new Promise((resolve) => setTimeout(resolve, retryMs * 2 ** tried));
+      await new Promise((resolve) => setTimeout(resolve, retryMs * 2 ** attempt));
     }
   }
 
-  async function refused(answer: Answer, what: string): Promise<Error> {
-    const words = (await answer.body.text()).slice(0, 300);
-    return new Error(`the object store answered ${answer.statusCode} to ${what}: ${words}`);
+  async function refused(response: Response, what: string): Promise<Error> {
+    const text = (await response.body.text()).slice(0, 300);
+    return new Error(`the object store answered ${response.statusCode} to ${what}: ${text}`);
   }
 
   async function head(key: string): Promise<ObjectFacts | undefined> {
     checkKey(key);
-    const answer = await send("HEAD", `/${prefix}${key}`);
-    await answer.body.dump();
-    if (answer.statusCode === 404) return undefined;
-    if (answer.statusCode !== 200) throw new Error(`the object store answered ${answer.statusCode} to HEAD ${key}`);
-    const { "content-length": length, "last-modified": modified } = answer.headers;
+    const response = await send("HEAD", `/${prefix}${key}`);
+    await response.body.dump();
+    if (response.statusCode === 404) return undefined;
+    if (response.statusCode !== 200) throw new Error(`the object store answered ${response.statusCode} to HEAD ${key}`);
+    const { "content-length": length, "last-modified": modified } = response.headers;
     return { key, sizeBytes: Number(length), modifiedAt: Date.parse(String(modified)) };
   }
 
   return {
     async put(key, body, { ifAbsent = false, signal } = {}) {
       checkKey(key);
-      // S3 needs the length first: a stream goes to a file before the upload, so that a broken stream never gets there.
+      // S3 needs the length first: the stream is written to a file, so that a broken stream is never uploaded.
       const directory = await mkdtemp(join(tmpdir(), "holdfast-object-"));
       try {
         const file = join(directory, randomUUID());
@@ -90,17 +90,17 @@ export function createS3Store(place: S3Place): ObjectStore {
           ...(ifAbsent && { "if-none-match": "*" }),
           ...(serverSideEncryption && { "x-amz-server-side-encryption": "AES256" }),
         };
-        const answer = await send("PUT", `/${prefix}${key}`, {
+        const response = await send("PUT", `/${prefix}${key}`, {
           headers,
           plain: { "content-length": String(size) },
           file,
         });
-        if (answer.statusCode === 412 || answer.statusCode === 409) {
-          await answer.body.dump();
+        if (response.statusCode === 412 || response.statusCode === 409) {
+          await response.body.dump();
           throw new ObjectExists(key);
         }
-        if (answer.statusCode !== 200) throw await refused(answer, `PUT ${key}`);
-        await answer.body.dump();
+        if (response.statusCode !== 200) throw await refused(response, `PUT ${key}`);
+        await response.body.dump();
         return { key, sizeBytes: size, modifiedAt: now() };
       } finally {
         await rm(directory, { recursive: true, force: true });
@@ -112,10 +112,10 @@ export function createS3Store(place: S3Place): ObjectStore {
         return (await head(key)) === undefined ? undefined : empty();
       }
       const plain = range === undefined ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
-      const answer = await send("GET", `/${prefix}${key}`, { plain });
-      if (answer.statusCode === 200 || answer.statusCode === 206) return answer.body;
-      if (answer.statusCode !== 404) throw await refused(answer, `GET ${key}`);
-      await answer.body.dump();
+      const response = await send("GET", `/${prefix}${key}`, { plain });
+      if (response.statusCode === 200 || response.statusCode === 206) return response.body;
+      if (response.statusCode !== 404) throw await refused(response, `GET ${key}`);
+      await response.body.dump();
       return undefined;
     },
     head,
@@ -126,9 +126,9 @@ export function createS3Store(place: S3Place): ObjectStore {
         "max-keys": String(Math.min(limit, 1_000)),
       });
       if (after !== "") query.set("start-after", prefix + after);
-      const answer = await send("GET", `?${query}`);
-      if (answer.statusCode !== 200) throw await refused(answer, `a list of ${below}`);
-      const text = await answer.body.text();
+      const response = await send("GET", `?${query}`);
+      if (response.statusCode !== 200) throw await refused(response, `a list of ${below}`);
+      const text = await response.body.text();
       const objects = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) =>
         factsIn(entry, prefix),
       );
@@ -136,15 +136,15 @@ export function createS3Store(place: S3Place): ObjectStore {
     },
     async delete(key) {
       checkKey(key);
-      const answer = await send("DELETE", `/${prefix}${key}`);
-      if (answer.statusCode !== 204 && answer.statusCode !== 200 && answer.statusCode !== 404)
-        throw await refused(answer, `DELETE ${key}`);
-      await answer.body.dump();
+      const response = await send("DELETE", `/${prefix}${key}`);
+      if (response.statusCode !== 204 && response.statusCode !== 200 && response.statusCode !== 404)
+        throw await refused(response, `DELETE ${key}`);
+      await response.body.dump();
     },
   };
 }
 
-/** An entry of a list. Our keys have no character that XML escapes; entries with other keys are foreign. */
+/** An entry of a list. Our keys need no XML escapes; entries with other keys are not ours. */
 function factsIn(entry: string, prefix: string): ObjectFacts[] {
   const value = (name: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(entry)?.[1] ?? "";
   const key = value("Key");
@@ -155,5 +155,5 @@ function factsIn(entry: string, prefix: string): ObjectFacts[] {
 }
 
 async function* empty(): AsyncGenerator<Buffer> {
-  // Nothing is in the range.
+  // The range is empty.
 }

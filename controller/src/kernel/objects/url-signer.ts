@@ -1,33 +1,33 @@
 import { type StoreKey, signUrl } from "@holdfast/common/objects/signed-url.ts";
 import { checkKey } from "@holdfast/common/objects/object-store.ts";
 
-/** Signs URLs that let a holder without a credential write or read one object. */
+/** Signs URLs with which a holder without a credential can write or read one object. */
 export interface UrlSigner {
-  /** PUT is write-once: an existing object stays, and the store answers 412. */
+  /** A PUT writes once: the store responds 412 if the object exists. */
   sign(use: { readonly method: "PUT" | "GET" | "HEAD"; readonly key: string }, expiresInS: number): Promise<SignedUrl>;
   readonly endpoint: StoreEndpoint;
 }
 
 export interface SignedUrl {
   readonly url: string;
-  /** To be sent exactly so. */
+  /** Headers that must be sent exactly as they are. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Address of the store, for machines that resolve no names. */
+/** Address of the store, for machines that cannot resolve public names. */
 export interface StoreEndpoint {
   readonly addresses: () => Promise<readonly string[]>;
   readonly port: number;
-  /** PEM of the authorities to trust; empty for public authorities. */
+  /** PEM of the authorities to trust; empty: the public authorities. */
   readonly trustBundle: () => string;
 }
 
 export interface UrlSignerDeps {
-  /** URL of the bucket and a prefix in it, without a slash at its end. */
+  /** URL of the bucket and an optional prefix, without a trailing slash. */
   readonly base: string;
   readonly key: StoreKey;
   readonly endpoint: StoreEndpoint;
-  /** Asks an S3 store to encrypt by itself as well. */
+  /** Requests server-side encryption from an S3 store, in addition to our own. */
   readonly serverSideEncryption: boolean;
   readonly now: () => number;
 }

@@ -26,7 +26,7 @@ function event(type: string): EventEntry {
   return { entry: "event", id: uuidv7(), occurredAt: Date.now(), type, ...of };
 }
 
-/** A row in its table for each event of the type; told of it in `made`. */
+/** Plans a row in its table for each event of the type; `made` collects the ids of inserted rows. */
 function planner(table: string, type: string, made: string[]): EntryPlanner {
   return {
     async plan(events) {
@@ -49,7 +49,7 @@ function planner(table: string, type: string, made: string[]): EntryPlanner {
 const count = async (table: string) =>
   (await history.database.query<{ event_id: string }>(`select event_id from ${table}`)).map((row) => row.event_id);
 
-test("rows of several systems come with the events that they are of, and once", async () => {
+test("rows of several systems are inserted with their events, once", async () => {
   const made: string[] = [];
   const insert = createInsertEntries(history, [planner("bell", "rung", made), planner("whistle", "blown", made)]);
   const [rung, blown, other] = [event("rung"), event("blown"), event("other")];
@@ -60,7 +60,7 @@ test("rows of several systems come with the events that they are of, and once", 
   expect(made).toEqual([`bell ${rung.id}`, `whistle ${blown.id}`]);
 });
 
-test("an event whose rows are refused does not come either", async () => {
+test("an event whose rows are refused is not inserted either", async () => {
   const [good, doubled] = [event("rung"), event("rung")];
   const twice: EntryPlanner = {
     plan: async (events) => ({

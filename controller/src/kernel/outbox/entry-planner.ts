@@ -2,22 +2,22 @@ import type { History } from "../history/history.ts";
 import type { PlannedRows } from "../history/planned-rows.ts";
 import type { EventEntry, OutboxEntry } from "../store/outbox-entry.ts";
 
-/** Says which rows of its system events mean, such as the deliveries of a webhook. */
+/** Plans the history rows that a system derives from events, such as webhook deliveries. */
 export interface EntryPlanner {
-  /** As things were at the revision `asOf` of the store or later. */
+  /** Plans with the state at the store's revision `asOf` or later. */
   plan(events: readonly EventEntry[], asOf: bigint): Promise<EntryPlan>;
 }
 
 export interface EntryPlan {
   readonly planned: PlannedRows;
-  /** Told which of the rows were made, once they are in the history for good. */
-  inserted(made: ReadonlySet<string>): void;
+  /** Called with the ids of the inserted rows, once they are durable. */
+  inserted(rowIds: ReadonlySet<string>): void;
 }
 
-/** Brings entries into the history; `asOf` is the revision that they were read at. */
+/** Inserts entries into the history; `asOf` is the revision at which they were read. */
 export type InsertEntries = (entries: readonly OutboxEntry[], asOf: bigint) => Promise<void>;
 
-/** Events and audit are the history's alone; planners add their rows in the same statement. */
+/** Combines the history with the planners: their rows are inserted by the same statement as their events. */
 export function createInsertEntries(
   history: Pick<History, "insert">,
   planners: readonly EntryPlanner[],
@@ -25,12 +25,12 @@ export function createInsertEntries(
   return async (entries, asOf) => {
     const events = entries.filter((entry) => entry.entry === "event");
     const plans = events.length === 0 ? [] : await Promise.all(planners.map((planner) => planner.plan(events, asOf)));
-    const made = new Set(
+    const rowIds = new Set(
       await history.insert(
         entries,
         plans.map(({ planned }) => planned),
       ),
     );
-    for (const plan of plans) plan.inserted(made);
+    for (const plan of plans) plan.inserted(rowIds);
   };
 }

@@ -1,9 +1,9 @@
-/** What one member of an event's data is. */
+/** Documentation of one member of an event's data. */
 export interface DataField {
   readonly type: "string" | "number" | "boolean" | "uuid" | "time" | "string[]" | "object[]";
   readonly meaning: string;
   readonly optional?: true;
-  /** It is always there, and may be null. */
+  /** Always present, and may be null. */
   readonly nullable?: true;
 }
 
@@ -12,13 +12,13 @@ export interface EventDefinition {
   readonly when: string;
   readonly data: Readonly<Record<string, DataField>>;
   readonly example: Readonly<Record<string, unknown>>;
-  /** Filters may name the type already; this version emits no such event yet. */
+  /** Filters may already name the type, but this version does not emit it. */
   readonly planned?: true;
   /** Webhooks get it only when their filter names it. */
   readonly optIn?: true;
 }
 
-/** Answers whether webhooks get events of a type only when their filter names it. */
+/** A predicate: true for types that webhooks get only when their filter names them. */
 export function optInOf(eventTypes: ReadonlyMap<string, EventDefinition>): (type: string) => boolean {
   return (type) => eventTypes.get(type)?.optIn === true;
 }

@@ -55,7 +55,7 @@ function open(
 
 const sealer = {
   seal: (text: string) => text,
-  sealAlike: (text: string) => text,
+  sealDeterministic: (text: string) => text,
   open: (text: string) => text,
   keyedHash: (_: string, text: string) => text,
 };
@@ -89,7 +89,7 @@ async function waitingKeys(): Promise<number> {
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i));
 
-test("what waited and what comes goes to the history in the order of the changes, and out of the store", async () => {
+test("waiting and new entries move to the history in the order of their changes", async () => {
   for (const n of numbers(0, 5)) await change("moved", n);
   const outbox = open();
   for (const n of numbers(5, 150)) await change("moved", n);
@@ -98,7 +98,7 @@ test("what waited and what comes goes to the history in the order of the changes
   await until(() => outbox.waiting === 0);
 });
 
-test("only the owner moves", async () => {
+test("only the owner moves entries", async () => {
   open({ ownership: { ...soleOwner, owns: () => false, begin: () => undefined } });
   await change("owned", "x");
   await delay(200);
@@ -108,7 +108,7 @@ test("only the owner moves", async () => {
   await until(async () => (await waitingKeys()) === 0);
 });
 
-test("a mover that died between insert and delete is followed by one that inserts nothing twice", async () => {
+test("after a crash between insert and delete, nothing is inserted twice", async () => {
   await change("died", "x");
   const dying: Store = { ...store, commit: () => Promise.reject(new Error("killed")) };
   const first = open({ store: dying });
@@ -120,7 +120,7 @@ test("a mover that died between insert and delete is followed by one that insert
   expect(await types("died")).toEqual(["x"]);
 });
 
-test("with the history away entries wait, reveals are refused, and all goes on when it is back", async () => {
+test("without the history entries wait and reveals are refused; it recovers by itself", async () => {
   const outbox = open();
   await outbox.auditNow(audit("away"));
   await postgresql.kill();
@@ -138,7 +138,7 @@ test("with the history away entries wait, reveals are refused, and all goes on w
   expect(await audited("away")).toBe(1);
 });
 
-test("refused calls survive a controller that is killed while the history is away", async () => {
+test("refused calls survive a killed controller while the history is unavailable", async () => {
   const away = { insert: () => Promise.reject(new Error("the history is away")) };
   const killed = open({ history: away });
   killed.auditSoon(audit("refused"));
@@ -151,7 +151,7 @@ test("refused calls survive a controller that is killed while the history is awa
   expect(await audited()).toBe(1);
 });
 
-test("when too much waits users' changes are refused, the platform's own later", async () => {
+test("a full outbox refuses changes by users first, then those of the platform", async () => {
   let handler: WatchHandler | undefined;
   const watched: Store = {
     ...store,

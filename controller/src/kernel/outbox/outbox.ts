@@ -10,24 +10,28 @@ import type { OutboxGate } from "../store/unit-of-work.ts";
 import { type NewAudit, type OutboxEntry, outboxKeyOf, outboxPrefix } from "../store/outbox-entry.ts";
 import { createWaitingEntries } from "./waiting-entries.ts";
 
-/** Takes events and audit entries from the store, where their change put them, to the history. */
+/**
+ * The transactional outbox. A unit of work writes its events and audit entries into etcd; the owner of the key "outbox"
+ * moves them to the history in the order of their revisions and then deletes them. Audit entries of refused calls are
+ * not part of a transaction: they are inserted directly, and saved in etcd only while the history is unavailable.
+ */
 export interface Outbox extends OutboxGate {
-  /** Entries in the store that the history may not have yet, as this controller sees it. */
+  /** Number of entries in the store that the history may not have yet. */
   readonly waiting: number;
   /**
-   * Audits actions that must never go unrecorded, such as a reveal: the entry is in the history when this resolves.
+   * Audits actions that must never go unrecorded, such as a reveal: the entry is in the history when it resolves.
    * Throws STORE_UNAVAILABLE.
    */
   auditNow(entry: NewAudit): Promise<void>;
-  /** Audits calls that changed nothing, such as a refusal, in a moment. It never throws and never waits. */
+  /** Audits calls that changed nothing, such as a refusal, asynchronously. It never throws and never blocks. */
   auditSoon(entry: NewAudit): void;
-  /** Stops moving; another controller moves the remaining entries. */
+  /** Stops moving entries; another controller moves the remaining ones. */
   stop(): Promise<void>;
 }
 
 interface Deps {
   readonly store: Store;
-  /** Resolves when the entries are in the history for good. `asOf` is the revision of the newest change among them. */
+  /** Resolves when the entries are durable in the history. `asOf` is the revision of the newest change among them. */
   readonly history: { insert(entries: readonly OutboxEntry[], asOf: bigint): Promise<unknown> };
   readonly ownership: Ownership;
   readonly clock: Clock;
@@ -37,40 +41,37 @@ interface Deps {
 }
 
 /**
- * Most waiting entries: beyond `user` changes of users are refused, beyond `platform` also those of the platform
- * itself.
+ * Most waiting entries: above `user` changes by users are refused, above `platform` also those of the platform itself.
  */
 const limits = { user: 20_000, platform: 40_000 };
 const batchSize = 100;
-/** Entries in the history leave the store a moment later, so that one transaction removes many. */
-const removeMs = 50;
-const soonAtOnce = 500;
-/**
- * Refusals that the history has not taken by then go to the store, so that a kill loses those of one second at most.
- */
-const keepAfterMs = 250;
-const keepEveryMs = 250;
-/** One controller moves, so that entries arrive in the order of their changes. */
+/** Inserted entries are deleted from the store a moment later, so that one transaction deletes many. */
+const removalDelayMs = 50;
+const refusedBatchSize = 500;
+/** Refusals that the history has not taken after this are saved in etcd, so that a kill loses one second at most. */
+const saveAfterMs = 250;
+const saveIntervalMs = 250;
+/** Key of the ownership: one controller moves, so that entries arrive in the order of their changes. */
 const ownershipKey = "outbox";
 
 /**
- * It begins to move by itself. A crash between insert and delete makes the next one insert again, which changes
- * nothing.
+ * It starts moving by itself. After a crash between insert and delete, the next run inserts the entry again, which
+ * changes nothing.
  */
 export function createOutbox({ store, history, ownership, clock, ids, random, log }: Deps): Outbox {
   const stopped = new AbortController();
   const entries = createWaitingEntries();
-  /** Keys of entries that the history has and the store still has too. */
-  const done = new Set<string>();
+  /** Keys of entries that are in the history and still in the store. */
+  const inserted = new Set<string>();
   let removing: Promise<void> | undefined;
-  const soon = createRefusedEntries(clock, ids);
+  const refused = createRefusedEntries(clock, ids);
   let moving: Promise<void> | undefined;
-  let keeping: Promise<void> | undefined;
-  const keepTimer = setInterval(() => {
-    keeping ??= keepSoon().finally(() => {
-      keeping = undefined;
+  let saving: Promise<void> | undefined;
+  const saveTimer = setInterval(() => {
+    saving ??= saveRefused().finally(() => {
+      saving = undefined;
     });
-  }, keepEveryMs).unref();
+  }, saveIntervalMs).unref();
 
   const watch = store.watch(outboxPrefix, {
     reset: entries.clear,
@@ -78,66 +79,65 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     delete: entries.remove,
     synced: wake,
   });
-  const gaining = ownership.subscribe(wake);
+  const ownershipWatch = ownership.subscribe(wake);
 
   function wake(): void {
     if (stopped.signal.aborted || moving !== undefined) return;
-    if (soon.size === 0 && (entries.size === 0 || !ownership.owns(ownershipKey))) return;
+    if (refused.size === 0 && (entries.size === 0 || !ownership.owns(ownershipKey))) return;
     moving = move().finally(() => {
       moving = undefined;
       wake();
     });
   }
 
-  /** Moves until nothing is left. */
+  /** Moves entries until none remain. */
   async function move(): Promise<void> {
     let failures = 0;
     while (!stopped.signal.aborted) {
       try {
         if (failures > 0)
           await delay(backOffMs(failures, random, { maxMs: 10_000 }), undefined, { signal: stopped.signal });
-        await insertSoon();
+        await insertRefused();
         if (!(await moveBatch())) return;
-        if (failures > 0) log.info("outbox moves again", { waiting: entries.size });
+        if (failures > 0) log.info("outbox resumed", { waiting: entries.size });
         failures = 0;
       } catch (error) {
         if (stopped.signal.aborted) return;
         failures += 1;
-        if (failures === 1) log.warn("outbox waits", { waiting: entries.size, error: String(error) });
+        if (failures === 1) log.warn("outbox blocked", { waiting: entries.size, error: String(error) });
       }
     }
   }
 
-  async function insertSoon(): Promise<void> {
-    const batch = soon.oldest(soonAtOnce);
+  async function insertRefused(): Promise<void> {
+    const batch = refused.oldest(refusedBatchSize);
     if (batch.length === 0) return;
     await history.insert(batch, 0n);
-    soon.remove(batch);
+    refused.remove(batch);
   }
 
   /**
-   * Saves refusals in the store while the history is away. From there the controller that moves the outbox moves them
-   * too.
+   * Saves refusals in etcd while the history is unavailable. The controller that owns the outbox moves them from there.
    */
-  async function keepSoon(): Promise<void> {
-    const batch = soon.unkept(keepAfterMs, batchSize);
-    const deletes = soon.takePushedOut().map(outboxKeyOf);
+  async function saveRefused(): Promise<void> {
+    const batch = refused.unsaved(saveAfterMs, batchSize);
+    const deletes = refused.takeEvicted().map(outboxKeyOf);
     if (batch.length + deletes.length === 0) return;
     const puts = batch.map((entry) => ({ key: outboxKeyOf(entry.id), value: JSON.stringify(entry) }));
     try {
       await store.commit({ conditions: [], puts, deletes });
-      soon.kept(batch);
+      refused.markSaved(batch);
     } catch (error) {
-      log.debug("refused calls not kept", { error: String(error) });
+      log.debug("refused calls not saved", { error: String(error) });
     }
   }
 
-  /** False when there is nothing to move, or it is not ours to move. */
+  /** False when nothing is left to move, or another controller owns the outbox. */
   async function moveBatch(): Promise<boolean> {
     const batch = entries.oldest(batchSize);
-    if (batch.length === 0) return soon.size > 0;
-    const right = ownership.begin(ownershipKey);
-    if (right === undefined) return soon.size > 0;
+    if (batch.length === 0) return refused.size > 0;
+    const lease = ownership.begin(ownershipKey);
+    if (lease === undefined) return refused.size > 0;
     try {
       const newest = batch.at(-1)?.createRevision ?? 0n;
       await history.insert(
@@ -146,35 +146,35 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
       );
       for (const { key } of batch) {
         entries.remove(key);
-        done.add(key);
+        inserted.add(key);
       }
-      removing ??= removeDone();
+      removing ??= removeInserted();
       return true;
     } finally {
-      right.end();
+      lease.end();
     }
   }
 
   /**
-   * Removes entries from the store that the history has. An entry whose removal fails is moved again later, which
+   * Deletes entries from the store that are in the history. An entry whose deletion fails is moved again later, which
    * changes nothing.
    */
-  async function removeDone(): Promise<void> {
-    for (let failures = 0; done.size > 0; ) {
-      const waitMs = failures === 0 ? removeMs : backOffMs(failures, random, { maxMs: 10_000 });
+  async function removeInserted(): Promise<void> {
+    for (let failures = 0; inserted.size > 0; ) {
+      const waitMs = failures === 0 ? removalDelayMs : backOffMs(failures, random, { maxMs: 10_000 });
       await delay(waitMs, undefined, { signal: stopped.signal }).catch(() => undefined);
-      const deletes = [...done].slice(0, batchSize);
+      const deletes = [...inserted].slice(0, batchSize);
       try {
         await store.commit({ conditions: [], puts: [], deletes });
-        for (const key of deletes) done.delete(key);
+        for (const key of deletes) inserted.delete(key);
         failures = 0;
       } catch (error) {
         if (stopped.signal.aborted) return;
         failures += 1;
-        if (failures === 1) log.warn("outbox not cleared", { waiting: done.size, error: String(error) });
+        if (failures === 1) log.warn("outbox not cleared", { waiting: inserted.size, error: String(error) });
       }
     }
-    // In the same turn as the last look at `done`: a later entry begins a new removal.
+    // In the same turn as the last check of `inserted`: a later entry starts a new removal.
     removing = undefined;
   }
 
@@ -188,23 +188,27 @@ export function createOutbox({ store, history, ownership, clock, ids, random, lo
     },
     admit(cause) {
       if (entries.size < limits[cause]) return;
-      throw new HoldfastError("STORE_UNAVAILABLE", "The history database is away, and too many events wait for it.", {
-        retryAfterS: 5,
-      });
+      throw new HoldfastError(
+        "STORE_UNAVAILABLE",
+        "The history database is unavailable, and too many events wait for it.",
+        {
+          retryAfterS: 5,
+        },
+      );
     },
     auditNow: async (entry) => void (await history.insert([complete(entry)], 0n)),
     auditSoon(entry) {
-      if (soon.add(entry)) wake();
+      if (refused.add(entry)) wake();
     },
     async stop() {
-      clearInterval(keepTimer);
+      clearInterval(saveTimer);
       watch.close();
-      gaining.close();
+      ownershipWatch.close();
       stopped.abort(new Error("the controller stops"));
       await moving;
       await removing;
-      await keeping;
-      await insertSoon().catch((error) => log.error("audit entries of refused calls were lost", { error }));
+      await saving;
+      await insertRefused().catch((error) => log.error("audit entries of refused calls were lost", { error }));
     },
   };
 }

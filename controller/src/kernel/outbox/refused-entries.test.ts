@@ -26,7 +26,7 @@ function open() {
   return { clock, entries: createRefusedEntries(clock, () => String((id += 1))) };
 }
 
-test("a flood leaves out its own entries, and the next minute tells how many", () => {
+test("excess entries of a flood are counted, and the count is audited after a minute", () => {
   const { clock, entries } = open();
   entries.add(entry("api_key:honest", "first"));
   for (let n = 0; n < 5_000; n += 1) entries.add(entry("api_key:flood"));
@@ -38,7 +38,7 @@ test("a flood leaves out its own entries, and the next minute tells how many", (
   expect(take(entries, 10)).toMatchObject([{ actor: "api_key:flood", action: "4900 more refused calls" }]);
 });
 
-test("callers without a credential are told apart by their source, and are bounded in all", () => {
+test("anonymous callers are counted by source, and limited together", () => {
   const { entries } = open();
   for (let n = 0; n < 300; n += 1) entries.add(entry("anonymous", "", "192.0.2.1"));
   expect(entries.add(entry("anonymous", "other", "192.0.2.2"))).toBe(true);
@@ -47,7 +47,7 @@ test("callers without a credential are told apart by their source, and are bound
   expect(entries.add(entry("api_key:honest"))).toBe(true);
 });
 
-test("sources without number leave a bounded number of entries in an hour, and their counts push out nobody's", () => {
+test("many anonymous sources add a bounded number of entries, and evict no others", () => {
   const { clock, entries } = open();
   let written = 0;
   for (let second = 0; second < 3_600; second += 30) {
@@ -63,7 +63,7 @@ test("sources without number leave a bounded number of entries in an hour, and t
   );
 });
 
-test("what could not be written stays first, and nothing that came meanwhile is lost", () => {
+test("entries of a failed write stay first, and later ones are not lost", () => {
   const { entries } = open();
   for (const id of ["1", "2"]) entries.add(entry("api_key:a", id));
   const failed = entries.oldest(10);
@@ -72,18 +72,18 @@ test("what could not be written stays first, and nothing that came meanwhile is 
   expect(entries.oldest(10).map(({ objectId }) => objectId)).toEqual(["1", "2", "3"]);
 });
 
-test("floods of many minutes push out their own entries, in the store too, while the history is away", () => {
+test("long floods evict their own entries, in the store too", () => {
   const { clock, entries } = open();
   entries.add(entry("api_key:honest", "first"));
   for (let minute = 0; minute < 60; minute += 1) {
     clock.nowMs = minute * 60_000;
     for (let n = 0; n < 200; n += 1) entries.add(entry("api_key:flood"));
-    entries.kept(entries.unkept(0, 10_000));
+    entries.markSaved(entries.unsaved(0, 10_000));
   }
   for (let n = 0; n < 50; n += 1) expect(entries.add(entry("api_key:honest", `later ${n}`))).toBe(true);
   expect(entries.size).toBeLessThanOrEqual(2_000);
-  expect(entries.takePushedOut().length).toBeGreaterThan(0);
-  expect(entries.takePushedOut()).toEqual([]);
+  expect(entries.takeEvicted().length).toBeGreaterThan(0);
+  expect(entries.takeEvicted()).toEqual([]);
   const honest = entries.oldest(10_000).filter((each) => each.entry === "audit" && each.actor === "api_key:honest");
   expect(honest).toHaveLength(51);
   entries.remove(entries.oldest(10_000));
@@ -93,14 +93,14 @@ test("floods of many minutes push out their own entries, in the store too, while
   ]);
 });
 
-test("what has waited is given to the store once", () => {
+test("an entry that has waited is saved in the store once", () => {
   const { clock, entries } = open();
   entries.add(entry("api_key:a", "1"));
-  expect(entries.unkept(250, 10)).toEqual([]);
+  expect(entries.unsaved(250, 10)).toEqual([]);
   clock.nowMs = 250;
-  const batch = entries.unkept(250, 10);
+  const batch = entries.unsaved(250, 10);
   expect(batch).toHaveLength(1);
-  entries.kept(batch);
-  expect(entries.unkept(250, 10)).toEqual([]);
+  entries.markSaved(batch);
+  expect(entries.unsaved(250, 10)).toEqual([]);
   expect(entries.size).toBe(1);
 });

@@ -2,125 +2,131 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { createTokenBucket } from "@holdfast/common/token-bucket.ts";
 import type { NewAudit, OutboxEntry } from "../store/outbox-entry.ts";
 
-/** Audit entries of refused calls on their way to the history, in order of arrival and bounded for each caller. */
+/** Audit entries of refused calls that wait for the history, in order of arrival and bounded for each caller. */
 export interface RefusedEntries {
   readonly size: number;
-  /** False when the entry is only counted: its caller had too many within a minute, or has most of the waiting ones. */
+  /** False when the entry is only counted: its caller exceeded the limit of a minute, or has most waiting entries. */
   add(entry: NewAudit): boolean;
   oldest(count: number): OutboxEntry[];
-  /** The history has these. */
+  /** Call when the history has these. */
   remove(entries: readonly OutboxEntry[]): void;
-  /** The oldest entries that have waited for so long and were not given to `kept`. */
-  unkept(waitedMs: number, count: number): OutboxEntry[];
-  /** The store has these, so that they are not lost with this process. */
-  kept(entries: readonly OutboxEntry[]): void;
-  /** Ids of entries in the store that were pushed out since; each is told once. */
-  takePushedOut(): string[];
+  /** The oldest entries that have waited this long and were not passed to `markSaved`. */
+  unsaved(waitedMs: number, count: number): OutboxEntry[];
+  /** Call when these are saved in etcd, so that they survive this process. */
+  markSaved(entries: readonly OutboxEntry[]): void;
+  /** Ids of saved entries that were evicted since the last call. */
+  takeEvicted(): string[];
 }
 
 interface Waiting {
   readonly entry: OutboxEntry;
   readonly caller: string;
   readonly since: number;
-  isKept: boolean;
+  isSaved: boolean;
 }
 
 interface Count {
-  /** The first entry that was left out, to say whose the others were. */
-  leftOut: NewAudit | undefined;
+  /** The first entry that was only counted; it identifies the caller in the summary. */
+  firstExcess: NewAudit | undefined;
   entries: number;
-  more: number;
+  excess: number;
 }
 
-/** Of one caller in a minute. */
+/** Most entries of one caller in a minute. */
 const callerMax = 100;
-/** Of all that showed no good credential: sources without number must not fill the history over days either. */
-const strangersRate = { burst: 500, perSecond: 0.5 };
-const strangers = "anonymous";
+/** Rate of all calls without a valid credential: many sources together must not fill the history over days. */
+const anonymousRate = { burst: 500, perSecond: 0.5 };
+const anonymous = "anonymous";
 const windowMs = 60_000;
-/** While the history is away. */
+/** Most waiting entries while the history is unavailable. */
 const waitingMax = 2_000;
 
 /**
- * A flood pushes out no entries of other callers: a caller's excess entries are only counted, and audited as a number.
- * Without room, the caller with most of the waiting entries gives way.
+ * A flood of one caller evicts no entries of others: its excess entries are only counted, and the count is audited.
+ * When full, the newest entry of the caller with most waiting entries is evicted.
  */
 export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEntries {
-  /** By id, the oldest first. */
+  /** By id, oldest first. */
   const waiting = new Map<string, Waiting>();
-  /** How many of them are of each caller. */
-  const held = new Map<string, number>();
-  let pushedOut: string[] = [];
+  /** Number of waiting entries of each caller. */
+  const countByCaller = new Map<string, number>();
+  let evicted: string[] = [];
   let counts = new Map<string, Count>();
   let endsAt = 0;
-  const ofStrangers = createTokenBucket(strangersRate, clock.monotonicMs());
+  const anonymousBucket = createTokenBucket(anonymousRate, clock.monotonicMs());
 
-  function join(entry: NewAudit): void {
+  function enqueue(entry: NewAudit): void {
     const complete: OutboxEntry = { ...entry, entry: "audit", id: ids(), occurredAt: clock.now() };
     const caller = callerOf(entry);
-    waiting.set(complete.id, { entry: complete, caller, since: clock.monotonicMs(), isKept: false });
-    held.set(caller, (held.get(caller) ?? 0) + 1);
+    waiting.set(complete.id, { entry: complete, caller, since: clock.monotonicMs(), isSaved: false });
+    countByCaller.set(caller, (countByCaller.get(caller) ?? 0) + 1);
   }
 
-  function leave(id: string): void {
+  function dequeue(id: string): void {
     const each = waiting.get(id);
     if (each === undefined) return;
     waiting.delete(id);
-    const left = (held.get(each.caller) ?? 1) - 1;
-    if (left === 0) held.delete(each.caller);
-    else held.set(each.caller, left);
+    const remaining = (countByCaller.get(each.caller) ?? 1) - 1;
+    if (remaining === 0) countByCaller.delete(each.caller);
+    else countByCaller.set(each.caller, remaining);
   }
 
-  function hasRoom(caller: string): boolean {
-    return waiting.size < waitingMax || makeRoom(caller);
+  function hasCapacity(caller: string): boolean {
+    return waiting.size < waitingMax || evictFor(caller);
   }
 
-  /** Audits the number of entries that the last minute left out. */
-  function turn(): void {
+  /** Starts a new minute and audits the number of entries that the last one only counted. */
+  function rollWindow(): void {
     const now = clock.monotonicMs();
     if (now < endsAt) return;
     endsAt = now + windowMs;
     const before = counts;
     counts = new Map();
-    for (const [name, { leftOut, more }] of before) {
-      if (leftOut === undefined) continue;
-      if (hasRoom(callerOf(leftOut))) join({ ...leftOut, action: `${more} more refused calls`, objectId: "" });
-      else counts.set(name, { leftOut, entries: 0, more });
+    for (const [name, { firstExcess, excess }] of before) {
+      if (firstExcess === undefined) continue;
+      if (hasCapacity(callerOf(firstExcess)))
+        enqueue({ ...firstExcess, action: `${excess} more refused calls`, objectId: "" });
+      else counts.set(name, { firstExcess, entries: 0, excess });
     }
   }
 
   function countOf(name: string): Count {
-    const count = counts.get(name) ?? { leftOut: undefined, entries: 0, more: 0 };
+    const count = counts.get(name) ?? { firstExcess: undefined, entries: 0, excess: 0 };
     if (counts.size < waitingMax) counts.set(name, count);
     return count;
   }
 
-  /** The count that has no room for the entry. Strangers past the limit of all get no count of their own: that would be one a source. */
+  /**
+   * The exhausted count of the entry's caller, if any. Anonymous callers beyond the rate of all share one count: one
+   * for each source would be unbounded.
+   */
   function fullCount(entry: NewAudit): Count | undefined {
     const own = counts.get(callerOf(entry));
     if (own !== undefined && own.entries >= callerMax) return own;
-    if (entry.actor !== strangers || ofStrangers.take(1, clock.monotonicMs())) return undefined;
-    return countOf(strangers);
+    if (entry.actor !== anonymous || anonymousBucket.take(1, clock.monotonicMs())) return undefined;
+    return countOf(anonymous);
   }
 
-  function leaveOut(count: Count, entry: NewAudit): void {
-    count.leftOut ??= entry;
-    count.more += 1;
+  function countExcess(count: Count, entry: NewAudit): void {
+    count.firstExcess ??= entry;
+    count.excess += 1;
   }
 
-  /** Pushes out the newest entry of the caller that has most; false when that is this one. */
-  function makeRoom(caller: string): boolean {
-    const [fullest, most] = held.entries().reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0] as [string, number]);
-    if (most <= (held.get(caller) ?? 0) + 1) return false;
+  /** Evicts the newest entry of the caller with most entries; false when that is this caller. */
+  function evictFor(caller: string): boolean {
+    const [fullest, most] = countByCaller
+      .entries()
+      .reduce((a, b) => (b[1] > a[1] ? b : a), ["", 0] as [string, number]);
+    if (most <= (countByCaller.get(caller) ?? 0) + 1) return false;
     const last = waiting
       .values()
       .filter((each) => each.caller === fullest)
       .toArray()
       .at(-1);
     if (last === undefined || last.entry.entry !== "audit") return false;
-    leave(last.entry.id);
-    if (last.isKept) pushedOut.push(last.entry.id);
-    leaveOut(countOf(callerOf(last.entry)), last.entry);
+    dequeue(last.entry.id);
+    if (last.isSaved) evicted.push(last.entry.id);
+    countExcess(countOf(callerOf(last.entry)), last.entry);
     return true;
   }
 
@@ -129,48 +135,48 @@ export function createRefusedEntries(clock: Clock, ids: () => string): RefusedEn
       return waiting.size;
     },
     add(entry) {
-      turn();
+      rollWindow();
       const full = fullCount(entry);
       const own = full ?? countOf(callerOf(entry));
-      if (full !== undefined || !hasRoom(callerOf(entry))) {
-        leaveOut(own, entry);
+      if (full !== undefined || !hasCapacity(callerOf(entry))) {
+        countExcess(own, entry);
         return false;
       }
       own.entries += 1;
-      join(entry);
+      enqueue(entry);
       return true;
     },
     oldest(count) {
-      turn();
+      rollWindow();
       return entriesOf(waiting.values(), count);
     },
     remove(entries) {
-      for (const { id } of entries) leave(id);
+      for (const { id } of entries) dequeue(id);
     },
-    unkept(waitedMs, count) {
+    unsaved(waitedMs, count) {
       const before = clock.monotonicMs() - waitedMs;
       return entriesOf(
-        waiting.values().filter(({ isKept, since }) => !isKept && since <= before),
+        waiting.values().filter(({ isSaved, since }) => !isSaved && since <= before),
         count,
       );
     },
-    kept(entries) {
+    markSaved(entries) {
       for (const { id } of entries) {
         const each = waiting.get(id);
-        if (each !== undefined) each.isKept = true;
+        if (each !== undefined) each.isSaved = true;
       }
     },
-    takePushedOut() {
-      const taken = pushedOut;
-      pushedOut = [];
+    takeEvicted() {
+      const taken = evicted;
+      evicted = [];
       return taken;
     },
   };
 }
 
-/** The caller to count for: callers without a credential are told apart by their source. */
+/** Identifies the caller: by credential, or by source without one. */
 function callerOf({ organizationId, actor, source }: NewAudit): string {
-  return actor === strangers ? `from ${source}` : `${organizationId} ${actor}`;
+  return actor === anonymous ? `from ${source}` : `${organizationId} ${actor}`;
 }
 
 function entriesOf(waiting: IteratorObject<Waiting>, count: number): OutboxEntry[] {

@@ -1,6 +1,6 @@
 import type { StoredValue } from "../store/store.ts";
 
-/** Entries of the outbox as the watch tells of them, in the order of the changes that wrote them. */
+/** Entries of the outbox in etcd, as the watch delivers them, in the order of the changes that wrote them. */
 export interface WaitingEntries {
   readonly size: number;
   add(value: StoredValue): void;
@@ -12,7 +12,7 @@ export interface WaitingEntries {
 export function createWaitingEntries(): WaitingEntries {
   let entries = new Map<string, StoredValue>();
   let last = 0n;
-  /** A listing comes in order of keys, which several controllers make; changes come in the order of their revisions. */
+  /** A listing is in key order, which mixes several controllers; changes arrive in the order of their revisions. */
   let ordered = true;
   return {
     get size() {
@@ -41,7 +41,7 @@ export function createWaitingEntries(): WaitingEntries {
   };
 }
 
-/** Within one change the ids grow in the order in which it wrote them. */
+/** Orders entries by revision; within one change ids ascend in the order of writing. */
 function compare(a: StoredValue, b: StoredValue): number {
   if (a.createRevision !== b.createRevision) return a.createRevision < b.createRevision ? -1 : 1;
   return a.key < b.key ? -1 : 1;

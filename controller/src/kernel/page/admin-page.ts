@@ -4,30 +4,30 @@ import type { Collection } from "../store/collection.ts";
 import type { Cursors } from "./cursor.ts";
 import { pageByName } from "./page-by-name.ts";
 
-/** One page of a collection for an operator; without `nextCursor` the list ends. */
+/** One page of a collection for an operator; the list ends without `nextCursor`. */
 export function adminPage<R>(
   collection: Collection<R>,
   accepts: (object: R) => boolean,
-  asked: Page | undefined,
+  requested: Page | undefined,
   call: Call,
   cursors: Cursors,
   list: string,
 ): { items: R[]; nextCursor?: string } {
-  const page = cursors.open(call, list, null, asked);
+  const page = cursors.open(call, list, null, requested);
   const { items, next } = collection.page(accepts, page);
   return { items: items.map(({ object }) => object), ...page.next(next) };
 }
 
-/** The same for collections that are whole in memory and have no order but that of their names. */
+/** The same for lists that are complete in memory and ordered by their names. */
 export function adminPageByName<T>(
   all: Iterable<T>,
   nameOf: (item: T) => string,
-  asked: Page | undefined,
+  requested: Page | undefined,
   call: Call,
   cursors: Cursors,
   list: string,
 ): { items: T[]; nextCursor?: string } {
-  const page = cursors.open(call, list, null, asked);
+  const page = cursors.open(call, list, null, requested);
   const { items, next } = pageByName(all, nameOf, page);
   return { items, ...page.next(next) };
 }

@@ -2,31 +2,34 @@ import type { Call } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 
-/** Cursors of lists: sealed with the organization, the list and its filter, so that a foreign one does not open. */
+/**
+ * Cursors of lists: a position, sealed with the organization, the list and its filter as associated data, so that a
+ * cursor of another list does not open. Text: base64url of sealed text.
+ */
 export interface Cursors {
-  /** The page that a request asks for, or INVALID_REQUEST naming `cursor`. */
-  open(call: Call, list: string, filter: unknown, asked: AskedPage | undefined): OpenPage;
+  /** The requested page. Throws INVALID_REQUEST that names `cursor`. */
+  open(call: Call, list: string, filter: unknown, requested: RequestedPage | undefined): OpenPage;
 }
 
-/** How much of a list a request asks for, and where it goes on; 0 and an empty cursor are as if nothing were said. */
-export interface AskedPage {
+/** Page size and cursor of a request; 0 and an empty cursor are the defaults. */
+export interface RequestedPage {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }
 
-/** Which part of a list a page is. */
+/** The range of a page. */
 export interface PageBounds {
-  /** Position that it begins behind; undefined where the list begins. */
+  /** Position after which it begins; undefined: at the beginning of the list. */
   readonly after: string | undefined;
-  /** Entries at most. */
+  /** Most entries of the page. */
   readonly limit: number;
 }
 
-/** A page of a list, before it is read. */
+/** A requested page, before it is read. */
 export interface OpenPage extends PageBounds {
-  /** To spread into the answer: the list goes on behind this position, and ends here without one. */
+  /** To spread into the response: the cursor of the position after which the list continues; undefined at its end. */
   next(position: string | undefined): { nextCursor?: string };
-  /** For lists that are followed, which have a cursor on each page. */
+  /** For lists that clients follow, which have a cursor on every page. */
   cursorAt(position: string): string;
 }
 

@@ -1,29 +1,27 @@
+import { type EventOf, next } from "@holdfast/common/machine.ts";
 import { root } from "../store/resource.ts";
 import { type AuthorityRotationState, authorityRotationLifecycle } from "./authority-rotation-lifecycle.ts";
-import { type EventOf, next } from "@holdfast/common/machine.ts";
 
-/** All authorities of the installation, one value in the store so that they change together. */
+/** All certificate authorities of the installation: one value in the store, so that they change together. */
 export interface AuthorityRecord {
-  /** Oldest first; every one is trusted. */
+  /** Oldest first; all of them are trusted. */
   readonly authorities: readonly StoredAuthority[];
   /** Fingerprint of the signing authority. */
   readonly signing: string;
   /**
-   * Counts the record's changes: a holder of certificates of this generation has the current list of trusted
-   * authorities.
+   * Incremented by each change of the record. A holder of certificates of this generation has the current list of
+   * trusted authorities.
    */
   readonly generation: number;
   readonly rotation: AuthorityRotation;
 }
 
-/** The hand-over from one authority to the next. */
+/** Progress of the rotation from one authority to the next. */
 export interface AuthorityRotation {
   readonly state: AuthorityRotationState;
-  /** When the state was entered, milliseconds since 1970. */
+  /** Time at which the state was entered, in milliseconds since 1970. */
   readonly since: number;
-  /**
-   * The new authority signs at this time at the earliest, for clients that fetch the list of trusted ones now and then.
-   */
+  /** Earliest time at which the new authority signs, for clients that fetch the list of trusted ones periodically. */
   readonly signsFrom: number;
 }
 
@@ -48,21 +46,25 @@ export function pemOf(der: Uint8Array): string {
   return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
-/** PEM of every authority that is trusted now. */
+/** PEM of every trusted authority. */
 export function trustBundleOf(record: AuthorityRecord): string {
   return record.authorities.map((each) => pemOf(Buffer.from(each.certificate, "base64"))).join("");
 }
 
-/** The record of an installation that begins. */
-export function firstRecord(authority: StoredAuthority, now: number): AuthorityRecord {
+/** The record of a new installation. */
+export function initialRecord(authority: StoredAuthority, now: number): AuthorityRecord {
   const rotation = { state: "idle", since: now, signsFrom: now } as const;
   return { authorities: [authority], signing: authority.fingerprint, generation: 1, rotation };
 }
 
 type RotationEvent = EventOf<typeof authorityRotationLifecycle>;
 
-/** The record after the event; undefined when the event means nothing now, such as after another caller's. */
-export function rotated(record: AuthorityRecord, event: RotationEvent, now: number): AuthorityRecord | undefined {
+/** The record after the event; undefined when the event does not apply, such as after another caller's. */
+export function afterRotationEvent(
+  record: AuthorityRecord,
+  event: RotationEvent,
+  now: number,
+): AuthorityRecord | undefined {
   const row = next(authorityRotationLifecycle, record.rotation.state, event);
   if (row === undefined) return undefined;
   const newest = record.authorities.at(-1)?.fingerprint ?? record.signing;
@@ -79,16 +81,16 @@ export function rotated(record: AuthorityRecord, event: RotationEvent, now: numb
 }
 
 /**
- * A second authority, trusted from now on; the first one signs until `signsFrom` and until every machine trusts the
- * second.
+ * The record with a second authority, trusted from now on. The first one signs until `signsFrom` and until every
+ * machine trusts the second.
  */
-export function begun(
+export function withSecondAuthority(
   record: AuthorityRecord,
   added: StoredAuthority,
   now: number,
   signsFrom: number,
 ): AuthorityRecord | undefined {
-  const after = rotated(record, "begun", now);
+  const after = afterRotationEvent(record, "begun", now);
   if (after === undefined) return undefined;
   return { ...after, authorities: [...after.authorities, added], rotation: { ...after.rotation, signsFrom } };
 }

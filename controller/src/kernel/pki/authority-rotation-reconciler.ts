@@ -2,14 +2,14 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { again, settled } from "../runtime/reconciler.ts";
 import type { ControlLoop } from "../runtime/runner.ts";
 import type { Watch } from "../store/store.ts";
-import { planAuthorityRotation } from "./authority-rotation-plan.ts";
 import type { InstallationAuthority } from "./create-authority.ts";
+import type { AuthorityRecord } from "./authority-record.ts";
 
-/** The machines, hosts and controllers that have yet to take the record's authorities. */
+/** The machines, hosts and controllers that lack the record's authorities. */
 export interface OutdatedCertificates {
-  /** Their ids; hosts as `host/<id>`, controllers as `controller/<id>`. */
+  /** Their ids: machine ids, `host/<id>` and `controller/<id>`. */
   behind(): readonly string[];
-  /** Calls back when `behind` may answer something else. */
+  /** Calls back when the list may have changed. */
   subscribe(onChange: () => void): Watch;
 }
 
@@ -21,20 +21,20 @@ export interface AuthorityRotationDeps {
 
 const key = "authority";
 
-/** Takes the rotation of the installation's authority from state to state, as fast as the machines follow. */
+/** Advances the rotation of the installation's authority as soon as every machine has taken the current record. */
 export function createAuthorityRotation({ authority, followers, clock }: AuthorityRotationDeps): ControlLoop {
   return {
     reconciler: {
       name: "authority-rotation",
       async reconcile() {
         const { record } = authority;
-        const waitsFor = record.rotation.state === "idle" ? [] : followers.behind();
-        const plan = planAuthorityRotation(record, waitsFor.length, clock.now());
+        const outdated = record.rotation.state === "idle" ? [] : followers.behind();
+        const plan = planAuthorityRotation(record, outdated.length, clock.now());
         switch (plan.kind) {
           case "nothing":
             return settled;
           case "wait":
-            return again(plan.untilMs, waitsFor.length > 0 ? `${waitsFor.length} machines are behind` : "the overlap");
+            return again(plan.untilMs, outdated.length > 0 ? `${outdated.length} machines are behind` : "the overlap");
           case "rotate":
             await authority.rotate(plan.event);
             return again(0, plan.event);
@@ -43,10 +43,10 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
     },
     keys: () => [key],
     subscribe(onChange) {
-      const turned = () => {
+      const onRotationChange = () => {
         if (authority.record.rotation.state !== "idle") onChange(key);
       };
-      const watching = [authority.subscribe(turned), followers.subscribe(turned)];
+      const watching = [authority.subscribe(onRotationChange), followers.subscribe(onRotationChange)];
       return {
         close() {
           for (const watch of watching) watch.close();
@@ -56,3 +56,23 @@ export function createAuthorityRotation({ authority, followers, clock }: Authori
     inputs: () => authority.generation,
   };
 }
+
+/** The next action of a rotation. */
+type RotationPlan =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "rotate"; readonly event: "trusted" | "renewed" }
+  | { readonly kind: "wait"; readonly untilMs: number };
+
+/** Pure. `outdatedCount`: number of machines, hosts and controllers that lack the record's authorities. */
+function planAuthorityRotation({ rotation }: AuthorityRecord, outdatedCount: number, now: number): RotationPlan {
+  if (rotation.state === "idle") return { kind: "nothing" };
+  if (outdatedCount > 0) return { kind: "wait", untilMs: recheckMs };
+  if (rotation.state === "renewing") return { kind: "rotate", event: "renewed" };
+  const remainingMs = rotation.signsFrom - now;
+  return remainingMs > 0
+    ? { kind: "wait", untilMs: Math.min(remainingMs, longestWaitMs) }
+    : { kind: "rotate", event: "trusted" };
+}
+
+const recheckMs = 2_000;
+const longestWaitMs = 3_600_000;

@@ -6,8 +6,8 @@ const curves = new Set(["P-256", "P-384"]);
 const largestRequestBytes = 8192;
 
 /**
- * The public key of a certificate request whose sender has the private key. Everything else in the request is ignored.
- * Throws INVALID_REQUEST for anything else.
+ * The public key of a PKCS #10 request, proven by its signature (RFC 2986). Everything else in the request is ignored.
+ * Throws INVALID_REQUEST for other data and for weak keys.
  */
 export async function provenKey(request: Uint8Array): Promise<PublicKey> {
   if (request.byteLength > largestRequestBytes) throw refused("is too large");

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 import { newCertificateRequest, opensslText } from "../../../../test/support/controller/certificate-request.ts";
 import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
 import { newKeys } from "../../../../test/support/machines/test-agent.ts";
@@ -12,7 +13,6 @@ import type { Store } from "../store/store.ts";
 import { createUnitOfWork } from "../store/unit-of-work.ts";
 import { authorityKey } from "./authority-record.ts";
 import { createAuthority, type InstallationAuthority } from "./create-authority.ts";
-import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
 
 const sealer = createSealer({ current: "v1", keys: new Map([["v1", Buffer.alloc(32, 7)]]) });
 const audit: NewAudit = {
@@ -41,7 +41,7 @@ afterAll(async () => {
   await etcd?.stop();
 });
 
-test("twenty that start at once have one authority, its key sealed", async () => {
+test("twenty controllers that start at once create one authority with a sealed key", async () => {
   const all = await Promise.all(Array.from({ length: 20 }, () => createAuthority({ ...deps, store })));
   expect(new Set(all.map((each) => each.fingerprint))).toEqual(new Set([authority.fingerprint]));
   for (const each of all) each.close();
@@ -50,7 +50,7 @@ test("twenty that start at once have one authority, its key sealed", async () =>
   expect(record?.value).not.toContain("PRIVATE KEY");
 });
 
-test("a machine's certificate carries its identity and nothing that the request says", async () => {
+test("a machine's certificate has its identity and ignores the request's names", async () => {
   const csr = await newCertificateRequest(await newKeys(), "postgres.evil.test");
   const issued = await authority.issueIdentity(csr, { kind: "machine", id: "m-1" });
   const leaf = new X509Certificate(issued.chain[0] ?? Buffer.alloc(0));
@@ -65,7 +65,7 @@ test("a machine's certificate carries its identity and nothing that the request 
   expect(text).toContain("CA:FALSE");
 });
 
-test("a database's certificate has exactly the names asked for, and cannot be used as a client", async () => {
+test("a server certificate has exactly the requested names, and no client usage", async () => {
   const csr = await newCertificateRequest(await newKeys(), "x");
   const issued = await authority.issueServer(csr, ["shop-1.local.holdfast.test", "shop-1-node-1.local.holdfast.test"]);
   const leaf = new X509Certificate(issued.chain[0] ?? Buffer.alloc(0));
@@ -73,7 +73,7 @@ test("a database's certificate has exactly the names asked for, and cannot be us
   expect(await opensslText(leaf.toString())).not.toContain("Client Authentication");
 });
 
-test("a member's certificate is for connecting to members, and is nobody's identity", async () => {
+test("a member's certificate can connect to members, but has no identity", async () => {
   const csr = await newCertificateRequest(await newKeys(), "x");
   const issued = await authority.issueServer(csr, ["shop-1.local.holdfast.test"], "node-1");
   const leaf = new X509Certificate(issued.chain[0] ?? Buffer.alloc(0));
@@ -82,7 +82,7 @@ test("a member's certificate is for connecting to members, and is nobody's ident
   expect(await opensslText(leaf.toString())).toContain("Client Authentication");
 });
 
-test("a request that its sender cannot sign for is refused", async () => {
+test("a request without a valid signature is refused", async () => {
   const csr = await newCertificateRequest(await newKeys(), "x");
   const forged = Uint8Array.from(csr);
   forged.set([(forged.at(-1) ?? 0) ^ 1], forged.length - 1);
@@ -90,7 +90,7 @@ test("a request that its sender cannot sign for is refused", async () => {
   await expect(authority.issueServer(Buffer.from("junk"), ["a.test"])).rejects.toThrow("not a PKCS #10 request");
 });
 
-test("two authorities overlap until the old one is dropped, at every controller", async () => {
+test("two authorities are trusted on every controller until the old one is dropped", async () => {
   const other = await createAuthority({ ...deps, store });
   const { fingerprint: old, generation } = authority;
   expect(await authority.beginRotation(60_000)).toBe(true);
@@ -108,7 +108,7 @@ test("two authorities overlap until the old one is dropped, at every controller"
   other.close();
 });
 
-test("a rotation that is cancelled leaves the authority of before", async () => {
+test("a canceled rotation leaves the previous authority", async () => {
   const { fingerprint } = authority;
   await authority.beginRotation(60_000);
   expect(await authority.rotate("cancelled")).toBe(true);
@@ -116,7 +116,7 @@ test("a rotation that is cancelled leaves the authority of before", async () => 
   expect(authority.fingerprint).toBe(fingerprint);
 });
 
-test("a rotation happens with what is to be recorded of it, or not at all", async () => {
+test("a rotation is committed together with its audit entry, or not at all", async () => {
   const begin = (admit: () => void) => () => {
     const unit = createUnitOfWork(store, { outbox: { admit }, sealer, clock: systemClock, ids: () => "audit-1" });
     unit.audit(audit);
@@ -139,7 +139,7 @@ test("a rotation happens with what is to be recorded of it, or not at all", asyn
   expect(await authority.rotate("cancelled")).toBe(true);
 });
 
-test("a listener's certificate is made anew before it ends", async () => {
+test("a listener's certificate is renewed before it expires", async () => {
   const short = await createAuthority({ ...deps, store, lifetimes: { identityMs: 1_500 } });
   const listener = await createRenewedIdentity({
     authority: short,
@@ -158,7 +158,7 @@ test("a listener's certificate is made anew before it ends", async () => {
   short.close();
 });
 
-test("a listener's certificate that was made while the clock was a day ahead is made anew", async () => {
+test("a listener's certificate from a clock that was a day ahead is renewed", async () => {
   let aheadMs = 86_400_000;
   const clock = { ...systemClock, now: () => Date.now() + aheadMs };
   const authority = await createAuthority({ ...deps, store, clock, lifetimes: { identityMs: 1_500 } });

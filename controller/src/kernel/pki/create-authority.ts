@@ -3,23 +3,23 @@ import { fingerprintOf } from "@holdfast/common/fingerprint.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import "reflect-metadata";
 import { X509Certificate } from "@peculiar/x509";
+import type { Authority, IssuedCertificate, KeyWithCertificate } from "@holdfast/mtls/authority.ts";
+import { identityUri } from "@holdfast/common/identity.ts";
+import { exportKey, importKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import type { Store, StoredValue } from "../store/store.ts";
 import { Conflict, type UnitOfWork } from "../store/unit-of-work.ts";
-import type { Authority, IssuedCertificate, KeyWithCertificate } from "@holdfast/mtls/authority.ts";
 import {
   type AuthorityRecord,
   authorityKey,
-  begun,
-  firstRecord,
+  withSecondAuthority,
+  initialRecord,
   pemOf,
-  rotated,
+  afterRotationEvent,
   type StoredAuthority,
   trustBundleOf,
 } from "./authority-record.ts";
 import { provenKey } from "./certificate-request.ts";
-import { identityUri } from "@holdfast/common/identity.ts";
-import { exportKey, importKey, newKeyPair } from "@holdfast/common/signing-key.ts";
 import { issueAuthority, issueLeaf, type Leaf, type Signer } from "./issue.ts";
 
 export interface AuthorityDeps {
@@ -35,15 +35,12 @@ export interface Lifetimes {
   readonly authorityMs: number;
   readonly identityMs: number;
   readonly serverMs: number;
-  /**
-   * How far a certificate's begin is backdated: a clock that is stepped by an hour, on either side, does not invalidate
-   * it.
-   */
+  /** `notBefore` is backdated by this, so that a clock step of an hour on either side does not invalidate it. */
   readonly backdateMs: number;
 }
 
 const dayMs = 86_400_000;
-const usual: Lifetimes = {
+const defaultLifetimes: Lifetimes = {
   authorityMs: 3650 * dayMs,
   identityMs: 30 * dayMs,
   serverMs: 30 * dayMs,
@@ -51,38 +48,38 @@ const usual: Lifetimes = {
 };
 
 /**
- * Lifetimes that follow from that of machines' certificates. Servers' last three minutes at least, also in tests with
- * short ones.
+ * Lifetimes derived from that of machine certificates. Server certificates last at least three minutes, also in tests
+ * with short lifetimes.
  */
 export function lifetimesOf(machineCertificateS: number): Pick<Lifetimes, "identityMs" | "serverMs"> {
   const identityMs = machineCertificateS * 1_000;
   return { identityMs, serverMs: Math.max(identityMs, 180_000) };
 }
 
-/** The authority with its rotation, whose states are in authority-rotation-lifecycle.ts. */
+/** The installation's certificate authority and its rotation (authority-rotation-lifecycle.ts). */
 export interface InstallationAuthority extends Authority {
-  /** The current record, sealed keys included. */
+  /** The current record, including sealed keys. */
   readonly record: AuthorityRecord;
   /**
-   * Makes a second authority, trusted from now on; it signs after the overlap. False while a rotation is under way.
-   * `begin` makes a unit of work for each attempt; the change is committed with the rest of that unit.
+   * Creates a second authority, trusted from now on; it signs after the overlap. False while a rotation is in progress.
+   * `begin` creates a unit of work for each attempt; the change is committed as part of that unit.
    */
   beginRotation(overlapMs: number, begin?: () => UnitOfWork): Promise<boolean>;
-  /** Goes on by one state; false when the event means nothing now. */
+  /** Advances the rotation by one state; false when the event does not apply. */
   rotate(event: "trusted" | "renewed" | "cancelled", begin?: () => UnitOfWork): Promise<boolean>;
-  /** Calls back when the trust bundle or the signing authority changed, here or at another controller. */
+  /** Calls back when the trust bundle or the signing authority changed, here or on another controller. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
 }
 
-/** The installation's authority, made by the first controller and the same for all. */
+/** Opens the installation's authority; the first controller creates it. */
 export async function createAuthority(deps: AuthorityDeps): Promise<InstallationAuthority> {
   const { store, sealer, installationId, clock, log } = deps;
-  const lifetimes = { ...usual, ...deps.lifetimes };
+  const lifetimes = { ...defaultLifetimes, ...deps.lifetimes };
   const listeners = new Set<() => void>();
 
-  const first = await change(async (record) =>
-    record === undefined ? firstRecord(await newAuthority(""), clock.now()) : undefined,
+  const first = await updateRecord(async (record) =>
+    record === undefined ? initialRecord(await newAuthority(""), clock.now()) : undefined,
   );
   let current = await load(first);
   const watch = store.watch(authorityKey, {
@@ -102,8 +99,10 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     for (const listener of listeners) listener();
   }
 
-  /** Retries a change of the record until no other writer was in between; undefined changes nothing. */
-  async function change(
+  /**
+   * Retries a change of the record until no other writer interferes; an `edit` that returns undefined changes nothing.
+   */
+  async function updateRecord(
     edit: (record: AuthorityRecord | undefined) => Promise<AuthorityRecord | undefined> | AuthorityRecord | undefined,
     begin?: () => UnitOfWork,
   ): Promise<{ record: AuthorityRecord; modRevision: bigint; changed: boolean }> {
@@ -124,7 +123,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     }
   }
 
-  /** The revision of the write; undefined when another writer was in between. */
+  /** The revision of the write; undefined after a conflict with another writer. */
   async function write(before: bigint, value: string, unit: UnitOfWork | undefined): Promise<bigint | undefined> {
     if (unit === undefined) {
       const conditions = [{ key: authorityKey, modRevision: before }];
@@ -207,7 +206,7 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     async issueServer(csr, names, member) {
       const [commonName] = member === undefined ? names : [member];
       if (commonName === undefined) throw new Error("a server certificate needs a name");
-      // A longer name would not fit the field; clients read the alternative names only.
+      // A common name has at most 64 characters (RFC 5280, ub-common-name); clients read the alternative names only.
       const short = commonName.length <= 64 ? commonName : "server";
       return issue(
         { commonName: short, publicKey: await provenKey(csr), names, client: member !== undefined },
@@ -227,14 +226,20 @@ export async function createAuthority(deps: AuthorityDeps): Promise<Installation
     },
     async beginRotation(overlapMs, begin) {
       const now = clock.now();
-      // Clients that build chains by names could not tell two authorities of one name apart.
+      // A distinct name: clients build chains by name and could not tell two authorities of one name apart.
       const added = await newAuthority(` ${now}`);
-      const { changed } = await change((before) => before && begun(before, added, now, now + overlapMs), begin);
+      const { changed } = await updateRecord(
+        (before) => before && withSecondAuthority(before, added, now, now + overlapMs),
+        begin,
+      );
       await adoptNow();
       return changed;
     },
     async rotate(event, begin) {
-      const { changed } = await change((before) => before && rotated(before, event, clock.now()), begin);
+      const { changed } = await updateRecord(
+        (before) => before && afterRotationEvent(before, event, clock.now()),
+        begin,
+      );
       await adoptNow();
       return changed;
     },

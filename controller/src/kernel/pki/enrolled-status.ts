@@ -1,27 +1,27 @@
-/** An object's record of its enrolled process: a machine's agent, or a host. */
+/** Enrollment of a process in its object's status: of a machine's agent, or of a host. */
 export interface EnrolledStatus {
   readonly enrollment: Enrollment | null;
-  /** Serial of the only valid client certificate; a session with an older one is cut. */
+  /** Serial of the only valid client certificate; a session with an older one is closed. */
   readonly certificate: {
     readonly serial: string;
     readonly previousSerial: string;
-    /** When it begins and ends, milliseconds since 1970. */
+    /** Validity, in milliseconds since 1970. */
     readonly beganAt: number;
     readonly expiresAt: number;
-    /** Of the authorities by which it was issued. */
+    /** Generation of the authorities that issued it. */
     readonly authorityGeneration: number;
   } | null;
 }
 
-/** The token that is good now. Spent by compare-and-set. */
+/** The current token. It is spent by compare-and-set. */
 export interface Enrollment {
-  /** keyedHash of the token. */
+  /** Keyed hash of the token. */
   readonly tokenHash: string;
   readonly expiresAt: number;
-  /** SHA-256 of the public key that the token was spent on; from then on the token is good for that key alone. */
+  /** SHA-256 of the public key that spent the token; afterwards the token is valid for that key only. */
   readonly spentBy?: string;
-  /** Controllers that came with the token, host:port; absent in objects of earlier versions. */
+  /** host:port of the controllers that were delivered with the token; absent in objects of earlier versions. */
   readonly controllers?: readonly string[];
-  /** Fingerprint of the authority that came with the token; absent in objects of earlier versions. */
+  /** Fingerprint of the authority that was delivered with the token; absent in objects of earlier versions. */
   readonly caFingerprint?: string;
 }

@@ -6,13 +6,13 @@ import type { Enrollment } from "./enrolled-status.ts";
 const lifetimeMs = 600_000;
 const purpose = "machine-enrollment";
 
-/** A one-time token of 256 bits for a machine's start, and its record for the object. Good for ten minutes. */
+/** A one-time token of 256 bits for a machine's start, and its record for the object. Valid for ten minutes. */
 export function mintEnrollment(sealer: Sealer, clock: Clock): { token: string; enrollment: Enrollment } {
   const token = randomBytes(32).toString("base64url");
   return { token, enrollment: { tokenHash: sealer.keyedHash(purpose, token), expiresAt: clock.now() + lifetimeMs } };
 }
 
-/** Is this the token, still good? Compares in constant time. */
+/** True if the token matches and has not expired. Compares in constant time. */
 export function matchesEnrollment(enrollment: Enrollment | null, token: string, sealer: Sealer, clock: Clock): boolean {
   if (enrollment === null || clock.now() >= enrollment.expiresAt) return false;
   const expected = Buffer.from(enrollment.tokenHash, "utf8");

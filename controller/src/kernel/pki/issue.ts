@@ -18,7 +18,7 @@ import { newSerial, signingAlgorithm } from "@holdfast/common/signing-key.ts";
 type CryptoKey = webcrypto.CryptoKey;
 type CryptoKeyPair = webcrypto.CryptoKeyPair;
 
-/** An authority that can sign, its key in memory. */
+/** A certificate authority with its key in memory. */
 export interface Signer {
   readonly certificate: Uint8Array;
   readonly subject: string;
@@ -26,7 +26,7 @@ export interface Signer {
   readonly publicKey: PublicKey;
 }
 
-/** What a certificate is to say. */
+/** The contents of a leaf certificate. */
 export interface Leaf {
   readonly commonName: string;
   readonly publicKey: PublicKey | CryptoKey;
@@ -38,7 +38,7 @@ export interface Leaf {
   readonly notAfter: Date;
 }
 
-/** A certificate authority's own certificate, signed by itself; it may sign leaves and no further authority. */
+/** A self-signed authority certificate; it may sign leaf certificates only (path length 0). */
 export async function issueAuthority(
   commonName: string,
   keys: CryptoKeyPair,
@@ -61,7 +61,7 @@ export async function issueAuthority(
   return new Uint8Array(certificate.rawData);
 }
 
-/** A certificate that signs nothing, for exactly the names of the leaf. */
+/** A leaf certificate for exactly the names of `leaf`. */
 export async function issueLeaf(signer: Signer, leaf: Leaf): Promise<{ der: Uint8Array; serial: string }> {
   const serial = newSerial();
   const certificate = await X509CertificateGenerator.create({

@@ -11,51 +11,51 @@ import { startTestStore, type TestStore } from "../../../../test/support/control
 import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { createSealer } from "../secrets/sealer.ts";
 import { createAuthority, type InstallationAuthority } from "./create-authority.ts";
-import { keepLocalIdentities } from "./local-identities.ts";
+import { maintainLocalIdentities } from "./local-identities.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "local-identities-"));
 const caFile = join(directory, "ca.pem");
 const dns = join(directory, "dns");
-let world: TestStore;
+let fixture: TestStore;
 let authority: InstallationAuthority;
 beforeAll(async () => {
-  world = await startTestStore();
+  fixture = await startTestStore();
   const sealer = createSealer({ current: "v1", keys: new Map([["v1", randomBytes(32)]]) });
-  const parts = { store: world.store, sealer, clock: systemClock, log: silentLog };
+  const parts = { store: fixture.store, sealer, clock: systemClock, log: silentLog };
   authority = await createAuthority({ ...parts, installationId: "i" });
 });
 afterAll(async () => {
   authority?.close();
-  await world?.close();
+  await fixture?.close();
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("tells a generation once all files are of it, though one could not be written at first", async () => {
-  const told: number[] = [];
-  const kept = await keepLocalIdentities({
+test("a generation is reported once all files have it, also after a failed write", async () => {
+  const generations: number[] = [];
+  const retained = await maintainLocalIdentities({
     authority,
     caFile,
     directories: { ...eachDataPlane(() => ""), dns },
-    onWritten: (generation) => told.push(generation),
+    onWritten: (generation) => generations.push(generation),
     clock: systemClock,
     log: silentLog,
   });
   const first = authority.generation;
-  expect(told).toEqual([first]);
+  expect(generations).toEqual([first]);
   await authority.beginRotation(0);
-  await waitUntil("two are trusted", () => told.at(-1) === authority.generation);
+  await waitUntil("two are trusted", () => generations.at(-1) === authority.generation);
   expect(read(join(dns, "ca.pem")).match(/BEGIN/g)).toHaveLength(2);
 
   rmSync(dns, { recursive: true });
   writeFileSync(dns, "in its way");
   await authority.rotate("trusted");
   await waitUntil("one file is written", () => read(caFile) === authority.trustBundle);
-  expect(told.at(-1)).toBe(first + 1);
+  expect(generations.at(-1)).toBe(first + 1);
   rmSync(dns);
-  await waitUntil("all are written", () => told.at(-1) === authority.generation);
+  await waitUntil("all are written", () => generations.at(-1) === authority.generation);
   const [, signer = ""] = read(join(dns, "cert.pem")).split(/(?<=END CERTIFICATE-----\n)/);
   expect(fingerprintOf(new X509Certificate(signer).raw)).toBe(authority.fingerprint);
-  kept.close();
+  retained.close();
 });
 
 function read(file: string): string {

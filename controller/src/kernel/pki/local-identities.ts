@@ -5,11 +5,11 @@ import { type DataPlaneName, dataPlaneNames, dataPlanes } from "@holdfast/common
 import type { Identity } from "@holdfast/common/identity.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import type { InstallationAuthority } from "./create-authority.ts";
 import { createRenewedIdentity } from "@holdfast/mtls/renewed-identity.ts";
+import type { InstallationAuthority } from "./create-authority.ts";
 
-/** Writes a file whole or not at all, readable by its owner only. */
-async function writePrivately(file: string, text: string): Promise<void> {
+/** Writes a file atomically, readable by its owner only. */
+async function writePrivateFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}.new`;
   await writeFile(temporary, text, { mode: 0o600 });
@@ -18,35 +18,35 @@ async function writePrivately(file: string, text: string): Promise<void> {
 
 export interface LocalIdentitiesDeps {
   readonly authority: InstallationAuthority;
-  /** Empty for none, like the directories. */
+  /** File of the trust bundle; empty for none, as are the directories. */
   readonly caFile: string;
   readonly directories: Readonly<Record<DataPlaneName, string>>;
-  /** Names and addresses that clients reach a data plane by, besides those that it always has. */
-  readonly reachedBy?: Readonly<Partial<Record<DataPlaneName, readonly string[]>>>;
-  /** Told the generation of the authorities that all files have. */
+  /** Names and addresses by which clients reach a data plane, besides its fixed ones. */
+  readonly extraNames?: Readonly<Partial<Record<DataPlaneName, readonly string[]>>>;
+  /** Called with the generation of the authorities that all files have. */
   readonly onWritten: (generation: number) => void;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Files of one reader. */
+/** The files of one reader. */
 interface Files {
-  /** Answers which generation of the authorities they are of now. */
+  /** Writes the current files; resolves to the generation of their authorities. */
   write(): Promise<number>;
   /** Calls back when there is something new to write. */
   subscribe(onChange: () => void): { close(): void };
   close(): void;
 }
 
-/** A full disk or a directory that went is tried again after so long. */
+/** Delay after a failed write, such as on a full disk. */
 const retryMs = 5_000;
 
 /**
- * Trust and identities for programs on this machine: the authorities, and in local mode the identities of the data
- * planes beside the controller. Files are written again whenever their content changes. Rejects when the first write
- * fails.
+ * Writes trust and identities for programs on this machine: the authorities, and in local mode the identities of the
+ * data planes beside the controller. Files are written again whenever their content changes. Rejects when the first
+ * write fails.
  */
-export async function keepLocalIdentities(deps: LocalIdentitiesDeps): Promise<{ close(): void }> {
+export async function maintainLocalIdentities(deps: LocalIdentitiesDeps): Promise<{ close(): void }> {
   const { authority, caFile, directories, onWritten, log } = deps;
   const all: Files[] = [authoritiesFile(authority, caFile)];
   for (const kind of dataPlaneNames) {
@@ -99,7 +99,7 @@ function authoritiesFile(authority: InstallationAuthority, path: string): Files 
   return {
     async write() {
       const { generation, trustBundle } = authority;
-      if (path !== "") await writePrivately(path, trustBundle);
+      if (path !== "") await writePrivateFile(path, trustBundle);
       return generation;
     },
     subscribe: (onChange) => authority.subscribe(onChange),
@@ -108,12 +108,12 @@ function authoritiesFile(authority: InstallationAuthority, path: string): Files 
 }
 
 async function identityFiles(
-  { authority, reachedBy = {}, clock, log }: LocalIdentitiesDeps,
+  { authority, extraNames = {}, clock, log }: LocalIdentitiesDeps,
   kind: DataPlaneName,
   directory: string,
 ): Promise<Files> {
   const identity: Identity = { kind, id: `${kind}-1` };
-  const { addresses = [], names = [] } = Object.groupBy(reachedBy[kind] ?? [], (each) =>
+  const { addresses = [], names = [] } = Object.groupBy(extraNames[kind] ?? [], (each) =>
     isIP(each) === 0 ? "names" : "addresses",
   );
   const renewed = await createRenewedIdentity({
@@ -127,10 +127,10 @@ async function identityFiles(
   return {
     async write() {
       const { privateKey, certificate, generation } = renewed.current;
-      await writePrivately(join(directory, "ca.pem"), authority.trustBundle);
-      await writePrivately(join(directory, "key.pem"), privateKey);
-      // The certificate comes last, so that a reader that finds it finds all.
-      await writePrivately(join(directory, "cert.pem"), certificate);
+      await writePrivateFile(join(directory, "ca.pem"), authority.trustBundle);
+      await writePrivateFile(join(directory, "key.pem"), privateKey);
+      // The certificate is written last, so that a reader that finds it finds all files.
+      await writePrivateFile(join(directory, "cert.pem"), certificate);
       return generation;
     },
     subscribe: (onChange) => renewed.subscribe(onChange),

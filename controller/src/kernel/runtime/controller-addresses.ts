@@ -1,42 +1,42 @@
 import type { Membership } from "./membership.ts";
 
-/** Where the controllers listen for agents and for each other. */
+/** Addresses at which controllers listen for agents and for each other. */
 export interface ControllerAddresses {
-  /** host:port of each that takes agents. */
+  /** host:port of each controller that accepts agents. */
   readonly all: readonly string[];
-  /** Of every other controller that listens, also while it drains. */
+  /** host:port of every other controller that listens, including draining ones. */
   readonly others: readonly string[];
-  /** Of a controller that may only have calls passed to it; undefined when it is not there or does not listen yet. */
+  /** host:port of one controller, for forwarded calls; undefined when it is absent or does not listen yet. */
   of(controllerId: string): string | undefined;
   close(): void;
 }
 
-/** `onArrival` is called when a controller listens that did not before. */
+/** `onArrival` is called when another controller starts to listen. */
 export function createControllerAddresses(
-  membership: Pick<Membership, "id" | "members" | "member" | "subscribe">,
+  registry: Pick<Membership, "id" | "members" | "member" | "subscribe">,
   onArrival: () => void,
 ): ControllerAddresses {
-  let known = addressesOf(membership);
-  const watch = membership.subscribe(() => {
-    const before = known;
-    known = addressesOf(membership);
-    if (known.some((address) => !before.includes(address))) onArrival();
+  let addresses = addressesOf(registry);
+  const watch = registry.subscribe(() => {
+    const before = addresses;
+    addresses = addressesOf(registry);
+    if (addresses.some((address) => !before.includes(address))) onArrival();
   });
   return {
     get all() {
-      return known;
+      return addresses;
     },
     get others() {
-      const listening = membership.members().filter(({ id, address }) => id !== membership.id && address !== "");
+      const listening = registry.members().filter(({ id, address }) => id !== registry.id && address !== "");
       return listening.map(({ address }) => address);
     },
-    of: (controllerId) => membership.member(controllerId)?.address || undefined,
+    of: (controllerId) => registry.member(controllerId)?.address || undefined,
     close: watch.close,
   };
 }
 
 /** Addresses of controllers that listen and are not draining. */
-export function addressesOf(membership: Pick<Membership, "members">): string[] {
-  const taking = membership.members().filter(({ address, draining }) => address !== "" && !draining);
-  return [...new Set(taking.map(({ address }) => address))];
+export function addressesOf(registry: Pick<Membership, "members">): string[] {
+  const accepting = registry.members().filter(({ address, draining }) => address !== "" && !draining);
+  return [...new Set(accepting.map(({ address }) => address))];
 }

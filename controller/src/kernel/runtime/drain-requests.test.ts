@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => etcd?.stop());
 
-test("a request is for the process that was asked, and not for the next one of its id", async () => {
+test("a drain request applies to the requested process, not to the next one of its id", async () => {
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${etcd.port}`], log: silentLog });
   const requests = createDrainRequests(store);
   const { signal } = new AbortController();
@@ -21,16 +21,16 @@ test("a request is for the process that was asked, and not for the next one of i
   const serve = (startedAt: number) => requests.serve({ id: "c-1", startedAt }, () => drained.push(startedAt));
   try {
     const first = serve(1);
-    for (let asked = 0; asked < 2; asked += 1) {
-      await requests.ask({ id: "c-1", startedAt: 1 }, signal);
-      await waitUntil("it is read", async () => (await left()) === 0);
+    for (let count = 0; count < 2; count += 1) {
+      await requests.request({ id: "c-1", startedAt: 1 }, signal);
+      await waitUntil("the request is read", async () => (await left()) === 0);
     }
     first.close();
-    await requests.ask({ id: "c-1", startedAt: 1 }, signal);
+    await requests.request({ id: "c-1", startedAt: 1 }, signal);
     const second = serve(2);
-    await waitUntil("what was for the one of before is gone", async () => (await left()) === 0);
+    await waitUntil("the request to the earlier process is deleted", async () => (await left()) === 0);
     expect(drained).toEqual([1]);
-    await requests.ask({ id: "c-1", startedAt: 2 }, signal);
+    await requests.request({ id: "c-1", startedAt: 2 }, signal);
     await waitUntil("it drains", () => drained.length === 2);
     expect(drained).toEqual([1, 2]);
     second.close();

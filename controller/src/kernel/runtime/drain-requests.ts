@@ -2,15 +2,15 @@ import { idOf, root } from "../store/resource.ts";
 import type { Store, Watch } from "../store/store.ts";
 import type { Member } from "./membership.ts";
 
-/** A process of a controller: the next one may have its id. */
+/** One run of a controller: a restarted controller may have the same id. */
 type Process = Pick<Member, "id" | "startedAt">;
 
-/** How one controller asks another to drain: a key that the other one watches. */
+/** Requests between controllers to drain, each a key that the target watches. */
 export interface DrainRequests {
-  ask(controller: Process, signal: AbortSignal): Promise<void>;
+  request(controller: Process, signal: AbortSignal): Promise<void>;
   /**
-   * Calls back once on a request to this process. Requests are removed as they are read, also those to an earlier
-   * process.
+   * Calls back once on a request to this process. Requests are deleted as they are read, including those to an earlier
+   * run.
    */
   serve(controller: Process, drain: () => void): Watch;
 }
@@ -19,21 +19,20 @@ const prefix = `${root}/drain/`;
 
 export function createDrainRequests(store: Store): DrainRequests {
   return {
-    async ask({ id, startedAt }, signal) {
+    async request({ id, startedAt }, signal) {
       const put = { key: prefix + id, value: JSON.stringify({ startedAt }) };
       await store.commit({ conditions: [], puts: [put], deletes: [] }, signal);
     },
     serve({ id, startedAt }, drain) {
-      let asked = false;
+      let isRequested = false;
       return store.watch(prefix + id, {
         reset() {},
         put({ key, value }) {
           if (idOf(key) !== id) return;
           store.commit({ conditions: [], puts: [], deletes: [key] }).catch(() => undefined);
-          // A controller of an older version names no process.
-          const wanted = (JSON.parse(value) as Partial<Process>).startedAt ?? startedAt;
-          if (asked || wanted !== startedAt) return;
-          asked = true;
+          const { startedAt: targetStartedAt } = JSON.parse(value) as Pick<Process, "startedAt">;
+          if (isRequested || targetStartedAt !== startedAt) return;
+          isRequested = true;
           drain();
         },
         delete() {},

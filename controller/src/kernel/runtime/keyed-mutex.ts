@@ -1,4 +1,4 @@
-/** Runs work under one key one after the other, and under different keys at once. */
+/** Runs work of one key sequentially, and work of different keys concurrently. */
 export type KeyedMutex = <T>(key: string, run: () => Promise<T>) => Promise<T>;
 
 export function createKeyedMutex(): KeyedMutex {

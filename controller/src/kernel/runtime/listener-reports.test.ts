@@ -14,7 +14,7 @@ function open() {
   return { announced, reports };
 }
 
-test("reports of processes with one identity stand side by side, and linger after the end of a stream", () => {
+test("reports of processes with one identity coexist, and outlive their stream for a while", () => {
   const { announced, reports } = open();
   const first = reports.add("issuer a", ["10.0.0.1:8451"]);
   reports.add("issuer a", ["10.0.0.2:8451", "10.0.0.2", "x".repeat(400)]);
@@ -26,7 +26,7 @@ test("reports of processes with one identity stand side by side, and linger afte
   expect(announced.at(-1)).toEqual(["10.0.0.2:8451"]);
 });
 
-test("a process that is back within that time stays, and one report is announced once", () => {
+test("a process that returns in time keeps its report, and a report is announced once", () => {
   const { announced, reports } = open();
   const first = reports.add("dns a", ["10.0.0.1:53"]);
   first();
@@ -35,14 +35,14 @@ test("a process that is back within that time stays, and one report is announced
   expect(announced).toEqual([["10.0.0.1:53"]]);
 });
 
-test("reports without number push out the oldest", () => {
+test("too many reports evict the oldest", () => {
   const { announced, reports } = open();
   for (let n = 0; n < 300; n += 1) reports.add(`dns ${n}`, [`10.0.${n >> 8}.${n & 255}:53`]);
   expect(announced.at(-1)).toHaveLength(256);
   expect(announced.at(-1)).toContain("10.0.1.43:53");
 });
 
-test("what this controller opens is announced with them", async () => {
+test("this controller's own listeners are announced with the reports", async () => {
   const { announced, reports } = open();
   const server = createServer();
   onTestFinished(() => void server.close());

@@ -3,24 +3,30 @@ import type { Log } from "@holdfast/common/log.ts";
 import { reportedListeners } from "@holdfast/common/open-listeners.ts";
 import type { Membership } from "./membership.ts";
 
-/** Listeners of this controller and of the processes that follow it, in its entry of the membership, where every controller reads them. */
+/**
+ * Listeners of this controller and of the processes that follow it. They are published in its registry entry, where
+ * every controller reads them.
+ */
 export interface ListenerReports {
-  /** Adds a process's report until the returned function is called, and for a while after: the process may follow another controller then. */
+  /**
+   * Adds a process's report until the returned function is called, and for `lingerMs` after that: the process may
+   * follow another controller by then.
+   */
   add(process: string, listeners: readonly string[]): () => void;
-  /** Adds what this controller has opened since. */
+  /** Publishes listeners that this controller has opened since. */
   refresh(): void;
 }
 
-/** A listener on all addresses is reported at each address of its host. */
-const ofProcessMax = 64;
+/** Most listeners of one process: a wildcard listener is reported at each address of its host. */
+const listenersPerProcessMax = 64;
 const reportsMax = 256;
 const lingerMs = 10 * 60_000;
 
 export function createListenerReports(
-  membership: Pick<Membership, "announceListeners">,
+  registry: Pick<Membership, "announceListeners">,
   log: Pick<Log, "error">,
 ): ListenerReports {
-  /** By process and listeners, since processes may share an identity; the oldest goes first. */
+  /** By process and listeners, since processes may share an identity; the oldest report is evicted first. */
   const reports = new Map<string, readonly string[]>();
   let announced = "";
 
@@ -29,7 +35,7 @@ export function createListenerReports(
     const text = all.toSorted().join();
     if (text === announced) return;
     announced = text;
-    inBackground(log, "announcement of listeners", membership.announceListeners(all));
+    inBackground(log, "announcement of listeners", registry.announceListeners(all));
   }
 
   return {
@@ -52,8 +58,8 @@ export function createListenerReports(
   };
 }
 
-/** Pure: the entries of a process's report that are host:port. */
+/** Pure: the entries of a process's report that have the form host:port. */
 export function checkedListeners(texts: readonly string[]): string[] {
   const isEndpoint = (text: string) => text.length <= 300 && /:\d{1,5}$/.test(text) && URL.canParse(`tcp://${text}`);
-  return texts.slice(0, ofProcessMax).filter(isEndpoint);
+  return texts.slice(0, listenersPerProcessMax).filter(isEndpoint);
 }

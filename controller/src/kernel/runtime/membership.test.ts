@@ -6,7 +6,7 @@ import { waitUntil } from "../../../../test/support/wait-until.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { createMembership } from "./membership.ts";
+import { createControllerRegistry } from "./membership.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -19,14 +19,14 @@ afterAll(async () => {
   await etcd?.stop();
 });
 
-test("a form is stored once no controller runs that does not read it", async () => {
+test("a format is stored only once every live controller reads it", async () => {
   const older = {
     key: `${root}/controller/older`,
     value: JSON.stringify({ id: "older", address: "", startedAt: 1, draining: false }),
   };
   const lease = await store.lease(60);
   await store.commit({ conditions: [], puts: [{ ...older, lease }], deletes: [] });
-  const membership = createMembership({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
+  const membership = createControllerRegistry({ store, id: "newer", leaseS: 60, clock: systemClock, log: silentLog });
   try {
     await waitUntil("both are members", () => membership.members().length === 2);
     expect(membership.allRead("destined-secret")).toBe(false);

@@ -7,55 +7,58 @@ import { root } from "../store/resource.ts";
 import type { Lease, Store, Watch } from "../store/store.ts";
 import { type StoredForm, storedForms } from "./stored-forms.ts";
 
-/** A live controller. */
+/** A live controller, as stored under its lease. */
 export interface Member {
   readonly id: string;
-  /** host:port of its gRPC listener, for agents and the other controllers; empty until it listens. */
+  /** host:port of its gRPC listener, for agents and other controllers; empty until it listens. */
   readonly address: string;
   readonly startedAt: number;
-  /** It takes no more shards and hands its own over. */
+  /** True when it accepts no more shards and hands its own over. */
   readonly draining: boolean;
-  /** Generation of the authorities that it and the data planes beside it use; absent before it has reported. */
+  /** Generation of the authorities that it and the data planes beside it use; absent before its first report. */
   readonly authorityGeneration?: number;
-  /** host:port of its listeners and of those of the processes that follow it; absent before it has reported. */
+  /** host:port of its listeners and of those of processes that follow it; absent before its first report. */
   readonly listeners?: readonly string[];
-  /** Stored forms that it reads; absent for a controller of an earlier version. */
+  /** Stored formats that it can read; absent for a controller of an earlier version. */
   readonly reads?: readonly string[];
 }
 
-/** This controller among the others on the same etcd. */
+/**
+ * The registry of live controllers in etcd. Each controller registers under a lease and again after each lost lease;
+ * everything that it owns, such as shards, depends on that lease.
+ */
 export interface Membership {
   readonly id: string;
-  /** Tells this process from an earlier one of the same id. */
+  /** Start time in milliseconds since 1970; distinguishes this process from an earlier one with the same id. */
   readonly startedAt: number;
-  /** Controllers whose lease etcd holds, this one included; a moment old. */
+  /** Controllers whose lease is live, this one included; may be slightly stale. */
   members(): Member[];
   member(id: string): Member | undefined;
-  /** Does every live controller read the form? Then it may be stored. */
+  /** True if every live controller reads the format, so that it may be stored. */
   allRead(form: StoredForm): boolean;
-  /** Ids of the controllers whose lease etcd holds now, by a linearizable read. */
+  /** Ids of the controllers whose lease is live now, by a linearizable read. */
   listed(signal: AbortSignal): Promise<string[]>;
-  /** The lease that all of this controller's rights depend on; undefined while it has no live one. */
+  /** This controller's lease; undefined while it has no live one. */
   lease(): Lease | undefined;
-  /** Calls back when a controller came, went or drains, and at once when this one's lease began or ended. */
+  /** Calls back when a controller comes, goes or drains, and at once when this one's lease begins or ends. */
   subscribe(onChange: () => void): Watch;
-  /** Says in the store where this controller listens, now and under each lease to come. */
+  /** Publishes this controller's address, now and under each later lease. */
   announce(address: string): Promise<void>;
-  /** Says in the store which generation of the authorities is in use here. */
-  tellAuthority(generation: number): Promise<void>;
-  /** Says in the store where this controller, and what follows it, listens. */
+  /** Publishes the generation of the authorities in use here. */
+  announceAuthority(generation: number): Promise<void>;
+  /** Publishes the listeners of this controller and of the processes that follow it. */
   announceListeners(listeners: readonly string[]): Promise<void>;
-  /** Says in the store that this controller drains. */
+  /** Publishes that this controller drains. */
   drain(): Promise<void>;
   readonly draining: boolean;
-  /** Ends the lease and all that hangs on it: the others take over at once. */
+  /** Revokes the lease and all that depends on it: other controllers take over at once. */
   leave(): Promise<void>;
 }
 
 interface Deps {
   readonly store: Store;
   readonly id: string;
-  /** Seconds after which a killed controller's work goes to the others. */
+  /** Seconds after which the work of a killed controller moves to others. */
   readonly leaseS: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,66 +68,66 @@ const prefix = `${root}/controller/`;
 const retryMs = 500;
 
 /** Registers at once, and again after each lost lease, until it leaves. */
-export function createMembership({ store, id, leaseS, clock, log }: Deps): Membership {
+export function createControllerRegistry({ store, id, leaseS, clock, log }: Deps): Membership {
   let self: Member = { id, address: "", startedAt: clock.now(), draining: false, reads: storedForms };
-  const left = new AbortController();
+  const leaving = new AbortController();
   const subscribers = new Set<() => void>();
-  /** The lease that etcd granted; work begins under it once the member is registered. */
+  /** The lease that etcd granted; it becomes `lease` once the controller is registered under it. */
   let granted: Lease | undefined;
   let lease: Lease | undefined;
 
-  function tell(): void {
+  function notify(): void {
     for (const onChange of subscribers) onChange();
   }
 
-  const members = createMirror<Member>(store, prefix, ({ value }) => JSON.parse(value), tell);
+  const members = createMirror<Member>(store, prefix, ({ value }) => JSON.parse(value), notify);
 
-  /** Repeats until the member in the store matches this controller. */
+  /** Writes the entry until the stored one matches this controller. */
   async function register(under: Lease): Promise<void> {
     let written: Member;
     do {
       written = self;
       const put = { key: prefix + id, value: JSON.stringify(written), lease: under };
-      await store.commit({ conditions: [], puts: [put], deletes: [] }, left.signal);
+      await store.commit({ conditions: [], puts: [put], deletes: [] }, leaving.signal);
     } while (written !== self);
   }
 
-  /** At once under the lease of now; the next one begins with it anyway. */
+  /** Writes a change under the current lease; the next lease begins with it anyway. */
   async function change(changed: Partial<Member>): Promise<void> {
     self = { ...self, ...changed };
-    while (granted?.live && !left.signal.aborted) {
+    while (granted?.live && !leaving.signal.aborted) {
       try {
         await register(granted);
         break;
       } catch (error) {
-        log.warn("not registered anew", { controller: id, error: String(error) });
+        log.warn("not registered again", { controller: id, error: String(error) });
         await delay(retryMs, undefined, { ref: false });
       }
     }
-    tell();
+    notify();
   }
 
-  async function holdOneLease(): Promise<void> {
+  async function registerUnderLease(): Promise<void> {
     const next = await store.lease(leaseS);
     granted = next;
     try {
       await register(next);
       lease = next;
       log.info("registered", { controller: id });
-      tell();
+      notify();
       await next.lost;
     } finally {
       granted = undefined;
       lease = undefined;
-      tell();
+      notify();
       inBackground(log, "end of a lease", endForAll(next));
     }
-    if (!left.signal.aborted) log.warn("lease lost", { controller: id });
+    if (!leaving.signal.aborted) log.warn("lease lost", { controller: id });
   }
 
-  /** What etcd may still hold under a lease that is over for us would keep everybody waiting for its end. */
+  /** Revokes a lease that has ended here: etcd may still have it, and others would wait for its TTL. */
   async function endForAll(over: Lease): Promise<void> {
-    while (!left.signal.aborted) {
+    while (!leaving.signal.aborted) {
       try {
         return await over.revoke();
       } catch (error) {
@@ -135,13 +138,13 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
   }
 
   async function stayRegistered(): Promise<void> {
-    for (let failures = 0; !left.signal.aborted; ) {
+    for (let failures = 0; !leaving.signal.aborted; ) {
       try {
-        await holdOneLease();
+        await registerUnderLease();
         failures = 0;
       } catch (error) {
-        if (left.signal.aborted) return;
-        if (failures === 0) log.warn("cannot keep a lease", { controller: id, error: String(error) });
+        if (leaving.signal.aborted) return;
+        if (failures === 0) log.warn("lease not granted or renewed", { controller: id, error: String(error) });
         failures += 1;
         await delay(Math.min(50 * 2 ** failures, 1_000));
       }
@@ -153,7 +156,7 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
     id,
     startedAt: self.startedAt,
     members: () => [...members.values()],
-    member: (wanted) => members.get(wanted),
+    member: (controllerId) => members.get(controllerId),
     allRead: (form) => [...members.values()].every(({ reads }) => reads?.includes(form) === true),
     async listed(signal) {
       const { values } = await store.list(prefix, { limit: 500 }, signal);
@@ -165,14 +168,14 @@ export function createMembership({ store, id, leaseS, clock, log }: Deps): Membe
       return { close: () => subscribers.delete(onChange) };
     },
     announce: (address) => change({ address }),
-    tellAuthority: (authorityGeneration) => change({ authorityGeneration }),
+    announceAuthority: (authorityGeneration) => change({ authorityGeneration }),
     announceListeners: (listeners) => change({ listeners }),
     drain: () => change({ draining: true }),
     get draining() {
       return self.draining;
     },
     async leave() {
-      left.abort(new Error("the controller leaves"));
+      leaving.abort(new Error("the controller leaves"));
       members.close();
       await lease?.revoke();
     },

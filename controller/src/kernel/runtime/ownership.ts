@@ -1,24 +1,24 @@
 import type { Watch } from "../store/store.ts";
 
-/** Which keys this controller may act on now. */
+/** The keys that this controller may act on now. */
 export interface Ownership {
   /** False as soon as the lease behind it may have ended. */
   owns(key: string): boolean;
   /**
-   * Begins work on a key of ours; undefined for other keys. No other controller gets the key before `end` is called,
-   * unless the lease runs out; then `signal` aborts before it does.
+   * Begins work on an owned key; undefined for other keys. No other controller gets the key before `end` is called,
+   * unless the lease expires; `signal` aborts before that.
    */
   begin(key: string): Right | undefined;
-  /** Calls back when keys have become ours. */
+  /** Calls back when this controller gains keys. */
   subscribe(onGain: () => void): Watch;
 }
 
 export interface Right {
   readonly signal: AbortSignal;
   /**
-   * For `UnitOfWork.onlyWhile`: a write with it cannot come after the right has ended, however late it is. For commits
-   * that depend only on the right to act, as those of alerts do. A commit that writes an object needs none: the
-   * object's revision guards it. Undefined where there is one controller only.
+   * Condition for `UnitOfWork.onlyWhile`: a commit with it fails once the ownership has ended, however late it arrives.
+   * For commits that depend only on ownership, such as those of alerts. A commit that updates an object needs none, as
+   * the object's revision guards it. Undefined where there is one controller only.
    */
   readonly claim: { readonly key: string; readonly modRevision: bigint } | undefined;
   end(): void;
@@ -26,14 +26,14 @@ export interface Right {
 
 export const shardCount = 32;
 
-/** The same for every controller and version: a key's shard never changes. */
+/** The shard of a key: the same on every controller and version. */
 export function shardOf(key: string): number {
   return hash(key) % shardCount;
 }
 
 /**
- * The rightful owner of a shard: the member with the highest hash (rendezvous). A member that comes or goes moves only
- * its own share. Undefined without members.
+ * The owner of a shard by rendezvous hashing: the controller with the highest hash. A controller that comes or goes
+ * moves only its own share. Undefined without controllers.
  */
 export function ownerOf(shard: number, members: readonly string[]): string | undefined {
   let best: { id: string; score: number } | undefined;
@@ -44,7 +44,7 @@ export function ownerOf(shard: number, members: readonly string[]): string | und
   return best?.id;
 }
 
-/** FNV-1a with murmur3's last step, which spreads keys that differ in few characters. */
+/** FNV-1a with murmur3's finalizer, which spreads keys that differ in few characters. */
 export function hash(text: string): number {
   let h = 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);

@@ -1,7 +1,7 @@
 import { again } from "./reconciler.ts";
 import type { ControlLoop } from "./runner.ts";
 
-/** Work that one controller does now and then, such as sweeping; also once when it takes over. */
+/** Periodic work of one controller at a time, such as a sweep. It also runs when another controller takes over. */
 export function createPeriodic(
   name: string,
   everyMs: number,

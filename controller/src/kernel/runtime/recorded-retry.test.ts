@@ -15,7 +15,7 @@ test.each([
   expect(found).toEqual(pauses);
 });
 
-test("a pause ends at its time, and lasts no longer than the longest one where the clock was set back", () => {
+test("a pause ends in time, and is bounded after the clock was set back", () => {
   const retry = afterFailure(undefined, now);
   expect(pauseLeftMs(undefined, now)).toBe(0);
   expect(pauseLeftMs(retry, now + 4_999)).toBe(1);

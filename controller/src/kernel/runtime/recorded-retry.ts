@@ -1,12 +1,12 @@
 import { backOffMs } from "@holdfast/common/back-off.ts";
 
 /**
- * Failures in a row of work whose attempts are counted or end with a deadline. It is stored in the record of the work, so that a
- * controller that takes over keeps the pause. Reconcilers whose attempts have no limit throw instead, and their queue spaces them.
+ * Consecutive failures of work whose attempts are limited by number or deadline. It is stored with the work, so that a
+ * controller that takes over continues the pause. Reconcilers without a limit throw instead; their queue backs off.
  */
 export interface RecordedRetry {
   readonly failures: number;
-  /** The next attempt begins no sooner. */
+  /** Earliest time of the next attempt, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -25,7 +25,7 @@ export function afterFailure(
   return { failures, at: now + pauseMs };
 }
 
-/** Pure: how long the next attempt still waits; 0 when it may begin. A clock that was set back prolongs no pause. */
+/** Pure: milliseconds until the next attempt; 0 when it may begin. A clock that was set back prolongs no pause. */
 export function pauseLeftMs(retry: RecordedRetry | undefined, now: number): number {
   return retry === undefined ? 0 : Math.max(0, Math.min(retry.at - now, longestPauseMs));
 }

@@ -1,33 +1,33 @@
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import { backOffMs } from "@holdfast/common/back-off.ts";
 import { Conflict } from "../store/unit-of-work.ts";
 import type { Watch } from "../store/store.ts";
-import { backOffMs } from "@holdfast/common/back-off.ts";
 import { hash, type Ownership } from "./ownership.ts";
-import { createQueue, type Next, type Queue } from "./queue.ts";
+import { createWorkQueue, type NextRun, type WorkQueue } from "./work-queue.ts";
 import type { Reconciler } from "./reconciler.ts";
 
-/** A reconciler with where its keys come from. */
+/** A reconciler with the source of its keys. */
 export interface ControlLoop {
   readonly reconciler: Reconciler;
-  /** Every key that there is; asked again and again, so it must be cheap. */
+  /** Every existing key. Called at each resync, so it must be cheap. */
   keys(): Iterable<string>;
-  /** Calls back with keys that may have changed: a hint, never the truth. */
+  /** Calls back with keys that may have changed. A hint: missed ones are found by the resync. */
   subscribe?(onChange: (key: string) => void): Watch;
   /**
-   * Cheap summary of a reconcile's inputs in memory, such as revisions. While it is as it was when the key settled, the
-   * resync skips the key; without it every key waits for the full resync.
+   * Cheap summary of a reconcile's inputs in memory, such as revisions. While it equals the summary at the time the key
+   * settled, resyncs skip the key; without it every key waits for the full resync.
    */
   inputs?(key: string): string | number | bigint;
-  /** Keys worked on at once; 8 when not given. */
+  /** Keys worked on at once; default 8. */
   readonly concurrency?: number;
-  /** A reconcile is aborted after this; 60 s when not given. */
+  /** Time after which a reconcile is aborted; default 60 s. */
   readonly deadlineMs?: number;
 }
 
 export interface Runner {
   start(): void;
-  /** How many keys of each reconciler wait or are worked on. */
+  /** Number of keys of each reconciler that are due or worked on. */
   sizes(): Iterable<readonly [reconciler: string, keys: number]>;
   /** Aborts running work and resolves when it has ended. */
   stop(): Promise<void>;
@@ -39,9 +39,9 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
-  /** How often each key's inputs are compared; 30 s when not given. */
+  /** Interval in which the inputs of every key are compared; default 30 s. */
   readonly resyncMs?: number;
-  /** How often a key is reconciled although nothing seems to have changed; 10 minutes when not given. */
+  /** Interval in which every key is reconciled even if its inputs are unchanged; default 10 minutes. */
   readonly fullResyncMs?: number;
 }
 
@@ -51,10 +51,14 @@ interface KeyState {
   settled: { inputs: string | number | bigint | undefined; at: number } | undefined;
 }
 
-/** A resync looks at one slice of the keys at a time, so that there is no moment when all are looked at. */
+/** A resync covers one slice of the keys at a time, so that its load is spread. */
 const slices = 10;
 
-/** Works on the keys that this controller owns, and retries; no reconciler retries by itself. */
+/**
+ * Runs the control loops. Each loop has a work queue; its keys come from hints (`subscribe`), from resyncs in slices
+ * and from gained shards, and only keys of owned shards are worked on. Failures back off here; no reconciler retries by
+ * itself.
+ */
 export function createRunner(deps: Deps): Runner {
   const stopping = new AbortController();
   const tracks = deps.loops.map((one) => createTrack(one, deps, stopping.signal));
@@ -82,7 +86,7 @@ export function createRunner(deps: Deps): Runner {
 
 interface Track {
   readonly name: string;
-  readonly queue: Queue;
+  readonly queue: WorkQueue;
   start(): Watch[];
   resync(slice: number): void;
 }
@@ -93,9 +97,9 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
   const log = deps.log.child({ reconciler: reconciler.name });
   const states = new Map<string, KeyState>();
 
-  async function work(key: string): Promise<Next> {
-    const right = ownership.begin(key);
-    if (right === undefined) {
+  async function work(key: string): Promise<NextRun> {
+    const lease = ownership.begin(key);
+    if (lease === undefined) {
       states.delete(key);
       return "done";
     }
@@ -105,24 +109,24 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     const deadline = AbortSignal.timeout(deadlineMs);
     try {
       const before = inputs?.(key);
-      const outcome = await reconciler.reconcile(key, AbortSignal.any([right.signal, stopping, deadline]));
-      if (state.failures > 0) log.info("reconcile works again", { key, failures: state.failures });
+      const outcome = await reconciler.reconcile(key, AbortSignal.any([lease.signal, stopping, deadline]));
+      if (state.failures > 0) log.info("reconcile recovered", { key, failures: state.failures });
       state.failures = 0;
       state.lastError = "";
       if (!outcome.done) return { afterMs: outcome.afterMs };
       state.settled = { inputs: before, at: clock.monotonicMs() };
       return "done";
     } catch (error) {
-      if (stopping.aborted || right.signal.aborted) return "done";
-      // Another writer was first; its write may not have reached our memory yet.
+      if (stopping.aborted || lease.signal.aborted) return "done";
+      // Another writer was first; its write may not have reached the collections yet.
       if (error instanceof Conflict && state.failures === 0) return { afterMs: 5 + 20 * random() };
       return failed(key, state, error);
     } finally {
-      right.end();
+      lease.end();
     }
   }
 
-  function failed(key: string, state: KeyState, error: unknown): Next {
+  function failed(key: string, state: KeyState, error: unknown): NextRun {
     state.failures += 1;
     const message = String(error);
     if (message !== state.lastError) log.warn("reconcile failed", { key, error });
@@ -130,10 +134,10 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
     return { afterMs: backOffMs(state.failures, random), backingOff: true };
   }
 
-  const queue = createQueue(concurrency, clock.monotonicMs, work, log);
+  const queue = createWorkQueue(concurrency, clock.monotonicMs, work, log);
 
-  /** Is there nothing to see, as far as memory can tell? */
-  function asSettled(key: string, now: number): boolean {
+  /** True if the key's inputs are those it settled with, and the full resync is not due. */
+  function isUnchangedSinceSettled(key: string, now: number): boolean {
     const settled = states.get(key)?.settled;
     if (settled === undefined) return false;
     return settled.inputs === inputs?.(key) && now - settled.at < fullResyncMs;
@@ -157,8 +161,9 @@ function createTrack(loop: ControlLoop, deps: Deps, stopping: AbortSignal): Trac
       for (const key of loop.keys()) {
         present.add(key);
         if (hash(key) % slices !== slice || !ownership.owns(key)) continue;
-        // A key that waits for its `again` is looked at no sooner for that.
-        if (states.get(key)?.settled === undefined ? !queue.has(key) : !asSettled(key, now)) queue.add(key);
+        // A key that waits for its `again` is not started earlier by a resync.
+        if (states.get(key)?.settled === undefined ? !queue.has(key) : !isUnchangedSinceSettled(key, now))
+          queue.add(key);
       }
       for (const key of states.keys()) if (!present.has(key) && !queue.has(key)) states.delete(key);
     },

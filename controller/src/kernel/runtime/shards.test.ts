@@ -9,7 +9,7 @@ import { createEtcdStore } from "../store/etcd-store.ts";
 import { type Collection, createCollection } from "../store/collection.ts";
 import { keyOf, type Resource, root } from "../store/resource.ts";
 import type { Store } from "../store/store.ts";
-import { createMembership, type Membership } from "./membership.ts";
+import { createControllerRegistry, type Membership } from "./membership.ts";
 import { ownerOf, shardCount, shardOf } from "./ownership.ts";
 import { createShards, type Shards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";
@@ -18,7 +18,7 @@ const counterKind = defineKind("machine");
 
 let etcd: TestEtcd;
 const running: Controller[] = [];
-/** What each controller believes to own is compared all the time: this must stay empty. */
+/** Keys with two owners at once. Checked all the time; must stay empty. */
 const twice: string[] = [];
 let checking: NodeJS.Timeout;
 
@@ -27,7 +27,7 @@ interface Controller {
   readonly membership: Membership;
   readonly shards: Shards;
   readonly memory: Collection<Resource<unknown, unknown>>;
-  /** Nothing of it reaches etcd any more, as if it were killed or cut off; what it believes goes on. */
+  /** Cuts its connection to etcd, as if it were killed or isolated; its own state continues. */
   cut(): void;
   heal(): void;
   stop(): Promise<void>;
@@ -53,7 +53,7 @@ const keys = Array.from({ length: 1_000 }, (_, i) => `key ${i}`).filter(
   (key, index, all) => all.findIndex((other) => shardOf(other) === shardOf(key)) === index,
 );
 
-/** `deaf`: what comes of its first claim is not told to it. `memoryPort`: where its memory reads etcd. */
+/** `deaf`: the response to its first claim is lost. `memoryPort`: port at which its collection reads etcd. */
 async function startController(
   id: string,
   { listens = true, deaf = false, memoryPort = etcd.port } = {},
@@ -61,21 +61,21 @@ async function startController(
   const proxy = await startTcpProxy(etcd.port);
   const read = createEtcdStore({ hosts: [`http://127.0.0.1:${memoryPort}`], log: silentLog });
   const memory = createCollection(read, counterKind);
-  const whole = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
+  const full = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   let loses = deaf;
   const store: Store = {
-    ...whole,
+    ...full,
     async commit(transaction, signal) {
-      const done = await whole.commit(transaction, signal);
+      const done = await full.commit(transaction, signal);
       if (!loses || !transaction.puts.some(({ key }) => key.includes("/shard/"))) return done;
       loses = false;
       throw new Error("the answer was lost");
     },
   };
   const deps = { store, log: silentLog, clock: systemClock };
-  const membership = createMembership({ ...deps, id, leaseS: 4 });
+  const membership = createControllerRegistry({ ...deps, id, leaseS: 4 });
   if (listens) await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, membership, memory });
+  const shards = createShards({ ...deps, controllerRegistry: membership, cache: memory });
   const controller = {
     id,
     membership,
@@ -96,10 +96,10 @@ async function startController(
 }
 
 const everyKeyIsOwned = () => keys.every((key) => running.some(({ shards }) => shards.owns(key)));
-/** Nothing is on its way from one to another any more. */
-/** Each shard has a key. */
-const held = (shards: Shards) => keys.filter((key) => shards.owns(key)).length;
-const allAtTheirPlace = () => {
+/** Number of owned shards: each shard has one key. */
+const ownedCount = (shards: Shards) => keys.filter((key) => shards.owns(key)).length;
+/** True when no shard is moving. */
+const isBalanced = () => {
   const ids = running.map(({ id }) => id);
   return keys.every((key) => {
     const owner = ownerOf(shardOf(key), ids);
@@ -107,7 +107,7 @@ const allAtTheirPlace = () => {
   });
 };
 
-test("every shard has a key in these tests, and members share them about evenly", () => {
+test("every shard has a key in these tests, and controllers share them evenly", () => {
   expect(keys).toHaveLength(shardCount);
   const members = ["a", "b", "c"];
   const owners = Array.from({ length: shardCount }, (_, shard) => ownerOf(shard, members));
@@ -117,14 +117,14 @@ test("every shard has a key in these tests, and members share them about evenly"
   expect(ownerOf(1, [])).toBeUndefined();
 });
 
-test("three controllers share the keys; each key always has at most one owner", async () => {
+test("each key has at most one of three controllers as its owner at all times", async () => {
   const first = await startController("1");
-  await until(() => held(first.shards) === shardCount);
+  await until(() => ownedCount(first.shards) === shardCount);
   const right = first.shards.begin(keys[0] ?? "");
   expect(right?.claim?.modRevision).toBeGreaterThan(0n);
   right?.end();
   const others = [await startController("2"), await startController("3")];
-  await until(() => everyKeyIsOwned() && others.every(({ shards }) => held(shards) > 4));
+  await until(() => everyKeyIsOwned() && others.every(({ shards }) => ownedCount(shards) > 4));
   expect(
     first.membership
       .members()
@@ -134,28 +134,28 @@ test("three controllers share the keys; each key always has at most one owner", 
   expect(twice).toEqual([]);
 });
 
-test("a controller that does not listen yet has no share, and leaves nobody else's without an owner", async () => {
-  await until(allAtTheirPlace);
+test("a controller that does not listen yet owns no shard, and blocks none", async () => {
+  await until(isBalanced);
   const starting = await startController("starting", { listens: false });
   await until(() => running.every(({ membership }) => membership.member("starting") !== undefined));
   const owned = keys.map((key) => running.find(({ shards }) => shards.owns(key))?.id);
   await starting.membership.announce("starting:1");
-  await until(() => everyKeyIsOwned() && held(starting.shards) > 4);
+  await until(() => everyKeyIsOwned() && ownedCount(starting.shards) > 4);
   expect(owned).not.toContain("starting");
   expect(owned).not.toContain(undefined);
   await starting.stop();
   await until(everyKeyIsOwned);
 });
 
-test("a claim that etcd took, and whose answer was lost, is held all the same", async () => {
+test("a committed claim whose response was lost is adopted", async () => {
   const deaf = await startController("deaf", { deaf: true });
-  await until(() => everyKeyIsOwned() && held(deaf.shards) > 4);
+  await until(() => everyKeyIsOwned() && ownedCount(deaf.shards) > 4);
   expect(twice).toEqual([]);
   await deaf.stop();
   await until(everyKeyIsOwned);
 });
 
-test("nobody works on a shard before its new owner's memory has what was written until then", async () => {
+test("work on a shard begins after the new owner has loaded all earlier writes", async () => {
   const line = await startTcpProxy(etcd.port);
   const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
   const write = async (name: string) => {
@@ -171,7 +171,8 @@ test("nobody works on a shard before its new owner's memory has what was written
   const known = () => behind.memory.get("m")?.object.metadata.name;
   const early: string[] = [];
   const looking = setInterval(() => {
-    if (held(behind.shards) > 0 && known() !== "as it is") early.push(`${held(behind.shards)} with ${known()}`);
+    if (ownedCount(behind.shards) > 0 && known() !== "as it is")
+      early.push(`${ownedCount(behind.shards)} with ${known()}`);
   }, 2);
   await behind.membership.announce("behind:1");
   await until(async () => {
@@ -179,7 +180,7 @@ test("nobody works on a shard before its new owner's memory has what was written
     return values.filter(({ value }) => (JSON.parse(value) as { owner: string }).owner === "behind").length > 4;
   });
   line.heal();
-  await until(() => everyKeyIsOwned() && held(behind.shards) > 4);
+  await until(() => everyKeyIsOwned() && ownedCount(behind.shards) > 4);
   clearInterval(looking);
   expect(early).toEqual([]);
   expect(twice).toEqual([]);
@@ -189,7 +190,7 @@ test("nobody works on a shard before its new owner's memory has what was written
   await until(everyKeyIsOwned);
 });
 
-test("a shard goes to another only when the work on it has ended", async () => {
+test("a shard moves only after the work on it has ended", async () => {
   const first = running[0];
   if (first === undefined) throw new Error("it runs");
   const key = keys.find((candidate) => first.shards.owns(candidate)) ?? "";
@@ -200,12 +201,12 @@ test("a shard goes to another only when the work on it has ended", async () => {
   expect(running.filter(({ shards }) => shards.owns(key))).toEqual([]);
   right?.end();
   await until(everyKeyIsOwned);
-  expect(held(first.shards)).toBe(0);
+  expect(ownedCount(first.shards)).toBe(0);
   expect(twice).toEqual([]);
   await first.stop();
 });
 
-test("a controller that is cut off stops by itself before another takes over, and comes back with a new lease", async () => {
+test("an isolated controller stops before another takes over, and returns with a new lease", async () => {
   const victim = running[0];
   if (victim === undefined) throw new Error("it runs");
   const key = keys.find((candidate) => victim.shards.owns(candidate)) ?? "";
@@ -213,18 +214,18 @@ test("a controller that is cut off stops by itself before another takes over, an
   const before = victim.membership.lease()?.id;
   victim.cut();
   await until(() => right?.signal.aborted === true);
-  expect(held(victim.shards)).toBe(0);
+  expect(ownedCount(victim.shards)).toBe(0);
   right?.end();
   await until(everyKeyIsOwned);
   victim.heal();
-  await until(() => held(victim.shards) > 4);
+  await until(() => ownedCount(victim.shards) > 4);
   expect(victim.membership.lease()?.id).not.toBe(before);
   expect(twice).toEqual([]);
 });
 
-test("after an outage of etcd longer than the lease every key has an owner again", async () => {
+test("every key has an owner again after an outage of etcd longer than the lease", async () => {
   await etcd.kill();
-  await until(() => running.every(({ shards }) => held(shards) === 0));
+  await until(() => running.every(({ shards }) => ownedCount(shards) === 0));
   await etcd.start();
   await until(everyKeyIsOwned);
   expect(twice).toEqual([]);

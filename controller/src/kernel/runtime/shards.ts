@@ -9,14 +9,16 @@ import type { Membership } from "./membership.ts";
 import { type Ownership, ownerOf, shardCount, shardOf } from "./ownership.ts";
 
 /**
- * The keys, in shards, shared out among the controllers that listen for agents: each shard has a claim in etcd under
- * its owner's lease.
+ * Distributes the keys over the controllers that listen for agents. Keys are hashed to shards, and rendezvous hashing
+ * assigns each shard to one controller. The owner claims it by a key in etcd under its lease. It starts work once its
+ * collections include everything up to the claim, and another controller claims the shard only after the former owner
+ * has ended its work and deleted its claim, or its lease has expired.
  */
 export interface Shards extends Ownership {
   close(): void;
 }
 
-interface Held {
+interface OwnedShard {
   readonly modRevision: bigint;
   readonly lease: Lease;
   readonly ending: AbortController;
@@ -24,11 +26,11 @@ interface Held {
   onIdle: (() => void) | undefined;
 }
 
-/** A claim as etcd has it. */
+/** A claim in etcd. */
 interface Claim {
   readonly modRevision: bigint;
-  /** Under which it was made; undefined for one of an older version. */
-  readonly lease: string | undefined;
+  /** Id of the lease that it was created under. */
+  readonly lease: string;
 }
 
 const prefix = `${root}/shard/`;
@@ -36,25 +38,25 @@ const idOfShard = (shard: number) => String(shard).padStart(2, "0");
 const keyOfShard = (shard: number) => prefix + idOfShard(shard);
 const shards = Array.from({ length: shardCount }, (_, shard) => shard);
 const retryMs = 500;
-/** Longer and the rest waits too, such as giving shards to others. */
-const remembersWithinMs = 1_000;
+/** Limit of one wait for the collections: a longer one would delay the release of other shards. */
+const catchUpTimeoutMs = 1_000;
 
 interface Deps {
   readonly store: Store;
-  readonly membership: Membership;
-  /** The memory that workers on keys read: a shard's claim comes after all that its last owner knew and wrote. */
-  readonly memory: Pick<Collection<unknown>, "reached">;
+  readonly controllerRegistry: Membership;
+  /** The collections that reconcilers read: a claim's revision is later than all writes of the former owner. */
+  readonly cache: Pick<Collection<unknown>, "reached">;
   readonly log: Log;
 }
 
-export function createShards({ store, membership, memory, log }: Deps): Shards {
+export function createShards({ store, controllerRegistry: registry, cache, log }: Deps): Shards {
   const closed = new AbortController();
-  const held = new Map<number, Held>();
-  /** Shards given up whose work has not ended or whose claim is not removed. */
-  const leaving = new Map<number, Promise<void>>();
-  /** Asked for under this lease without an answer: etcd may have the claim. */
-  const unsure = new Map<number, Lease>();
-  /** Ours in etcd, but not worked on until the memory has all earlier changes. */
+  const owned = new Map<number, OwnedShard>();
+  /** Released shards whose work has not ended, or whose claim is not deleted yet. */
+  const releasing = new Map<number, Promise<void>>();
+  /** Claims sent under this lease without a response: etcd may have them. */
+  const unconfirmed = new Map<number, Lease>();
+  /** Claimed in etcd; work begins once the collections include all earlier changes. */
   const claimed = new Map<number, { readonly modRevision: bigint; readonly lease: Lease }>();
   const gains = new Set<() => void>();
   let isBalancing = false;
@@ -63,9 +65,9 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
   const claims = createMirror<Claim>(
     store,
     prefix,
-    ({ modRevision, value }) => ({ modRevision, lease: (JSON.parse(value) as { lease?: string }).lease }),
+    ({ modRevision, value }) => ({ modRevision, lease: (JSON.parse(value) as Pick<Claim, "lease">).lease }),
     () => {
-      for (const [shard, { modRevision }] of held) {
+      for (const [shard, { modRevision }] of owned) {
         if (claims.revision >= modRevision && claims.get(idOfShard(shard))?.modRevision !== modRevision) {
           endWork(shard, "its claim is gone");
         }
@@ -73,15 +75,15 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
       balance();
     },
   );
-  const memberWatch = membership.subscribe(() => {
-    for (const [shard, { lease }] of held) if (!lease.live) endWork(shard, "the lease has ended");
+  const registryWatch = registry.subscribe(() => {
+    for (const [shard, { lease }] of owned) if (!lease.live) endWork(shard, "the lease has ended");
     balance();
   });
 
-  /** From here on nothing may be done for the shard. */
-  function endWork(shard: number, reason: string): Held | undefined {
-    const ended = held.get(shard);
-    held.delete(shard);
+  /** Ends the ownership: from here on no work of the shard may begin or continue. */
+  function endWork(shard: number, reason: string): OwnedShard | undefined {
+    const ended = owned.get(shard);
+    owned.delete(shard);
     ended?.ending.abort(new Error(reason));
     return ended;
   }
@@ -90,7 +92,7 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
     changed = true;
     if (isBalancing) return;
     isBalancing = true;
-    inBackground(log, "balance of the shards", balanceWhileChanged());
+    inBackground(log, "shard balancing", balanceWhileChanged());
   }
 
   async function balanceWhileChanged(): Promise<void> {
@@ -104,45 +106,45 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
         setTimeout(balance, retryMs).unref();
       }
     }
-    // In the same turn as the last look at the changes: a later change begins anew.
+    // In the same turn as the check of `changed`: a later change starts a new run.
     isBalancing = false;
   }
 
   async function balanceOnce(): Promise<void> {
-    const lease = membership.lease();
-    // A controller without an address cannot listen: if it restarts in a loop, it must not take shards each time.
-    const members = membership.members().filter(({ address, draining }) => address !== "" && !draining);
+    const lease = registry.lease();
+    // A controller without an address is not listening: one that restarts in a loop must not take shards each time.
+    const members = registry.members().filter(({ address, draining }) => address !== "" && !draining);
     if (lease === undefined || claims.revision === 0n) return;
-    takeUnsure(lease);
-    const wanted = shards.filter((shard) => ownerOf(shard, ids(members)) === membership.id);
-    for (const shard of held.keys()) if (!wanted.includes(shard)) giveAway(shard);
-    const free = wanted.filter(
-      (shard) => ![held, claimed, leaving].some((ours) => ours.has(shard)) && !claims.has(idOfShard(shard)),
+    adoptUnconfirmed(lease);
+    const desired = shards.filter((shard) => ownerOf(shard, ids(members)) === registry.id);
+    for (const shard of owned.keys()) if (!desired.includes(shard)) release(shard);
+    const free = desired.filter(
+      (shard) => ![owned, claimed, releasing].some((ours) => ours.has(shard)) && !claims.has(idOfShard(shard)),
     );
     if (free.length > 0) await claim(free, lease);
-    await holdClaimed(lease);
+    await activateClaimed(lease);
   }
 
-  /** Takes over claims whose answer was lost: while our lease lives, no other controller gets them. */
-  function takeUnsure(lease: Lease): void {
-    for (const [shard, under] of unsure) {
+  /** Adopts claims whose response was lost: while this lease is live, no other controller can own them. */
+  function adoptUnconfirmed(lease: Lease): void {
+    for (const [shard, under] of unconfirmed) {
       const claim = claims.get(idOfShard(shard));
-      // What was claimed under another lease goes with that.
-      if (under !== lease) unsure.delete(shard);
-      else if (claim?.lease === lease.id) noteClaimed([shard], claim.modRevision, lease);
+      // A claim under another lease is deleted with that lease.
+      if (under !== lease) unconfirmed.delete(shard);
+      else if (claim?.lease === lease.id) recordClaimed([shard], claim.modRevision, lease);
     }
   }
 
-  function noteClaimed(taken: readonly number[], modRevision: bigint, lease: Lease): void {
+  function recordClaimed(taken: readonly number[], modRevision: bigint, lease: Lease): void {
     for (const shard of taken) {
-      unsure.delete(shard);
+      unconfirmed.delete(shard);
       claimed.set(shard, { modRevision, lease });
     }
   }
 
   async function claim(free: readonly number[], lease: Lease): Promise<void> {
-    const value = JSON.stringify({ owner: membership.id, lease: lease.id });
-    for (const shard of free) unsure.set(shard, lease);
+    const value = JSON.stringify({ owner: registry.id, lease: lease.id });
+    for (const shard of free) unconfirmed.set(shard, lease);
     const done = await store.commit(
       {
         conditions: free.map((shard) => ({ key: keyOfShard(shard), modRevision: 0n })),
@@ -152,42 +154,42 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
       closed.signal,
     );
     if (!done.committed) {
-      // One of them has an owner that we have not heard of: take the others one by one.
+      // One of them has an owner that is not mirrored here yet: claim the others one by one.
       if (free.length > 1) for (const shard of free) await claim([shard], lease);
       return;
     }
-    noteClaimed(free, done.revision, lease);
+    recordClaimed(free, done.revision, lease);
   }
 
-  /** A claimed shard is not worked on until this controller knows all that its owner before wrote. */
-  async function holdClaimed(lease: Lease): Promise<void> {
+  /** Starts ownership of claimed shards once the collections have everything that the former owners wrote. */
+  async function activateClaimed(lease: Lease): Promise<void> {
     for (const [shard, { lease: under }] of claimed) if (under !== lease) claimed.delete(shard);
     if (claimed.size === 0) return;
     const revisions = [...claimed.values()].map(({ modRevision }) => modRevision);
-    await memory.reached(
+    await cache.reached(
       revisions.reduce((a, b) => (a > b ? a : b)),
-      remembersWithinMs,
+      catchUpTimeoutMs,
     );
     if (!lease.live) return;
     const taken = claimed.size;
     for (const [shard, { modRevision }] of claimed)
-      held.set(shard, { modRevision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
+      owned.set(shard, { modRevision, lease, ending: new AbortController(), busy: 0, onIdle: undefined });
     claimed.clear();
-    log.info("shards taken", { taken, held: held.size });
-    for (const tell of gains) tell();
+    log.info("shards taken", { taken, owned: owned.size });
+    for (const onGain of gains) onGain();
   }
 
-  function giveAway(shard: number): void {
+  function release(shard: number): void {
     const ended = endWork(shard, "another controller takes over");
     if (ended === undefined) return;
-    const gone = removeClaim(shard, ended).finally(() => {
-      leaving.delete(shard);
+    const removal = removeClaim(shard, ended).finally(() => {
+      releasing.delete(shard);
       balance();
     });
-    leaving.set(shard, gone);
+    releasing.set(shard, removal);
   }
 
-  async function removeClaim(shard: number, ended: Held): Promise<void> {
+  async function removeClaim(shard: number, ended: OwnedShard): Promise<void> {
     if (ended.busy > 0) {
       await new Promise<void>((resolve) => {
         ended.onIdle = resolve;
@@ -206,10 +208,10 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
   }
 
   return {
-    owns: (key) => held.get(shardOf(key))?.lease.live === true,
+    owns: (key) => owned.get(shardOf(key))?.lease.live === true,
     begin(key) {
       const shard = shardOf(key);
-      const work = held.get(shard);
+      const work = owned.get(shard);
       if (work === undefined || !work.lease.live) return undefined;
       work.busy += 1;
       let ended = false;
@@ -229,10 +231,10 @@ export function createShards({ store, membership, memory, log }: Deps): Shards {
       return { close: () => gains.delete(onGain) };
     },
     close() {
-      for (const shard of held.keys()) endWork(shard, "the controller stops");
+      for (const shard of owned.keys()) endWork(shard, "the controller stops");
       closed.abort(new Error("the controller stops"));
       claims.close();
-      memberWatch.close();
+      registryWatch.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createSlotCounts, fairRoom } from "./slot-counts.ts";
+import { createSlotCounts, fairShare } from "./slot-counts.ts";
 
 test.each([
   [128, 0, 26],
@@ -10,20 +10,20 @@ test.each([
   [1, 0, 1],
   [0, 0, 0],
 ])("of %i free slots one that has %i may take %i more", (free, used, more) => {
-  expect(fairRoom(free, used)).toBe(more);
+  expect(fairShare(free, used)).toBe(more);
 });
 
-test.each([1, 2, 8, 20, 100])("%i who take all that they get leave something for one who comes next", (takers) => {
+test.each([1, 2, 8, 20, 100])("%i holders of their full share leave a slot for the next one", (holders) => {
   const size = 128;
-  const held = Array.from({ length: takers }, () => 0);
-  const free = () => size - held.reduce((sum, each) => sum + each, 0);
-  for (let turn = 0; turn < size; turn += 1)
-    for (const [taker, used] of held.entries()) held[taker] = used + Math.min(1, fairRoom(free(), used));
-  expect(fairRoom(free(), 0)).toBeGreaterThan(0);
-  expect(Math.max(...held) - Math.min(...held)).toBeLessThanOrEqual(1);
+  const used = Array.from({ length: holders }, () => 0);
+  const free = () => size - used.reduce((sum, each) => sum + each, 0);
+  for (let round = 0; round < size; round += 1)
+    for (const [holder, count] of used.entries()) used[holder] = count + Math.min(1, fairShare(free(), count));
+  expect(fairShare(free(), 0)).toBeGreaterThan(0);
+  expect(Math.max(...used) - Math.min(...used)).toBeLessThanOrEqual(1);
 });
 
-test("those that are unwell have a quarter, in all and of their organization, and the others the rest", () => {
+test("unhealthy targets have a quarter overall and per organization, others the remainder", () => {
   const counts = createSlotCounts({ total: 64, organization: 8, unwellPart: 1 / 4 });
   const takeAll = (organizationId: string, unwell: boolean) => {
     let taken = 0;

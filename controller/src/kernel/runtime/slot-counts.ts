@@ -1,58 +1,61 @@
-/** How much of something one controller has, and how it is shared among those who call where users say. */
+/** Capacity of one controller for calls to targets that users choose, and its division among organizations. */
 export interface SharedSlots {
   readonly total: number;
   readonly organization: number;
-  /** All that are unwell have this part of the total, and those of an organization this part of what it may have. */
+  /** Fraction of `total`, and of `organization`, that unhealthy targets may use together. */
   readonly unwellPart: number;
 }
 
 /**
- * How much more one may take that has `used` of something of which `free` is left, so that nobody comes to hold more than a
- * quarter of what is then still free, or one: however many take all that they get, there is something left for who comes next.
+ * Number of further slots for a holder of `used` slots while `free` are left: it grows up to a quarter of what is then
+ * still free, or to one. However many holders take their full share, some slots remain for the next one.
  */
-export function fairRoom(free: number, used: number): number {
+export function fairShare(free: number, used: number): number {
   return Math.max(0, Math.ceil((free - 4 * used) / 5));
 }
 
-/** What is in flight, in all and of each organization, and how much of it belongs to those that are unwell. */
+/** Slots in flight, overall and per organization, and how many of them belong to unhealthy targets. */
 export interface SlotCounts {
-  /** So many more of the organization; fewer when negative. */
-  add(organizationId: string, slots: number, unwell: boolean): void;
-  /** How much more one of the organization may take beside the `used` that it has. */
-  room(organizationId: string, used: number, unwell: boolean): number;
-  /** Nobody may take anything. */
+  /** Adds slots of an organization; a negative number releases them. */
+  add(organizationId: string, slots: number, unhealthy: boolean): void;
+  /** Number of further slots for a target of the organization that has `used` slots. */
+  room(organizationId: string, used: number, unhealthy: boolean): number;
+  /** True when no slot is free. */
   readonly full: boolean;
 }
 
 interface Count {
   all: number;
-  unwell: number;
+  unhealthy: number;
 }
 
-export function createSlotCounts({ total, organization, unwellPart }: SharedSlots): SlotCounts {
-  const unwellLimits = { total: Math.floor(total * unwellPart), organization: Math.floor(organization * unwellPart) };
-  const whole: Count = { all: 0, unwell: 0 };
+export function createSlotCounts({ total, organization, unwellPart: unhealthyShare }: SharedSlots): SlotCounts {
+  const unhealthyLimits = {
+    total: Math.floor(total * unhealthyShare),
+    organization: Math.floor(organization * unhealthyShare),
+  };
+  const sum: Count = { all: 0, unhealthy: 0 };
   const byOrganization = new Map<string, Count>();
 
   return {
-    add(organizationId, slots, unwell) {
-      const own = byOrganization.get(organizationId) ?? { all: 0, unwell: 0 };
-      for (const count of [whole, own]) {
+    add(organizationId, slots, unhealthy) {
+      const own = byOrganization.get(organizationId) ?? { all: 0, unhealthy: 0 };
+      for (const count of [sum, own]) {
         count.all += slots;
-        if (unwell) count.unwell += slots;
+        if (unhealthy) count.unhealthy += slots;
       }
       if (own.all === 0) byOrganization.delete(organizationId);
       else byOrganization.set(organizationId, own);
     },
-    room(organizationId, used, unwell) {
-      const own = byOrganization.get(organizationId) ?? { all: 0, unwell: 0 };
-      const free = Math.min(organization - own.all, fairRoom(total - whole.all, own.all));
-      const fair = fairRoom(free, used);
-      if (!unwell) return fair;
-      return Math.min(fair, unwellLimits.organization - own.unwell, unwellLimits.total - whole.unwell);
+    room(organizationId, used, unhealthy) {
+      const own = byOrganization.get(organizationId) ?? { all: 0, unhealthy: 0 };
+      const free = Math.min(organization - own.all, fairShare(total - sum.all, own.all));
+      const fair = fairShare(free, used);
+      if (!unhealthy) return fair;
+      return Math.min(fair, unhealthyLimits.organization - own.unhealthy, unhealthyLimits.total - sum.unhealthy);
     },
     get full() {
-      return whole.all >= total;
+      return sum.all >= total;
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Ownership } from "./ownership.ts";
 
-/** For a process that is alone, and for tests: every key is ours for ever. */
+/** Ownership of every key, for tests with one controller. */
 export const soleOwner: Ownership = {
   owns: () => true,
   begin: () => ({ signal: new AbortController().signal, claim: undefined, end() {} }),

@@ -1,9 +1,9 @@
 /**
- * Forms of what is stored that older controllers do not read. Each controller registers those that it reads, and writes one once
- * every live controller reads it: during a rolling upgrade the earlier form is written.
+ * Stored formats that older controllers cannot read. Each controller registers the formats that it reads, and one is
+ * written only when every live controller reads it: during a rolling upgrade the earlier format is written.
  */
 export const storedForms = [
-  /** A secret that is sealed with its destination (destined-secret.ts). */
+  /** A secret that is sealed together with its destination (destined-secret.ts). */
   "destined-secret",
 ] as const;
 

@@ -9,13 +9,13 @@ import { createCollection } from "../store/collection.ts";
 import { createEtcdStore } from "../store/etcd-store.ts";
 import { keyOf, type Resource } from "../store/resource.ts";
 import { Conflict, createUnitOfWork } from "../store/unit-of-work.ts";
-import { createMembership } from "./membership.ts";
+import { createControllerRegistry } from "./membership.ts";
 import { again, type Reconciler, settled } from "./reconciler.ts";
 import { createRunner } from "./runner.ts";
 import { createShards } from "./shards.ts";
 import { defineKind } from "../store/kind.ts";
 
-/** Something to count up, one at a time, by whoever owns it. */
+/** A counter that its owner increments. */
 type Counter = Resource<{ target: number }, { count: number }>;
 const counterKind = defineKind<Counter>("machine");
 
@@ -29,16 +29,16 @@ afterAll(() => etcd?.stop());
 const working = new Map<string, AbortSignal>();
 const overlaps: string[] = [];
 const same = (text: string) => text;
-const sealer = { seal: same, sealAlike: same, open: same, keyedHash: () => "" };
+const sealer = { seal: same, sealDeterministic: same, open: same, keyedHash: () => "" };
 
 async function startController(id: string) {
   const proxy = await startTcpProxy(etcd.port);
   const store = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const deps = { store, clock: systemClock, log: silentLog };
   const counters = createCollection(store, counterKind);
-  const membership = createMembership({ ...deps, id, leaseS: 2 });
+  const membership = createControllerRegistry({ ...deps, id, leaseS: 2 });
   await membership.announce(`${id}:1`);
-  const shards = createShards({ ...deps, membership, memory: counters });
+  const shards = createShards({ ...deps, controllerRegistry: membership, cache: counters });
   const reconciler: Reconciler = {
     name: "counter",
     async reconcile(key, signal) {
@@ -90,7 +90,7 @@ async function startController(id: string) {
   };
 }
 
-test("while controllers join, drain, are cut off and etcd restarts, each object converges under one owner at a time", async () => {
+test("each object has one owner at a time while controllers and etcd come and go", async () => {
   const store = createEtcdStore({ hosts: [etcd.url], log: silentLog });
   const ids = Array.from({ length: 24 }, () => uuidv7());
   for (const id of ids) {
@@ -116,7 +116,7 @@ test("while controllers join, drain, are cut off and etcd restarts, each object 
   await Promise.all([second.stop(), third.stop(), store.close()]);
 });
 
-test("a change that a suspend interrupted is not written after another controller's", async () => {
+test("a change from before a suspend is not written over another controller's", async () => {
   let suspendedMs = 0;
   const sleeper = createEtcdStore({
     hosts: [etcd.url],
@@ -148,7 +148,7 @@ test("a change that a suspend interrupted is not written after another controlle
   await takenOver.commit(AbortSignal.timeout(60_000));
   expect(lease.live).toBe(false);
   await expect(late.commit(AbortSignal.timeout(60_000))).rejects.toThrow(Conflict);
-  // etcd hears nothing more of the lease, and then takes nothing for it.
+  // etcd gets no further renewal, and accepts no writes under the expired lease.
   const announced = { conditions: [], puts: [{ key: "/late", value: "x", lease }], deletes: [] };
   await expect
     .poll(() => sleeper.commit(announced).then(() => "written", String), { timeout: 10_000 })

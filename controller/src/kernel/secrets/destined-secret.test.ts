@@ -7,17 +7,17 @@ const place = "/holdfast/v1/thing/1";
 const home = { base_url: "https://a.example.com/v1", ca_certificate: "" };
 const bindingOf = (destination: object) => ({ place, destination: { ...destination } });
 
-test("a secret opens for its destination and its place alone", () => {
+test("a secret opens only for its destination and its object", () => {
   const sealed = sealFor(sealer, bindingOf(home), "secret");
   expect(openFor(sealer, bindingOf(home), sealed)).toBe("secret");
   expect(() => openFor(sealer, bindingOf({ ...home, base_url: "https://b.example.com/v1" }), sealed)).toThrow();
   expect(() => openFor(sealer, { ...bindingOf(home), place: "/holdfast/v1/thing/2" }, sealed)).toThrow();
-  // A reader of the earlier form opens no secret that is bound.
+  // The legacy label does not open a bound secret.
   const elsewhere = bindingOf({ ...home, ca_certificate: "other" });
   expect(() => openFor(sealer, { ...elsewhere, earlier: place }, sealed)).toThrow();
 });
 
-test("a secret that an earlier version sealed is bound by the next change", () => {
+test("a secret of an earlier version is bound by the next change", () => {
   const binding = { ...bindingOf(home), earlier: place };
   const sealed = sealer.seal("secret", place) as DestinedSecret;
   expect(openFor(sealer, binding, sealed)).toBe("secret");
@@ -25,15 +25,15 @@ test("a secret that an earlier version sealed is bound by the next change", () =
   expect(openFor(sealer, bindingOf(home), after)).toBe("secret");
 });
 
-test("a secret that is given while an older controller runs opens there, and is bound by the next change", () => {
+test("a secret written beside an older controller opens there, and is bound by the next change", () => {
   const binding = { ...bindingOf(home), earlier: place };
   let hasOlder = true;
   const rolling = { ...sealer, mayStore: () => !hasOlder };
   const sealed = sealFor(rolling, binding, "secret");
-  // An older controller knows the place alone.
+  // An older controller uses the object key only.
   expect(sealer.open(sealed, place)).toBe("secret");
   expect(openFor(rolling, binding, sealed)).toBe("secret");
-  // What older versions never sealed has no other form.
+  // A secret that older versions never sealed has no legacy label.
   expect(openFor(sealer, bindingOf(home), sealFor(rolling, bindingOf(home), "new"))).toBe("new");
   hasOlder = false;
   const after = secretAfter(rolling, { field: "key", given: undefined, stored: { sealed, binding }, binding });
@@ -49,19 +49,19 @@ test.each([
   ["the path",                      { base_url: "https://a.example.com/v2" },     ["base_url"]],
   ["no URL",                        { base_url: undefined },                      ["base_url"]],
   ["authorities",                   { ca_certificate: "PEM" },                    ["ca_certificate"]],
-  ["a member that was not there",   { unverified: true },                         ["unverified"]],
+  ["a new member",                  { unverified: true },                         ["unverified"]],
   ["two of them",                   { base_url: "x", ca_certificate: "y" },       ["base_url", "ca_certificate"]],
-] as const)("a change of %s needs the secret anew", (_, change, names) => {
+] as const)("a change of %s needs the secret again", (_, change, names) => {
   const after = { ...home, ...change };
   expect(changedDestination(home, after)).toEqual(names);
   const stored = { sealed: sealFor(sealer, bindingOf(home), "secret"), binding: bindingOf(home) };
   const request = { field: "api_key", stored, binding: bindingOf(after) };
-  expect(() => secretAfter(sealer, { ...request, given: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given anew/);
-  const anew = secretAfter(sealer, { ...request, given: "other" });
-  expect(openFor(sealer, bindingOf(after), anew)).toBe("other");
+  expect(() => secretAfter(sealer, { ...request, given: undefined })).toThrow(/^INVALID_REQUEST: api_key: must be given again/);
+  const replaced = secretAfter(sealer, { ...request, given: "other" });
+  expect(openFor(sealer, bindingOf(after), replaced)).toBe("other");
 });
 
-test("there is no secret where none was given", () => {
+test("a missing secret is a fault of its field", () => {
   const request = { field: "api_key", given: undefined, stored: undefined, binding: bindingOf(home) };
   expect(() => secretAfter(sealer, request)).toThrow(/api_key: must be given/);
 });

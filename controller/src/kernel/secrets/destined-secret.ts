@@ -6,36 +6,37 @@ import type { Sealer } from "./sealer.ts";
 declare const destined: unique symbol;
 
 /**
- * A sealed secret of a user's that is sent to a destination of a user's, such as an API key or a password. It opens for the
- * destination that it was given for and for no other one.
+ * A sealed secret of a user that the platform sends to a destination of the user's choice, such as an API key or a
+ * password. The destination is part of its associated data: it opens for that destination only, so that a change of the
+ * destination cannot leak the secret.
  */
 export type DestinedSecret = string & { readonly [destined]: true };
 
 /**
- * Everything that decides where a secret goes and which server reads it, by the field's name: URL or host and port, the account,
- * authorities, a switch that ends verification. The order of its members is stored in the binding.
+ * Everything that decides where a secret is sent and which server reads it, by field name: URL or host and port,
+ * account, authorities, a switch that disables verification. The order of its members is part of the binding.
  */
 export type SecretDestination = Readonly<Record<string, unknown>>;
 
 export interface SecretBinding {
-  /** Key of the object that holds the secret. */
+  /** etcd key of the object that contains the secret. */
   readonly place: string;
   readonly destination: SecretDestination;
-  /** Associated data of the same secret as earlier versions sealed it. */
+  /** Associated data that earlier versions used for the secret. */
   readonly earlier?: string;
 }
 
 /**
- * Seals the secret with its destination; in the earlier form while a controller runs that reads no other, and then the next
- * change binds it.
+ * Seals the secret for its destination. While a controller runs that reads only the earlier format, the earlier format
+ * is written, and the next change binds the secret.
  */
 export function sealFor(sealer: Sealer, binding: SecretBinding, secret: string): DestinedSecret {
-  const { earlier } = binding;
-  const isBound = earlier === undefined || sealer.mayStore?.("destined-secret") !== false;
-  return sealer.seal(secret, isBound ? bindingLabel(binding) : earlier) as DestinedSecret;
+  const { earlier: legacyLabel } = binding;
+  const isBound = legacyLabel === undefined || sealer.mayStore?.("destined-secret") !== false;
+  return sealer.seal(secret, isBound ? bindingLabel(binding) : legacyLabel) as DestinedSecret;
 }
 
-/** Throws for a secret that was given for another destination. */
+/** Opens the secret; throws for a secret that was sealed for another destination. */
 export function openFor(sealer: Sealer, binding: SecretBinding, sealed: DestinedSecret): string {
   try {
     return sealer.open(sealed, bindingLabel(binding));
@@ -45,7 +46,7 @@ export function openFor(sealer: Sealer, binding: SecretBinding, sealed: Destined
   }
 }
 
-/** Fields whose change sends a secret elsewhere, by name; empty where the destination is the same. */
+/** Names of the fields whose change redirects a secret; empty when the destination is the same. */
 export function changedDestination(before: SecretDestination, after: SecretDestination): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.filter(
@@ -53,7 +54,7 @@ export function changedDestination(before: SecretDestination, after: SecretDesti
   );
 }
 
-/** The fault of a stored secret that a change would send elsewhere; undefined where it may stay. */
+/** The fault of a change that would send a stored secret to another destination; undefined when it may stay. */
 export function carriedSecretFault(
   field: string,
   before: SecretDestination,
@@ -61,13 +62,13 @@ export function carriedSecretFault(
 ): FieldFault | undefined {
   const changed = changedDestination(before, after);
   if (changed.length === 0) return undefined;
-  const detail = `must be given anew, since ${changed.join(", ")} decides where it is sent`;
+  const detail = `must be given again, since ${changed.join(", ")} decides where it is sent`;
   return { field, pointer: pointerOf(field), code: "secret_required", detail };
 }
 
 /**
- * The secret after a change: the given one, or the stored one where the destination is the same. Throws INVALID_REQUEST for the
- * field where there is neither.
+ * The secret after a change: the provided one, or the stored one when the destination is the same. Throws
+ * INVALID_REQUEST for the field when there is neither.
  */
 export function secretAfter(
   sealer: Sealer,
@@ -78,8 +79,8 @@ export function secretAfter(
     readonly binding: SecretBinding;
   },
 ): DestinedSecret {
-  const { field, given, stored, binding } = change;
-  if (given !== undefined) return sealFor(sealer, binding, given);
+  const { field, given: provided, stored, binding } = change;
+  if (provided !== undefined) return sealFor(sealer, binding, provided);
   if (stored === undefined) throw invalid({ field, code: "required", detail: "must be given: there is none yet" });
   const fault = carriedSecretFault(field, stored.binding.destination, binding.destination);
   if (fault !== undefined) throw invalid(fault);
@@ -87,9 +88,9 @@ export function secretAfter(
 }
 
 /** The associated data of a secret. */
-export function bindingLabel({ place, destination }: Omit<SecretBinding, "earlier">): string {
+export function bindingLabel({ place: objectKey, destination }: Omit<SecretBinding, "earlier">): string {
   const digest = createHash("sha256")
     .update(JSON.stringify(Object.entries(destination)))
     .digest("base64url");
-  return `${place} ${digest}`;
+  return `${objectKey} ${digest}`;
 }

@@ -3,24 +3,24 @@ import { expect, test } from "vitest";
 import { startTestPostgresql } from "../../../../test/support/engines/postgresql.ts";
 import { makePassword, scramSha256Verifier, valkeyVerifier } from "./passwords.ts";
 
-test("passwords are long, plain and never the same", () => {
+test("passwords are long, alphanumeric and unique", () => {
   const made = new Set(Array.from({ length: 1_000 }, () => makePassword()));
   expect(made.size).toBe(1_000);
   for (const password of made) expect(password).toMatch(/^[A-Za-z0-9]{24}$/);
 });
 
-test("the verifier of RFC 7677's example has its keys", () => {
+test("the verifier matches the example of RFC 7677", () => {
   const verifier = scramSha256Verifier("pencil", Buffer.from("W22ZaJ0SNY7soEsUEjb6gQ==", "base64"));
   expect(verifier).toBe(
     "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=",
   );
 });
 
-test("valkey gets a hash", () => {
+test("valkey's verifier is a SHA-256 hash", () => {
   expect(valkeyVerifier("abc")).toBe("#ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 });
 
-test("PostgreSQL takes the verifier and lets its password in, and no other", async () => {
+test("PostgreSQL admits the password of a verifier, and no other", async () => {
   const postgresql = await startTestPostgresql();
   const password = makePassword();
   const superuser = new pg.Client(postgresql.url);
@@ -32,7 +32,7 @@ test("PostgreSQL takes the verifier and lets its password in, and no other", asy
   await superuser.end();
   const url = new URL(postgresql.url);
   url.username = "someone";
-  // The reload takes a moment; until then anybody is admitted.
+  // The reload takes a moment; until then every password is admitted.
   for (let trusted = true; trusted; ) trusted = await letsIn(url, "wrong");
   expect(await letsIn(url, password)).toBe(true);
   await postgresql.stop();

@@ -8,48 +8,49 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import type { StoredForm } from "../runtime/stored-forms.ts";
 
-/** Encrypts secrets in etcd, history, backups of them and logs. AES-256-GCM under a versioned key-encryption key. */
+/** Encrypts secrets in etcd, the history, their backups and logs: AES-256-GCM under a versioned master key. */
 export interface Sealer {
-  /** `associatedData` is the key of the object that holds the text: sealed text moved elsewhere does not open. */
+  /** `associatedData` is the key of the object that contains the text: sealed text does not open elsewhere. */
   seal(plain: string, associatedData: string): string;
   /**
-   * As `seal`, and the same text each time while the current key is the same: for ids that must be found again. A
+   * Seals deterministically under the current key: equal inputs give equal texts, for ids that must be found again. A
    * reader of two sealed texts can tell whether the plain texts are equal.
    */
-  sealAlike(plain: string, associatedData: string): string;
+  sealDeterministic(plain: string, associatedData: string): string;
   open(sealed: string, associatedData: string): string;
-  /** HMAC-SHA256 under a key of its own for the purpose, hex: how credentials are stored and compared. */
+  /** HMAC-SHA256 in hex under a key for the purpose, for storing and comparing credentials. */
   keyedHash(purpose: string, value: string): string;
-  /** May texts be stored in the form: does every controller read it? Absent where there is one controller. */
+  /** True if every controller reads the format, so that it may be stored. Absent where there is one controller. */
   mayStore?(form: StoredForm): boolean;
 }
 
-/** Master keys by version, as in the file that HOLDFAST_MASTER_KEY_FILE names. */
+/** Master keys by version, as in the file of HOLDFAST_MASTER_KEY_FILE. */
 export interface Keyring {
-  /** The version that new texts are sealed under; older ones still open theirs. */
+  /** Version that seals new texts; older versions still open theirs. */
   readonly current: string;
   readonly keys: ReadonlyMap<string, Uint8Array>;
 }
 
 /**
- * A master key is only ever the source of subkeys (HKDF-SHA256, one a purpose). Sealed text names its key's version:
- * `sealed.<version>.<nonce and ciphertext and tag, base64url>`. Hashes are made under the first version for as long as
- * the installation lives, since stored ones cannot be made again.
+ * A master key is used only to derive subkeys (HKDF-SHA256, one for each purpose). Sealed text has the form
+ * `sealed.<version>.<base64url of nonce, ciphertext and tag>`. Hashes use the first version for the life of the
+ * installation, since stored hashes cannot be recomputed.
  */
 export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer = randomBytes): Sealer {
-  // KeyObjects: with the bytes themselves Node takes five times as long for each text and each hash.
+  // KeyObjects: with raw bytes Node takes five times as long for each text and each hash.
   const sealing = new Map([...keyring.keys].map(([version, key]) => [version, keyFor(key, "seal")]));
   const current = sealing.get(keyring.current);
   const first = keyring.keys.get([...keyring.keys.keys()].toSorted(byNumber)[0] ?? "");
   assert(current !== undefined && first !== undefined, "the keyring has its current key");
   const hashing = new Map<string, KeyObject>();
 
-  // The nonce of a text that is sealed alike depends on all of it, so no two texts have the same one (as in RFC 5297).
+  // The nonce of a deterministic text is derived from all of the text, so no two texts share one (as in RFC 5297).
   const master = keyring.keys.get(keyring.current) ?? first;
-  const alike = { seal: keyFor(master, "seal alike"), nonce: keyFor(master, "nonce alike") };
-  for (const [version, key] of keyring.keys) sealing.set(`${version}${alikeMark}`, keyFor(key, "seal alike"));
+  const deterministic = { seal: keyFor(master, "seal alike"), nonce: keyFor(master, "nonce alike") };
+  for (const [version, key] of keyring.keys) sealing.set(`${version}${deterministicMark}`, keyFor(key, "seal alike"));
 
   function sealWith(key: KeyObject, version: string, nonce: Buffer, plain: string, associatedData: string): string {
     const cipher = createCipheriv("aes-256-gcm", key, nonce);
@@ -60,10 +61,10 @@ export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer
 
   return {
     seal: (plain, associatedData) => sealWith(current, keyring.current, random(nonceBytes), plain, associatedData),
-    sealAlike(plain, associatedData) {
+    sealDeterministic(plain, associatedData) {
       const text = `${associatedData.length} ${associatedData}${plain}`;
-      const nonce = createHmac("sha256", alike.nonce).update(text).digest().subarray(0, nonceBytes);
-      return sealWith(alike.seal, `${keyring.current}${alikeMark}`, nonce, plain, associatedData);
+      const nonce = createHmac("sha256", deterministic.nonce).update(text).digest().subarray(0, nonceBytes);
+      return sealWith(deterministic.seal, `${keyring.current}${deterministicMark}`, nonce, plain, associatedData);
     },
     open(sealed, associatedData) {
       const [mark, version = "", text = ""] = sealed.split(".");
@@ -85,7 +86,7 @@ export function createSealer(keyring: Keyring, random: (bytes: number) => Buffer
   };
 }
 
-/** 32 bytes for one purpose; HKDF of RFC 5869 without salt, the master key being random. */
+/** A subkey of 32 bytes for one purpose: HKDF (RFC 5869) without salt, as the master key is random. */
 export function subkey(master: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", master, "", `holdfast ${purpose}`, 32));
 }
@@ -94,11 +95,46 @@ function keyFor(master: Uint8Array, purpose: string): KeyObject {
   return createSecretKey(subkey(master, purpose));
 }
 
-/** Behind the version of a key: its texts are sealed alike, under a key of their own. */
-const alikeMark = "a";
+/** Suffix of a key version: its texts are sealed deterministically, under a separate key. */
+const deterministicMark = "a";
 const nonceBytes = 12;
 const tagBytes = 16;
 
 function byNumber(a: string, b: string): number {
   return a.localeCompare(b, "en", { numeric: true });
+}
+
+/**
+ * Reads `{"current": "v2", "keys": {"v1": "<base64 of 32 bytes>", "v2": ...}}`. Throws when the file is missing or
+ * malformed.
+ */
+export async function readKeyring(file: string): Promise<Keyring> {
+  const text = await readFile(file, "utf8");
+  try {
+    return parseKeyring(text);
+  } catch (error) {
+    throw new Error(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Throws unless the text is a valid file of master keys. */
+export function parseKeyring(text: string): Keyring {
+  const file: unknown = JSON.parse(text);
+  if (!isKeyFile(file)) throw new Error('a key file has "current" and "keys"');
+  const keys = new Map<string, Uint8Array>();
+  for (const [version, encoded] of Object.entries(file.keys)) {
+    if (!/^v[0-9]{1,9}$/.test(version)) throw new Error(`${version} is not a version such as v1`);
+    const key = Buffer.from(encoded, "base64");
+    if (key.length !== 32) throw new Error(`key ${version} has ${key.length} bytes, not 32`);
+    keys.set(version, key);
+  }
+  if (!keys.has(file.current)) throw new Error(`the current key ${file.current} is not among the keys`);
+  return { current: file.current, keys };
+}
+
+function isKeyFile(file: unknown): file is { current: string; keys: Record<string, string> } {
+  if (typeof file !== "object" || file === null || !("current" in file) || !("keys" in file)) return false;
+  const { current, keys } = file;
+  if (typeof current !== "string" || typeof keys !== "object" || keys === null) return false;
+  return Object.values(keys).every((key) => typeof key === "string");
 }

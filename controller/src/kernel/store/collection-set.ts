@@ -5,17 +5,17 @@ import type { Resource } from "./resource.ts";
 import { createRevisionWaits, type Progress } from "./revision-waits.ts";
 import type { Store } from "./store.ts";
 
-/** The memories of all kinds that this controller knows. */
+/** The in-memory collections of all kinds that this controller has opened. */
 export interface CollectionSet {
-  /** The memory of a kind: the same one however often it is opened. */
+  /** The collection of a kind; repeated calls for one kind return the same collection. */
   open<R extends Resource<unknown, unknown>>(kind: Kind<R>): Collection<R>;
-  /** Every kind that is open, with its memory. */
+  /** Every open kind with its collection. */
   all(): readonly OpenKind[];
-  /** Resolves when the first listing of each is in. */
+  /** Resolves when the first listing of every open kind is loaded. */
   ready(): Promise<void>;
   /**
-   * Resolves when all of them show this revision. Throws INVALID_REQUEST for a revision that etcd has not reached, and
-   * STORE_UNAVAILABLE after timeoutMs.
+   * Resolves when every collection has loaded this revision. Throws INVALID_REQUEST for a revision that etcd has not
+   * reached, and STORE_UNAVAILABLE after timeoutMs.
    */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
   close(): void;
@@ -37,8 +37,8 @@ export function createCollectionSet(store: Store): CollectionSet {
         if (least === undefined || collection.revision < least) least = collection.revision;
       return least ?? 0n;
     },
-    ask() {
-      for (const { collection } of opened.values()) collection.progress.ask();
+    requestProgress() {
+      for (const { collection } of opened.values()) collection.progress.requestProgress();
     },
   };
   const collections = () => [...opened.values()].map(({ collection }) => collection);
@@ -56,7 +56,7 @@ export function createCollectionSet(store: Store): CollectionSet {
     },
     async reached(revision, timeoutMs) {
       if (progressOfAll.revision() >= revision) return;
-      // A revision that a collection shows is known to exist; etcd is asked only about newer ones.
+      // A revision that a collection has loaded exists; etcd is queried about newer ones only.
       if (!collections().some((collection) => collection.revision >= revision)) await newest.require(revision);
       await waits.reached(progressOfAll, revision, timeoutMs);
     },

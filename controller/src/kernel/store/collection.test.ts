@@ -37,7 +37,7 @@ async function put(object: Thing): Promise<bigint> {
   return done.revision;
 }
 
-test("what was written before and after it began is there, at its revision", async () => {
+test("a collection has the writes before and after its start, with their revisions", async () => {
   const before = thing("a");
   const first = await put(before);
   const things = createCollection(store, thingKind);
@@ -57,7 +57,7 @@ test("what was written before and after it began is there, at its revision", asy
   things.close();
 });
 
-test("a revision that changed other things is reached as well, and one that never came is not", async () => {
+test("a revision of other kinds is reached as well, a future one is not", async () => {
   const things = createCollection(store, thingKind);
   await things.ready;
   const done = await store.commit({ conditions: [], puts: [{ key: "/holdfast/v1/x/1", value: "1" }], deletes: [] });
@@ -66,7 +66,7 @@ test("a revision that changed other things is reached as well, and one that neve
   things.close();
 });
 
-test("pages keep to their organization and filter, in order of age", async () => {
+test("pages respect organization and filter, in order of age", async () => {
   const mine = [];
   for (let i = 0; i < 12; i += 1) {
     mine.push(thing("pager", i));
@@ -87,7 +87,7 @@ test("pages keep to their organization and filter, in order of age", async () =>
   things.close();
 });
 
-test("a page looks at a bounded number of objects, however few the filter leaves", async () => {
+test("a page scans a bounded number of objects, however few match", async () => {
   const things = createCollection(store, thingKind);
   await things.ready;
   let looked = 0;
@@ -105,7 +105,7 @@ test("a page looks at a bounded number of objects, however few the filter leaves
   things.close();
 });
 
-test("a page of large objects ends at 1 MiB, and the next one goes on behind it", async () => {
+test("a page of large objects ends at 1 MiB, and the next one continues after it", async () => {
   const large = "x".repeat(200 * 1024);
   const written = Array.from({ length: 12 }, (_, place) => ({ ...thing("large"), spec: { size: place, large } }));
   for (const object of written) await put(object);
@@ -120,15 +120,15 @@ test("a page of large objects ends at 1 MiB, and the next one goes on behind it"
   } while (after !== undefined);
   expect(pages.map(({ length }) => length)).toEqual([5, 5, 2]);
   expect(pages.flat()).toEqual(written.map(({ spec }) => spec.size));
-  // Whoever reads for itself, with no limit, gets all of them.
+  // A read without a limit returns all objects.
   expect(things.page(() => true, { organizationId: "large", after: undefined, limit: Infinity }).items.length).toBe(12);
   for (const { metadata } of written)
     await store.commit({ conditions: [], puts: [], deletes: [keyOf(thingKind, metadata.id)] });
   things.close();
 });
 
-test("fields of a later version survive", async () => {
-  const odd = { ...thing("future"), later: { kept: true } };
+test("fields of a later version are preserved", async () => {
+  const odd = { ...thing("future"), later: { retained: true } };
   await put(odd);
   const things = createCollection(store, thingKind);
   await things.ready;
@@ -136,7 +136,7 @@ test("fields of a later version survive", async () => {
   things.close();
 });
 
-test("a page ends at 1 MiB, the next one goes on from there, and whoever wants all gets all", async () => {
+test("a page ends at 1 MiB, the next one continues there, and an unlimited page has all", async () => {
   const things = createCollection(store, thingKind);
   await things.ready;
   const large = Array.from({ length: 12 }, () => thing("large"));
@@ -158,7 +158,7 @@ test("a page ends at 1 MiB, the next one goes on from there, and whoever wants a
   things.close();
 });
 
-test("an index finds objects by what they say, also once they say something else, or are gone", async () => {
+test("an index follows creations, changes and deletions of objects", async () => {
   const homeOf = ({ spec }: Thing) => (spec.size === 0 ? undefined : `home-${spec.size}`);
   const indexed = defineKind<Thing>("managed-service", { indexes: [homeOf] });
   const early = thing("index", 71);

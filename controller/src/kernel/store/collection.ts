@@ -1,56 +1,52 @@
 import { createOrderedIds } from "./ordered-ids.ts";
-import { createIndexEntries, type IndexEntries } from "./index-entries.ts";
 import type { Kind } from "./kind.ts";
-import type { Index } from "./object-index.ts";
-import { idOf, keyOf, prefixOf, type Resource, type Stored } from "./resource.ts";
+import { type Index, idOf, keyOf, prefixOf, type Resource, type Stored } from "./resource.ts";
 import { createRevisionWaits, type Progress } from "./revision-waits.ts";
 import type { Store, StoredValue, Watch } from "./store.ts";
 
 /**
- * The objects of one kind, kept current in memory by a watch. Reads are free and may be a moment old;
- * `fresh` asks the store. Changes go through a unit of work (unit-of-work.ts).
+ * The objects of one kind, mirrored in memory by a watch, like an informer's cache in Kubernetes. Reads cost nothing
+ * and may be slightly stale; `getCurrent` reads the store. Changes go through a unit of work (unit-of-work.ts).
  */
 export interface Collection<R> {
   get(id: string): Stored<R> | undefined;
   fresh(id: string, signal?: AbortSignal): Promise<Stored<R> | undefined>;
-  /** Every object, in no order; for resync and indexes, never for an answer to a user. */
+  /** Every object, unordered. For resync and indexes; a response to a user uses `page`. */
   values(): IterableIterator<Stored<R>>;
-  /**
-   * The objects under this key of an index of the kind, in id order; throws for an index that the kind does not have.
-   */
+  /** The objects under this key of an index of the kind, in id order. Throws for an index that the kind lacks. */
   by(index: Index<R>, key: string): Stored<R>[];
-  /** The keys of an index of the kind, in no order. */
+  /** The keys of an index of the kind, unordered. */
   keysOf(index: Index<R>): IterableIterator<string>;
-  /** Ids of all, in no order. */
+  /** The ids of all objects, unordered. */
   ids(): IterableIterator<string>;
   /**
-   * In id order (which is age), from `after` (exclusive) on. It looks at a bounded number of objects, and takes no more
-   * than 1 MiB of them where `limit` is finite, so a page may be short or empty: only an undefined `next` ends the
-   * list.
+   * Objects in id order, which is creation order, from `after` (exclusive) on. It scans at most `maxScanned` objects
+   * and, where `limit` is finite, returns at most 1 MiB of them, so a page may be short or empty: only an undefined
+   * `next` ends the list.
    */
   page(
     filter: (object: R) => boolean,
     page: { after: string | undefined; limit: number; organizationId?: string },
     bounds?: { maxScanned: number },
   ): { items: Stored<R>[]; next: string | undefined };
-  /** Calls back with the id of each object that came, changed or went, and with the object as it was before. */
+  /** Calls back with the id of each created, changed or deleted object, and with the object before the change. */
   subscribe(onChange: (id: string, before: R | undefined) => void): Watch;
-  /** Resolves when the memory has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
+  /** Resolves when the collection has this revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
   reached(revision: bigint, timeoutMs: number): Promise<void>;
-  /** Its progress, for waits on several collections. */
+  /** Its revision, for waits on several collections together. */
   readonly progress: Progress;
-  /** The revision that the memory has. */
+  /** The etcd revision that the collection has loaded. */
   readonly revision: bigint;
-  /** Resolves when the first listing is in. */
+  /** Resolves when the first listing is loaded. */
   readonly ready: Promise<void>;
   readonly size: number;
   close(): void;
 }
 
-/** Of a page for one reader. */
+/** Limit of the objects in one page. */
 const pageBytesMax = 1024 * 1024;
 
-/** Opens the memory of a kind; it is whole once `ready`. Memories that are waited for together share `waits`. */
+/** Opens the collection of a kind; it is complete once `ready`. Collections with the same `waits` share its timer. */
 export function createCollection<R extends Resource<unknown, unknown>>(
   store: Store,
   kind: Kind<R>,
@@ -58,20 +54,20 @@ export function createCollection<R extends Resource<unknown, unknown>>(
 ): Collection<R> {
   let objects = new Map<string, Stored<R>>();
   const order = createOrderedIds();
-  /** Bytes of each object as it is stored. */
+  /** Stored size of each object, in bytes. */
   const sizes = new WeakMap<Stored<R>, number>();
-  /** While a new listing comes in, reads are answered from the old one. */
+  /** The new listing while it loads; reads use the previous objects until it is complete. */
   let listing: Map<string, Stored<R>> | undefined;
   let revision = 0n;
   const indexes = new Map<Index<R>, IndexEntries<R>>();
   for (const index of kind.indexes) indexes.set(index, createIndexEntries(index));
   const subscribers = new Set<(id: string, before: R | undefined) => void>();
-  const { promise: ready, resolve: nowReady } = Promise.withResolvers<void>();
+  const { promise: ready, resolve: markReady } = Promise.withResolvers<void>();
 
   function change(id: string, after: Stored<R> | undefined): void {
     const before = objects.get(id);
     const home = before?.object.metadata.organizationId;
-    // Most changes leave it where it is, and there may be very many.
+    // Most changes keep the organization, and an update of the order costs time, so skip it.
     const moves = home === undefined || after?.object.metadata.organizationId !== home;
     if (moves && home !== undefined) order.remove(home, id);
     if (after === undefined) objects.delete(id);
@@ -79,11 +75,11 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       objects.set(id, after);
       if (moves) order.add(after.object.metadata.organizationId, id);
     }
-    for (const entries of indexes.values()) entries.note(id, before?.object, after?.object);
-    for (const tell of subscribers) tell(id, before?.object);
+    for (const entries of indexes.values()) entries.update(id, before?.object, after?.object);
+    for (const onChange of subscribers) onChange(id, before?.object);
   }
 
-  function takeListing(listed: Map<string, Stored<R>>): void {
+  function applyListing(listed: Map<string, Stored<R>>): void {
     listing = undefined;
     for (const id of objects.keys()) if (!listed.has(id)) change(id, undefined);
     for (const [id, stored] of listed) {
@@ -116,13 +112,13 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       change(idOf(key), undefined);
     },
     synced(to) {
-      if (listing !== undefined) takeListing(listing);
+      if (listing !== undefined) applyListing(listing);
       revision = to;
-      nowReady();
-      waits.moved();
+      markReady();
+      waits.advanced();
     },
   });
-  const progress: Progress = { revision: () => revision, ask: watch.requestProgress };
+  const progress: Progress = { revision: () => revision, requestProgress: watch.requestProgress };
 
   return {
     get: (id) => objects.get(id),
@@ -140,7 +136,7 @@ export function createCollection<R extends Resource<unknown, unknown>>(
     page(filter, { after, limit, organizationId }, { maxScanned } = { maxScanned: 1_000 }) {
       const ids = order.of(organizationId);
       const items: Stored<R>[] = [];
-      let at = ids.behind(after);
+      let at = ids.indexAfter(after);
       const end = Math.min(ids.size, at + maxScanned);
       const bytesMax = Number.isFinite(limit) ? pageBytesMax : Number.POSITIVE_INFINITY;
       let bytes = 0;
@@ -157,7 +153,7 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       subscribers.add(onChange);
       return { close: () => subscribers.delete(onChange) };
     },
-    reached: (wanted, timeoutMs) => waits.reached(progress, wanted, timeoutMs),
+    reached: (target, timeoutMs) => waits.reached(progress, target, timeoutMs),
     progress,
     get revision() {
       return revision;
@@ -167,5 +163,35 @@ export function createCollection<R extends Resource<unknown, unknown>>(
       return objects.size;
     },
     close: watch.close,
+  };
+}
+
+/** The object ids of one kind under the keys of one index. */
+interface IndexEntries<R> {
+  /** Call for each created, changed or deleted object. */
+  update(id: string, before: R | undefined, after: R | undefined): void;
+  /** Ids in order, which is creation order for ids that the platform generates. */
+  under(key: string): readonly string[];
+  keys(): IterableIterator<string>;
+}
+
+function createIndexEntries<R>(index: Index<R>): IndexEntries<R> {
+  const idsOf = new Map<string, Set<string>>();
+  return {
+    update(id, before, after) {
+      const formerKey = before && index(before);
+      const key = after && index(after);
+      if (formerKey === key) return;
+      if (formerKey !== undefined) {
+        const ids = idsOf.get(formerKey);
+        ids?.delete(id);
+        if (ids?.size === 0) idsOf.delete(formerKey);
+      }
+      if (key === undefined) return;
+      const ids = idsOf.get(key) ?? new Set();
+      idsOf.set(key, ids.add(id));
+    },
+    under: (key) => [...(idsOf.get(key) ?? [])].toSorted(),
+    keys: () => idsOf.keys(),
   };
 }

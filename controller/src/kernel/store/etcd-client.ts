@@ -1,20 +1,20 @@
+import { readFile } from "node:fs/promises";
 import type { CallOptions } from "@grpc/grpc-js";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ExponentialBackoff, handleWhen, noop, retry } from "cockatiel";
 import { Etcd3, isRecoverableError } from "etcd3";
-import { answerBytesMax, answerWithinMs } from "./etcd-limits.ts";
 
 export interface EtcdOptions {
-  /** `http://host:port` or `https://host:port` of each member. */
+  /** `http://host:port` or `https://host:port` of each etcd member. */
   readonly hosts: readonly string[];
-  /** PEM; the platform's own trust and identity. Plain HTTP without. */
+  /** PEM: the authority that signed etcd's certificates, and this controller's identity. Absent: plain HTTP. */
   readonly credentials?: { readonly ca: Buffer; readonly certificate?: Buffer; readonly privateKey?: Buffer };
 }
 
-/** The etcd client with one way to call it: retried on whichever member answers, and over within the deadline. */
+/** An etcd client. Each call is retried on any member that responds, and fails when its deadline passes. */
 export interface EtcdClient {
   readonly raw: Etcd3;
-  /** Throws STORE_UNAVAILABLE when no attempt works in time; etcd's own refusals are thrown unchanged. */
+  /** Throws STORE_UNAVAILABLE when no attempt succeeds in time; errors that etcd itself returns pass unchanged. */
   call<T>(run: (options: CallOptions) => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
@@ -23,35 +23,35 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
     hosts: [...hosts],
     ...(credentials && { credentials: sslOf(credentials) }),
     grpcOptions: {
-      "grpc.max_receive_message_length": answerBytesMax,
-      // The pool of connections outlives a call: without these it would wait up to two minutes after an outage.
+      "grpc.max_receive_message_length": responseBytesMax,
+      // The connection pool outlives a call; the default back-off would delay calls up to two minutes after an outage.
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
-      // etcd cuts connections that ping more often than each 5 s.
+      // etcd closes connections that ping more often than every 5 s.
       "grpc.keepalive_time_ms": 6_000,
       "grpc.keepalive_timeout_ms": 3_000,
     },
-    // All retrying is below: the client's own circuit breaker would keep failing after etcd is back.
+    // Retries are done below; the client's own circuit breaker would keep failing after etcd is back.
     faultHandling: { global: noop, host: () => noop },
   });
   const retrying = retry(handleWhen(isTransient), {
     maxAttempts: 30,
     backoff: new ExponentialBackoff({ initialDelay: 20, maxDelay: 300 }),
   });
-  const attemptMs = hosts.length > 1 ? answerWithinMs / 2 : answerWithinMs;
+  const attemptMs = hosts.length > 1 ? callTimeoutMs / 2 : callTimeoutMs;
   return {
     raw,
     async call(run, signal) {
       signal?.throwIfAborted();
-      // AbortSignal.timeout and any cost more than the rest of a call: they are held weakly and collected one by one.
+      // AbortSignal.timeout and AbortSignal.any cost more than the call itself: Node tracks them in weak references.
       const stop = new AbortController();
       const onAbort = () => stop.abort(signal?.reason);
       signal?.addEventListener("abort", onAbort, { once: true });
       let late = false;
       const timer = setTimeout(() => {
         late = true;
-        stop.abort(new Error("etcd did not answer in time"));
-      }, answerWithinMs);
+        stop.abort(new Error("etcd did not respond in time"));
+      }, callTimeoutMs);
       let lastError: unknown;
       const attempt = async () => {
         try {
@@ -75,12 +75,12 @@ export function createEtcdClient({ hosts, credentials }: EtcdOptions): EtcdClien
   };
 }
 
-/** The error that users see for any trouble with etcd. */
+/** The error that users get for any failure of etcd. */
 export function unavailable(cause: unknown): HoldfastError {
-  return new HoldfastError("STORE_UNAVAILABLE", "The store does not answer.", { cause });
+  return new HoldfastError("STORE_UNAVAILABLE", "The store does not respond.", { cause });
 }
 
-/** Trouble on the way, or of etcd with itself, such as having no leader or no space: it may be over in a moment. */
+/** True for a failed connection, and for states of etcd that can pass, such as no leader. */
 function isTransient(error: Error): boolean {
   return isRecoverableError(error);
 }
@@ -97,7 +97,7 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-/** Result of an attempt after the caller's time-out. */
+/** Ignores the outcome of an attempt that ends after the caller gave up. */
 function ignoreLate(): void {
   return;
 }
@@ -109,3 +109,35 @@ function sslOf({ ca, certificate, privateKey }: NonNullable<EtcdOptions["credent
     ...(certificate && { certChain: certificate }),
   };
 }
+
+/** Reads the PEM files that the settings name. Undefined without an authority, which means plain HTTP. */
+export async function readEtcdCredentials(files: {
+  readonly etcdCa: string;
+  readonly etcdCert: string;
+  readonly etcdKey: string;
+}): Promise<EtcdOptions["credentials"]> {
+  if (files.etcdCa === "") return undefined;
+  const optional = async (file: string) => (file === "" ? undefined : await readFile(file));
+  const [ca, certificate, privateKey] = await Promise.all([
+    readFile(files.etcdCa),
+    optional(files.etcdCert),
+    optional(files.etcdKey),
+  ]);
+  return { ca, ...(certificate && { certificate }), ...(privateKey && { privateKey }) };
+}
+
+/**
+ * Milliseconds after which a call, or a transaction that waits to be sent, fails with STORE_UNAVAILABLE. An election in
+ * etcd takes about one second, so it delays calls and does not fail them. The limit is well below the lease of a
+ * controller (5 s), which stops its work when etcd stays away.
+ */
+export const callTimeoutMs = 2_000;
+
+/** Largest response in bytes: the gRPC default of 4 MiB is less than a page of large objects. */
+const responseBytesMax = 64 * 1024 * 1024;
+
+/** Most keys in one page of a list. */
+export const pageKeysMax = 500;
+
+/** Most keys of one transaction: etcd's default limit (`--max-txn-ops`). */
+export const transactionKeysMax = 128;

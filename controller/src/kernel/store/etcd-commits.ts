@@ -1,65 +1,63 @@
 import assert from "node:assert";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { batchLength, membersMax } from "./commit-batch.ts";
-import { type EtcdClient, unavailable } from "./etcd-client.ts";
-import { answerWithinMs, transactionKeysMax } from "./etcd-limits.ts";
+import { type EtcdClient, unavailable, callTimeoutMs, transactionKeysMax } from "./etcd-client.ts";
 import { committedOf, requestOf } from "./etcd-transaction.ts";
 import type { Committed, Transaction } from "./store.ts";
 
-/** This process's transactions on their way to etcd. */
+/** Sends this process's transactions to etcd, in batches. */
 export interface EtcdCommits {
-  /** Commits once, however often it must be sent. */
+  /** Commits exactly once, even when the transaction is sent several times. */
   commit(transaction: Transaction, signal?: AbortSignal): Promise<Committed>;
 }
 
 interface Waiting {
   readonly transaction: Transaction;
-  readonly askedMs: number;
-  /** The caller has stopped waiting for its outcome. */
-  left: boolean;
+  readonly requestedAtMs: number;
+  /** True when the caller no longer waits for the outcome. */
+  isAbandoned: boolean;
   resolve(outcome: Committed): void;
   reject(error: unknown): void;
 }
 
-/** One travels while the next is gathered: more at a time only make more and smaller calls. */
-const maxUnderWay = 2;
+/** One call is in flight while the next batch collects: more calls at a time would only make smaller batches. */
+const maxInFlight = 2;
 
 /**
- * A transaction that comes while others are under way waits for one of them to end, and then travels with all waiting
- * ones, each with its own conditions, as one call and one entry of etcd's log. Without others it travels at once. A
- * call to etcd costs the controller several times as much as a transaction in it, and a thousand agents reconnect in a
- * moment.
+ * Batches transactions. While `maxInFlight` calls are in flight, new transactions wait; they are then sent together,
+ * each with its own conditions, as one etcd call and one entry of etcd's log. Without calls in flight a transaction is
+ * sent at once. A call costs the controller several times as much as a transaction in it, and after a restart a
+ * thousand agents reconnect at the same time.
  */
 export function createEtcdCommits(client: EtcdClient, nowMs: () => number): EtcdCommits {
   let queue: Waiting[] = [];
-  let underWay = 0;
-  let gathering = false;
+  let inFlight = 0;
+  let isScheduled = false;
 
-  function gather(): void {
-    if (gathering || underWay >= maxUnderWay || queue.length === 0) return;
-    gathering = true;
-    // Transactions of one turn of the event loop travel together.
+  function scheduleSend(): void {
+    if (isScheduled || inFlight >= maxInFlight || queue.length === 0) return;
+    isScheduled = true;
+    // Transactions of one turn of the event loop share a call.
     setImmediate(() => {
-      gathering = false;
+      isScheduled = false;
       send();
     });
   }
 
   function send(): void {
-    const before = nowMs() - answerWithinMs;
-    for (const each of queue) if (each.askedMs < before) each.reject(unavailable(new Error("etcd is too slow")));
-    queue = queue.filter(({ left }) => !left);
-    while (underWay < maxUnderWay && queue.length > 0) {
+    const before = nowMs() - callTimeoutMs;
+    for (const each of queue) if (each.requestedAtMs < before) each.reject(unavailable(new Error("etcd is too slow")));
+    queue = queue.filter(({ isAbandoned }) => !isAbandoned);
+    while (inFlight < maxInFlight && queue.length > 0) {
       const next = queue.slice(0, membersMax).map(({ transaction }) => transaction);
       const batch = queue.splice(0, batchLength(next));
-      underWay += 1;
+      inFlight += 1;
       sendBatch(batch)
         .catch((error: unknown) => {
           for (const waiting of batch) waiting.reject(error);
         })
         .finally(() => {
-          underWay -= 1;
-          gather();
+          inFlight -= 1;
+          scheduleSend();
         });
     }
   }
@@ -78,7 +76,8 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
       if (error instanceof HoldfastError || batch.length === 1) {
         for (const waiting of batch) waiting.reject(error);
       } else if (only !== undefined) {
-        // etcd refuses one of them, such as a put under a lease that has ended: sent alone, each gets its own answer.
+        // etcd rejected the batch for one of its members, such as a put under an expired lease: send each of them
+        // alone.
         await Promise.all(batch.map((waiting) => sendAlone(waiting, attempts.count > 1)));
       }
     }
@@ -121,28 +120,63 @@ export function createEtcdCommits(client: EtcdClient, nowMs: () => number): Etcd
       assert(keys <= transactionKeysMax, `a transaction has at most ${transactionKeysMax} keys`);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason as Error);
-        const over = () => {
-          waiting.left = true;
+        const settle = () => {
+          waiting.isAbandoned = true;
           signal?.removeEventListener("abort", onAbort);
         };
         const onAbort = () => waiting.reject(signal?.reason);
         const waiting: Waiting = {
           transaction,
-          askedMs: nowMs(),
-          left: false,
+          requestedAtMs: nowMs(),
+          isAbandoned: false,
           resolve(outcome) {
-            over();
+            settle();
             resolve(outcome);
           },
           reject(error) {
-            over();
+            settle();
             reject(error as Error);
           },
         };
         signal?.addEventListener("abort", onAbort, { once: true });
         queue.push(waiting);
-        gather();
+        scheduleSend();
       });
     },
   };
+}
+
+/** Most transactions of one batch: etcd counts 128 operations per nesting level (`--max-txn-ops`). */
+const membersMax = 64;
+const keysMax = 48;
+const bytesMax = 256 << 10;
+
+/**
+ * Number of these transactions, from the first on, that can be committed in one etcd call: at least one. etcd compares
+ * all conditions of a call before it writes, so no transaction may touch a key that another of the batch changes.
+ */
+export function batchLength(transactions: readonly Transaction[]): number {
+  const read = new Set<string>();
+  const changed = new Set<string>();
+  let bytes = 0;
+  let length = 0;
+  for (const transaction of transactions) {
+    const { conditions, puts, deletes } = transaction;
+    const changes = [...puts.map(({ key }) => key), ...deletes];
+    const conflicts =
+      changes.some((key) => changed.has(key) || read.has(key)) || conditions.some(({ key }) => changed.has(key));
+    bytes += sizeOf(transaction);
+    const isLarge = changes.length > keysMax || conditions.length > keysMax || bytes > bytesMax;
+    if (length > 0 && (conflicts || isLarge || length === membersMax)) break;
+    length += 1;
+    // A large transaction is a batch of its own.
+    if (isLarge) break;
+    for (const key of changes) changed.add(key);
+    for (const { key } of conditions) read.add(key);
+  }
+  return length;
+}
+
+function sizeOf({ puts }: Transaction): number {
+  return puts.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
 }

@@ -11,22 +11,22 @@ import type { Lease } from "./store.ts";
 interface Deps {
   readonly client: EtcdClient;
   readonly log: Log;
-  /** The clock that runs on through suspend: etcd's leases do. */
+  /** Clock that includes suspend (CLOCK_BOOTTIME), as etcd's lease TTL does. */
   readonly bootMs: () => number;
 }
 
 export interface EtcdLease extends Lease {
-  /** Stops renewing without a word to etcd. */
+  /** Stops renewing without revoking the lease. */
   abandon(): void;
 }
 
 type Stream = IDuplexStream<ILeaseKeepAliveRequest, ILeaseKeepAliveResponse>;
 
-const lookEveryMs = 50;
+const checkIntervalMs = 50;
 
 /**
- * Grants a lease and renews it each third of its length. etcd counts the length from the receipt of a renewal, this
- * side from its sending, and stops a margin earlier: so it ends here first, whatever the network does.
+ * Grants a lease and renews it every sixth of its TTL. etcd counts the TTL from the receipt of a renewal; this side
+ * counts from its sending and ends a margin earlier, so the lease always ends here before it ends in etcd.
  */
 export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number): Promise<EtcdLease> {
   const ttlMs = ttlS * 1_000;
@@ -37,14 +37,14 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
     return client.raw.leaseClient.leaseGrant({ TTL: ttlS }, options);
   });
   let endsAt = sentAt + lengthMs;
-  let over = false;
+  let hasEnded = false;
   let stream: Stream | undefined;
   let opening = false;
   let unanswered: number[] = [];
   const { promise: lost, resolve } = Promise.withResolvers<void>();
 
   function end(): void {
-    over = true;
+    hasEnded = true;
     clearInterval(renewing);
     clearInterval(ending);
     stream?.cancel();
@@ -52,17 +52,17 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
   }
 
   function onAnswer(answer: ILeaseKeepAliveResponse): void {
-    const asked = unanswered.shift();
-    if (over || asked === undefined) return;
+    const sentAtMs = unanswered.shift();
+    if (hasEnded || sentAtMs === undefined) return;
     if (Number(answer.TTL) <= 0) {
       log.warn("lease ended by the store", { lease: id });
       return end();
     }
-    endsAt = Math.max(endsAt, asked + lengthMs);
+    endsAt = Math.max(endsAt, sentAtMs + lengthMs);
   }
 
   async function open(): Promise<void> {
-    if (opening || over) return;
+    if (opening || hasEnded) return;
     opening = true;
     try {
       const current = await client.raw.leaseClient.leaseKeepAlive();
@@ -72,7 +72,7 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
       current.on("data", (answer) => stream === current && onAnswer(answer));
       current.on("error", drop);
       current.on("end", drop);
-      if (over) return current.cancel();
+      if (hasEnded) return current.cancel();
       stream = current;
       unanswered = [];
     } finally {
@@ -86,7 +86,7 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
       stream = undefined;
     }
     if (stream === undefined) await open();
-    if (over || stream === undefined) return;
+    if (hasEnded || stream === undefined) return;
     unanswered.push(bootMs());
     stream.write({ ID: id });
   }
@@ -94,15 +94,15 @@ export async function grantEtcdLease({ client, log, bootMs }: Deps, ttlS: number
   const renewing = setInterval(() => {
     renew().catch((error) => log.debug("lease not renewed", { lease: id, error: String(error) }));
   }, ttlMs / 6);
-  // Timers stand still in suspend, so none is set for the end itself.
+  // Timers stop during suspend, so the end is checked at an interval instead of by one timer.
   const ending = setInterval(() => {
     if (bootMs() >= endsAt) end();
-  }, lookEveryMs);
+  }, checkIntervalMs);
 
   return {
     id,
     get live() {
-      return !over && bootMs() < endsAt;
+      return !hasEnded && bootMs() < endsAt;
     },
     lost,
     abandon: end,

@@ -4,10 +4,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
 import { startTcpProxy } from "../../../../test/support/network/tcp-proxy.ts";
 import { until } from "../../../../test/support/wait-until.ts";
-import { createEtcdStore } from "./etcd-store.ts";
+import { createEtcdStore, awaitStore } from "./etcd-store.ts";
 import { outboxKeyOf } from "./outbox-entry.ts";
 import type { Store } from "./store.ts";
-import { storeAnswers } from "./store-answers.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -25,7 +24,7 @@ function put(key: string, value: string) {
   return store.commit({ conditions: [], puts: [{ key, value }], deletes: [] });
 }
 
-/** Follows a prefix and keeps what it is told. */
+/** Watches a prefix and records its keys. */
 function follow(prefix: string, through = store) {
   const state = new Map<string, string>();
   const seen = { state, resets: 0 };
@@ -41,7 +40,7 @@ function follow(prefix: string, through = store) {
   return seen;
 }
 
-test("while etcd is away calls fail within the deadline; then reads, writes and watches go on", async () => {
+test("calls fail within the deadline during an outage of etcd, and work again afterwards", async () => {
   await put("/o/1", "before");
   const seen = follow("/o/");
   await until(() => seen.state.has("/o/1"));
@@ -57,26 +56,26 @@ test("while etcd is away calls fail within the deadline; then reads, writes and 
   expect(seen.resets).toBe(0);
 });
 
-test("a call that began during a short restart of etcd is answered", async () => {
+test("a call that begins during a short restart of etcd succeeds", async () => {
   await put("/o/1", "before");
   for (;;) {
     await etcd.kill();
-    const asked = store.get("/o/1").catch((error: unknown) => error);
+    const attempt = store.get("/o/1").catch((error: unknown) => error);
     const began = performance.now();
     await etcd.start();
-    // On a busy machine it may take as long as a call waits; that was no short one.
+    // On a busy machine a restart may take as long as the call time-out: try again.
     if (performance.now() - began > 1_000) continue;
-    expect(await asked).toMatchObject({ value: "before" });
+    expect(await attempt).toMatchObject({ value: "before" });
     return;
   }
 });
 
-test("who begins while etcd is away waits until it answers", async () => {
+test("a start during an outage waits until etcd responds", async () => {
   await etcd.kill();
   const late = createEtcdStore({ hosts: [etcd.url], log: silentLog });
-  const waiting = storeAnswers(late, silentLog, new AbortController().signal);
+  const waiting = awaitStore(late, silentLog, new AbortController().signal);
   const gaveUp = new AbortController();
-  const impatient = storeAnswers(late, silentLog, gaveUp.signal);
+  const impatient = awaitStore(late, silentLog, gaveUp.signal);
   await expect(Promise.race([waiting, late.revision()])).rejects.toMatchObject({ key: "STORE_UNAVAILABLE" });
   gaveUp.abort(new Error("enough"));
   await expect(impatient).rejects.toThrow("enough");
@@ -85,7 +84,7 @@ test("who begins while etcd is away waits until it answers", async () => {
   await late.close();
 });
 
-test("a watch that missed compacted changes lists all again", async () => {
+test("a watch that missed compacted changes lists everything again", async () => {
   const proxy = await startTcpProxy(etcd.port);
   const cutOff = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   await put("/k/1", "old");
@@ -103,7 +102,7 @@ test("a watch that missed compacted changes lists all again", async () => {
   proxy.close();
 });
 
-test("a watch whose connection went dumb resumes on another", async () => {
+test("a watch whose connection is silent resumes on another", async () => {
   const proxy = await startTcpProxy(etcd.port);
   const stalled = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   const seen = follow("/s/", stalled);
@@ -117,21 +116,21 @@ test("a watch whose connection went dumb resumes on another", async () => {
   proxy.close();
 });
 
-test("a watch leaves a member of etcd that has no leader", async () => {
+test("a watch leaves an etcd member without a leader", async () => {
   const errors: unknown[] = [];
   const log = { ...silentLog, warn: (_message: string, fields?: LogFields) => errors.push(fields?.["error"]) };
   const watching = createEtcdStore({ hosts: [etcd.url], log });
   const seen = follow("/n/", watching);
   await put("/n/1", "one");
   await until(() => seen.state.has("/n/1"));
-  // A second member that never comes: the first one alone is not the majority any more.
+  // A second member that never starts: the first one alone has no majority any more.
   const body = JSON.stringify({ peerURLs: ["http://127.0.0.1:1"] });
   expect((await fetch(`${etcd.url}/v3/cluster/member/add`, { method: "POST", body })).status).toBe(200);
   await until(() => errors.some((error) => /no leader/.test(String(error))));
   await watching.close();
 });
 
-test("a change whose answer was lost is told as done, not as a conflict with itself", async () => {
+test("a commit whose response was lost succeeds, and does not conflict with itself", async () => {
   const proxy = await startTcpProxy(etcd.port);
   const deaf = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   await deaf.revision();
@@ -154,7 +153,7 @@ test("a change whose answer was lost is told as done, not as a conflict with its
   proxy.close();
 });
 
-test("a removal whose answer was lost is told as done, though its entry of the outbox has gone on", async () => {
+test("a deletion whose response was lost succeeds, even after its outbox entry moved on", async () => {
   const proxy = await startTcpProxy(etcd.port);
   const deaf = createEtcdStore({ hosts: [`http://127.0.0.1:${proxy.port}`], log: silentLog });
   for (const key of ["/x/1", "/x/2"]) await put(key, "there");
@@ -171,14 +170,14 @@ test("a removal whose answer was lost is told as done, though its entry of the o
   proxy.cut();
   proxy.heal();
   expect((await removal).committed).toBe(true);
-  // What is still there was removed by nobody.
+  // A key that still exists was not deleted by any writer.
   const stale = { conditions: [{ key: "/x/2", modRevision: 1n }], puts: [], deletes: ["/x/2"] };
   expect(await deaf.commit(stale)).toEqual({ committed: false });
   await deaf.close();
   proxy.close();
 });
 
-test("an etcd without space is a store that cannot store now", async () => {
+test("an etcd without space is reported as STORE_UNAVAILABLE", async () => {
   const small = await startTestEtcd(["--quota-backend-bytes=1000000"]);
   const full = createEtcdStore({ hosts: [small.url], log: silentLog });
   const fill = async () => {
@@ -204,13 +203,13 @@ test("a watch of an etcd that lost its data starts over", async () => {
   expect(seen.resets).toBeGreaterThan(0);
 });
 
-test("a lease says that it is over before etcd gives its keys to another", async () => {
+test("a lease ends here before etcd releases its keys", async () => {
   const lease = await store.lease(2);
   await store.commit({ conditions: [], puts: [{ key: "/l/1", value: "mine", lease }], deletes: [] });
   etcd.signal("SIGSTOP");
   // Both are timers of this process, so a busy machine makes both late.
-  const given = delay(2_050, "given to another");
-  expect(await Promise.race([lease.lost.then(() => "said"), given])).toBe("said");
+  const released = delay(2_050, "released");
+  expect(await Promise.race([lease.lost.then(() => "lost"), released])).toBe("lost");
   expect(lease.live).toBe(false);
   etcd.signal("SIGCONT");
 });

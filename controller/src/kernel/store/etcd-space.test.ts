@@ -4,7 +4,7 @@ import { startTestEtcd, type TestEtcd } from "../../../../test/support/controlle
 import { until } from "../../../../test/support/wait-until.ts";
 import { createEtcdSpace, type EtcdSpace } from "./etcd-space.ts";
 import { createEtcdStore } from "./etcd-store.ts";
-import { stateOfSpace } from "../space/store-space.ts";
+import { stateOfSpace } from "../space/space-level.ts";
 import type { Store } from "./store.ts";
 
 const quotaBytes = 32 * 1024 * 1024;
@@ -37,9 +37,10 @@ const refuses = () => {
 };
 const idle = () => AbortSignal.timeout(60_000);
 
-test("growth is refused while etcd can still write, and admitted again when room was made", async () => {
+test("growth is refused before etcd stops writing, and admitted after space was freed", async () => {
   let filled = 0;
-  // etcd reports the bytes in use as of its last commit to disk, which a busy disk delays: a round waits for its own bytes.
+  // etcd reports the bytes in use as of its last commit to disk, which a busy disk delays: a round waits for its own
+  // bytes.
   const isReported = async () => {
     const [member] = await space.stores();
     return (member?.usedBytes ?? 0) >= filled * valueBytes;
@@ -52,10 +53,10 @@ test("growth is refused while etcd can still write, and admitted again when room
     return false;
   });
   expect(space.used).toBeGreaterThanOrEqual(0.8);
-  // What the platform needs, and deletes, go on.
+  // Writes of the platform and deletions still work.
   await put((filled += 1));
   for (let n = 1; n <= filled; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
-  // On a busy disk etcd tells only later that what was deleted is free: the next round makes the room.
+  // On a busy disk etcd reports freed space late: the next round frees it.
   await until(async () => {
     await space.tidy(idle());
     return !refuses() && space.used < 0.2;
@@ -63,7 +64,7 @@ test("growth is refused while etcd can still write, and admitted again when room
   await put(1);
 });
 
-test("etcd that has stopped to write does so again once there is room", async () => {
+test("an etcd that stopped writing resumes once there is space", async () => {
   const stopped = async () => {
     try {
       for (let n = 0; n < 200; n += 1) await put(n);
@@ -83,7 +84,7 @@ test("etcd that has stopped to write does so again once there is room", async ()
   });
 });
 
-test("an operator sees that etcd has stopped and frees it, though the next round would wait for more room", async () => {
+test("an operator frees a stopped etcd that the periodic round would leave stopped", async () => {
   for (let n = 0; n < 200; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
   await until(async () => {
     await space.free(idle());
@@ -104,8 +105,8 @@ test("an operator sees that etcd has stopped and frees it, though the next round
   expect(stopped).toMatchObject({ name: `etcd ${etcd.url}`, quotaBytes });
   expect(stopped && stateOfSpace(stopped).reason).toContain("holdfast admin free-etcd");
   // More than 80% stays in use, so that `tidy` leaves the alarm.
-  const kept = Math.floor((quotaBytes * 0.85) / valueBytes);
-  for (let n = 1; n <= filled - kept; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
+  const retained = Math.floor((quotaBytes * 0.85) / valueBytes);
+  for (let n = 1; n <= filled - retained; n += 1) await store.commit({ conditions: [], puts: [], deletes: [key(n)] });
   await until(async () => {
     await space.free(idle());
     return put(filled).then(
@@ -113,7 +114,7 @@ test("an operator sees that etcd has stopped and frees it, though the next round
       () => false,
     );
   });
-  // It writes, and users may only delete: etcd tells what is in use as of its last commit to disk.
+  // It accepts writes, but users may only delete: the reported usage is that of the last commit to disk.
   await until(async () => {
     const [freed] = await space.stores();
     return freed !== undefined && stateOfSpace(freed).state === "full";
@@ -124,12 +125,12 @@ test("an operator sees that etcd has stopped and frees it, though the next round
   });
 });
 
-test("members are defragmented one after another, and none while the one before does not answer", async () => {
+test("members are defragmented one by one, and none while the previous one is down", async () => {
   const members = await Promise.all([1, 2, 3].map(() => startTestEtcd([`--quota-backend-bytes=${quotaBytes}`])));
   const hosts = members.map(({ url }) => url);
   const stores = hosts.map((url) => createEtcdStore({ hosts: [url], log: silentLog }));
-  const told: unknown[] = [];
-  const log = { ...silentLog, info: (_: string, fields?: object) => void told.push(fields) };
+  const logged: unknown[] = [];
+  const log = { ...silentLog, info: (_: string, fields?: object) => void logged.push(fields) };
   const several = createEtcdSpace({ hosts, quotaBytes, log });
   try {
     for (const each of stores) {
@@ -137,10 +138,10 @@ test("members are defragmented one after another, and none while the one before 
         await each.commit({ conditions: [], puts: [{ key: key(n), value: "x".repeat(valueBytes) }], deletes: [] });
       for (let n = 0; n < 40; n += 1) await each.commit({ conditions: [], puts: [], deletes: [key(n)] });
     }
-    // The second does not answer: the third is not touched while nobody knows how that one is.
+    // The second member is down, so the third is not defragmented.
     await members[1]?.stop();
     await expect(several.free(idle())).rejects.toThrow();
-    expect(told).toEqual([expect.objectContaining({ member: hosts[0] })]);
+    expect(logged).toEqual([expect.objectContaining({ member: hosts[0] })]);
   } finally {
     several.close();
     await Promise.all(stores.map((each) => each.close()));

@@ -1,39 +1,41 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { inBackground } from "@holdfast/common/background.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { alarmAt, createSpaceLevel, refuseAt } from "../space/space-level.ts";
-import type { StoreSpace } from "../space/store-space.ts";
+import { alarmAt, createSpaceLevel, refuseAt, type StoreSpace } from "../space/space-level.ts";
 import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
 
-/** How full etcd is, member by member. */
+/**
+ * Disk usage of etcd. The members' sizes are polled; from `alarmAt` of the quota on the history of keys is compacted
+ * and the files are defragmented, and from `refuseAt` on users may only delete.
+ */
 export interface EtcdSpace {
-  /** Part of the quota that is in use on the fullest member; 0 until it is known. */
+  /** Used fraction of the quota on the fullest member; 0 until the first poll. */
   readonly used: number;
-  /** Throws STORE_UNAVAILABLE when users may add nothing more; deletions, and the platform's own writes, go on. */
+  /** Throws STORE_UNAVAILABLE when users may add nothing more. Deletions and the platform's own writes still work. */
   admitGrowth(): void;
   /**
-   * Makes room where there is some to make: compacts, defragments one member after another, and ends the alarm that
-   * etcd raised.
+   * If a member is above `alarmAt`: compacts, defragments one member after another, and disarms the NOSPACE alarm when
+   * space is free again.
    */
   tidy(signal: AbortSignal): Promise<void>;
   /**
-   * The same for an operator, now: every member whose file has anything to give, and the alarm ends however little room
-   * there is.
+   * The same on an operator's request: defragments every member whose file has unused pages, and disarms the alarm as
+   * soon as every file is below the quota.
    */
   free(signal: AbortSignal): Promise<void>;
-  /** Asks every member. */
+  /** Queries every member. */
   stores(): Promise<StoreSpace[]>;
   close(): void;
 }
 
-/** A file with at most this part of it in use is worth defragmenting. */
-const worthwhile = 0.75;
+/** A file is defragmented when at most this fraction of it is in use. */
+const defragmentBelow = 0.75;
 /**
- * The same for a file of `refuseAt` of the quota and more. etcd stops when the file reaches the quota, however much of the file
- * is free, and large values leave free pages that later ones do not fit into.
+ * The fraction for a file of `refuseAt` of the quota and more. etcd stops writing when the file reaches the quota,
+ * however much of the file is unused, and large values leave free pages that later values do not fit into.
  */
-const worthwhileWhenLarge = 0.97;
-const lookEveryMs = 5_000;
+const defragmentBelowWhenLarge = 0.97;
+const pollIntervalMs = 5_000;
 const defragmentMs = 60_000;
 const commitMs = 500;
 
@@ -43,31 +45,31 @@ interface Sizes {
   readonly usedBytes: number;
 }
 
-/** `quotaBytes` is etcd's own setting (`--quota-backend-bytes`). */
+/** `quotaBytes` is etcd's own limit (`--quota-backend-bytes`). */
 export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: number; readonly log: Log }): EtcdSpace {
   const { hosts, quotaBytes, log } = options;
   const members = hosts.map((host) => ({ host, client: createEtcdClient({ ...options, hosts: [host] }) }));
-  /** For calls that any member may serve. */
+  /** Client for calls that any member can serve. */
   const cluster = createEtcdClient(options);
   const level = createSpaceLevel("etcd", quotaBytes, log);
-  const lookNow = () => inBackground(log, "size of etcd", look());
-  const looking = setInterval(lookNow, lookEveryMs);
-  looking.unref();
-  lookNow();
+  const pollNow = () => inBackground(log, "size of etcd", poll());
+  const polling = setInterval(pollNow, pollIntervalMs);
+  polling.unref();
+  pollNow();
 
   async function sizesOf({ client }: (typeof members)[number]): Promise<Sizes> {
     const status = await client.call((call) => client.raw.maintenance.status(call));
-    const { header, dbSize, dbSizeInUse } = status as typeof status & { dbSizeInUse?: string };
-    // etcd before 3.4 does not report the bytes in use of its file.
-    return { memberId: header.member_id, fileBytes: Number(dbSize), usedBytes: Number(dbSizeInUse ?? dbSize) };
+    // The client's type lacks the field, which etcd has since 3.4.
+    const { header, dbSize, dbSizeInUse } = status as typeof status & { dbSizeInUse: string };
+    return { memberId: header.member_id, fileBytes: Number(dbSize), usedBytes: Number(dbSizeInUse) };
   }
 
-  /** A member that does not answer is not counted: that is the cluster's affair. */
-  async function look(): Promise<Sizes[]> {
+  /** Sizes of the members that respond; members that are down are not counted. */
+  async function poll(): Promise<Sizes[]> {
     const sizes = (await Promise.allSettled(members.map(sizesOf))).flatMap((each) =>
       each.status === "fulfilled" ? [each.value] : [],
     );
-    if (sizes.length > 0) level.note(Math.max(...sizes.map(({ usedBytes }) => usedBytes)));
+    if (sizes.length > 0) level.update(Math.max(...sizes.map(({ usedBytes }) => usedBytes)));
     return sizes;
   }
 
@@ -76,23 +78,23 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
     const { header } = await cluster.call((call) => kv.range({ key: Buffer.from("/"), count_only: true }, call));
     await cluster
       .call((call) => kv.compact({ revision: header.revision, physical: true }, call))
-      // It is compacted already.
+      // The error means that the revision was compacted before.
       .catch((error: unknown) => log.debug("etcd not compacted", { error: String(error) }));
   }
 
-  async function defragment(isWorthwhile: (sizes: Sizes) => boolean, signal: AbortSignal): Promise<void> {
+  async function defragment(accepts: (sizes: Sizes) => boolean, signal: AbortSignal): Promise<void> {
     // etcd reports the bytes in use as of its last commit to disk.
     await delay(commitMs, undefined, { signal }).catch(() => undefined);
     for (const member of members) {
       if (signal.aborted) return;
       const sizes = await sizesOf(member);
-      if (!isWorthwhile(sizes)) continue;
+      if (!accepts(sizes)) continue;
       await member.client.raw.maintenance.defragment({ deadline: new Date(Date.now() + defragmentMs) });
       log.info("etcd defragmented", { member: member.host, fileBytes: sizes.fileBytes });
     }
   }
 
-  /** Ids of the members that have raised the alarm; it stops all writing until it is disarmed, even with room again. */
+  /** Ids of the members with a NOSPACE alarm. An alarm stops all writes until it is disarmed, even with space again. */
   async function alarms(): Promise<string[]> {
     const { maintenance } = cluster.raw;
     const raised = await cluster.call((call) => maintenance.alarm({ action: "Get" }, call));
@@ -105,7 +107,7 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
     for (const memberID of await alarms()) {
       const ended = { action: "Deactivate", memberID, alarm: "Nospace" } as const;
       await cluster.call((call) => cluster.raw.maintenance.alarm(ended, call));
-      log.warn("etcd writes again", { member: memberID });
+      log.warn("etcd accepts writes again", { member: memberID });
     }
   }
 
@@ -115,21 +117,21 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
     },
     admitGrowth: level.admitGrowth,
     async tidy(signal) {
-      const before = await look();
+      const before = await poll();
       if (before.some(({ fileBytes }) => fileBytes >= alarmAt * quotaBytes)) {
         await compact();
         const large = ({ fileBytes, usedBytes }: Sizes) =>
           fileBytes >= alarmAt * quotaBytes &&
-          usedBytes <= fileBytes * (fileBytes >= refuseAt * quotaBytes ? worthwhileWhenLarge : worthwhile);
+          usedBytes <= fileBytes * (fileBytes >= refuseAt * quotaBytes ? defragmentBelowWhenLarge : defragmentBelow);
         await defragment(large, signal);
-        await look();
+        await poll();
       }
       if (level.used < refuseAt) await endAlarm();
     },
     async free(signal) {
       await compact();
       await defragment(({ fileBytes, usedBytes }) => usedBytes < fileBytes, signal);
-      const after = await look();
+      const after = await poll();
       if (after.every(({ fileBytes }) => fileBytes < quotaBytes)) await endAlarm();
     },
     async stores() {
@@ -144,7 +146,7 @@ export function createEtcdSpace(options: EtcdOptions & { readonly quotaBytes: nu
       });
     },
     close() {
-      clearInterval(looking);
+      clearInterval(polling);
       for (const { raw } of [cluster, ...members.map(({ client }) => client)]) raw.close();
     },
   };

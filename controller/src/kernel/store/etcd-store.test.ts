@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
 import { until } from "../../../../test/support/wait-until.ts";
 import { createEtcdStore } from "./etcd-store.ts";
-import { RevisionGone, type Store, type StoredValue, type WatchHandler } from "./store.ts";
+import { RevisionCompacted, type Store, type StoredValue, type WatchHandler } from "./store.ts";
 
 let etcd: TestEtcd;
 let store: Store;
@@ -42,7 +42,7 @@ function mirror() {
   return { seen, handler };
 }
 
-test("what was put is read back with its revisions", async () => {
+test("a value is read back with its revisions", async () => {
   expect(await store.get("/a/none")).toBeUndefined();
   const done = await put("/a/1", '{"x":"ä"}');
   expect(done.committed).toBe(true);
@@ -52,7 +52,7 @@ test("what was put is read back with its revisions", async () => {
   expect(await store.revision()).toBe(found?.modRevision);
 });
 
-test("a broken condition changes nothing", async () => {
+test("a failed condition changes nothing", async () => {
   const absent = { conditions: [{ key: "/b/1", modRevision: 0n }], puts: [{ key: "/b/1", value: "1" }], deletes: [] };
   expect((await store.commit(absent)).committed).toBe(true);
   expect(await store.commit({ ...absent, deletes: ["/b/2"] })).toEqual({ committed: false });
@@ -75,15 +75,15 @@ test("a prefix is listed in pages, in key order, at one revision", async () => {
   expect(keys).toEqual(keys.toSorted());
 });
 
-test("a revision that was compacted cannot be listed any more", async () => {
+test("a compacted revision cannot be listed", async () => {
   const old = await store.revision();
   await put("/c/1", "1");
   await put("/c/2", "1");
   await etcd.compact(await store.revision());
-  await expect(store.list("/c/", { limit: 10, revision: old })).rejects.toThrow(RevisionGone);
+  await expect(store.list("/c/", { limit: 10, revision: old })).rejects.toThrow(RevisionCompacted);
 });
 
-test("a watch tells what is there, then every change", async () => {
+test("a watch delivers the existing keys, then every change", async () => {
   await put("/w/1", "one");
   const { seen, handler } = mirror();
   const watch = store.watch("/w/", handler);
@@ -96,7 +96,7 @@ test("a watch tells what is there, then every change", async () => {
   watch.close();
 });
 
-test("a watch that is asked tells how far it is although nothing happened under its prefix", async () => {
+test("a watch reports its progress on request, without changes under its prefix", async () => {
   const { seen, handler } = mirror();
   const watch = store.watch("/quiet/", handler);
   await until(() => seen.synced > 0n);
@@ -109,7 +109,7 @@ test("a watch that is asked tells how far it is although nothing happened under 
   watch.close();
 });
 
-test("two writers of one key: one wins", async () => {
+test("of two concurrent writers of a key one commits", async () => {
   const { modRevision } = (await store.get("/a/1")) ?? { modRevision: 0n };
   const results = await Promise.all(
     Array.from({ length: 10 }, (_, i) =>
@@ -123,13 +123,13 @@ test("two writers of one key: one wins", async () => {
   expect(results.filter(({ committed }) => committed)).toHaveLength(1);
 });
 
-test("of many commits at once each has its own conditions and its own outcome", async () => {
+test("concurrent commits each have their own conditions and outcome", async () => {
   const before = await store.revision();
   const fresh = (key: string, value: string) =>
     store.commit({ conditions: [{ key, modRevision: 0n }], puts: [{ key, value }], deletes: [] });
-  const asked = Array.from({ length: 300 }, (_, i) => fresh(`/many/${i % 150}`, String(i)));
-  const outcomes = await Promise.all(asked);
-  expect(outcomes.map(({ committed }) => committed)).toEqual(asked.map((_, i) => i < 150));
+  const queries = Array.from({ length: 300 }, (_, i) => fresh(`/many/${i % 150}`, String(i)));
+  const outcomes = await Promise.all(queries);
+  expect(outcomes.map(({ committed }) => committed)).toEqual(queries.map((_, i) => i < 150));
   for (const i of [0, 70, 149]) {
     const found = await store.get(`/many/${i}`);
     expect(found?.value).toBe(String(i));
@@ -139,7 +139,7 @@ test("of many commits at once each has its own conditions and its own outcome", 
   expect((await store.revision()) - before).toBeLessThan(50n);
 });
 
-test("one that etcd refuses takes none of the others with it", async () => {
+test("a transaction that etcd rejects does not fail the others", async () => {
   const lease = await store.lease(2);
   await lease.revoke();
   const doomed = store.commit({ ...nothing, puts: [{ key: "/refused", value: "x", lease }] });
@@ -149,16 +149,16 @@ test("one that etcd refuses takes none of the others with it", async () => {
   expect((await store.get("/beside/19"))?.value).toBe("x");
 });
 
-test("a commit that is aborted while it waits for its turn never happens", async () => {
+test("a commit that is aborted before it is sent never happens", async () => {
   const enough = new AbortController();
-  const asked = store.commit({ ...nothing, puts: [{ key: "/aborted", value: "x" }] }, enough.signal);
+  const queries = store.commit({ ...nothing, puts: [{ key: "/aborted", value: "x" }] }, enough.signal);
   enough.abort(new Error("enough"));
-  await expect(asked).rejects.toThrow("enough");
+  await expect(queries).rejects.toThrow("enough");
   await put("/behind", "x");
   expect(await store.get("/aborted")).toBeUndefined();
 });
 
-test("a lease is over at once after a suspend that was longer, though no timer has fired", async () => {
+test("a lease has ended right after a longer suspend, before any timer fires", async () => {
   let suspendedMs = 0;
   const bootMs = () => performance.now() + suspendedMs;
   const other = createEtcdStore({ hosts: [etcd.url], log: silentLog, bootMs });
@@ -170,7 +170,7 @@ test("a lease is over at once after a suspend that was longer, though no timer h
   await other.close();
 });
 
-test("a lease keeps its keys, and they go when it is revoked", async () => {
+test("keys of a lease are deleted when it is revoked", async () => {
   const lease = await store.lease(4);
   await store.commit({ ...nothing, puts: [{ key: "/l/1", value: "x", lease }] });
   await delay(5_000);

@@ -1,25 +1,25 @@
 import assert from "node:assert";
+import { setTimeout as delay } from "node:timers/promises";
 import { inBackground } from "@holdfast/common/background.ts";
 import { createBootClock } from "@holdfast/common/boot-clock.ts";
 import { type Clock, systemClock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import { GRPCOutOfRangeError } from "etcd3";
-import { createEtcdClient, type EtcdOptions } from "./etcd-client.ts";
-import { behind, endOf, storedOf } from "./etcd-codec.ts";
+import { createEtcdClient, type EtcdOptions, pageKeysMax } from "./etcd-client.ts";
+import { keyAfter, rangeEndOf, storedOf } from "./etcd-transaction.ts";
 import { createEtcdCommits } from "./etcd-commits.ts";
 import { grantEtcdLease } from "./etcd-lease.ts";
-import { pageKeysMax } from "./etcd-limits.ts";
 import { watchEtcd } from "./etcd-watch.ts";
-import { RevisionGone, type Store } from "./store.ts";
+import { RevisionCompacted, type Store } from "./store.ts";
 
 export interface EtcdStoreOptions extends EtcdOptions {
   readonly log: Log;
   readonly clock?: Clock;
-  /** The clock of leases: milliseconds that run on through suspend. */
+  /** Clock of leases: milliseconds, including suspend. */
   readonly bootMs?: () => number;
 }
 
-/** The store on etcd 3.4 or newer. It connects when first used and recovers by itself when etcd comes back. */
+/** The store on etcd 3.4 or newer. It connects on first use and reconnects by itself after an outage. */
 export function createEtcdStore(options: EtcdStoreOptions): Store {
   const { log, clock = systemClock, bootMs = createBootClock() } = options;
   const client = createEtcdClient(options);
@@ -36,8 +36,8 @@ export function createEtcdStore(options: EtcdStoreOptions): Store {
     async list(prefix, { after, limit, revision }, signal) {
       assert(limit >= 1 && limit <= pageKeysMax, `a page has 1 to ${pageKeysMax} keys`);
       const range = {
-        key: after === undefined ? Buffer.from(prefix) : behind(after),
-        range_end: endOf(prefix),
+        key: after === undefined ? Buffer.from(prefix) : keyAfter(after),
+        range_end: rangeEndOf(prefix),
         limit,
         ...(revision !== undefined && { revision: revision.toString() }),
       };
@@ -49,7 +49,7 @@ export function createEtcdStore(options: EtcdStoreOptions): Store {
           more: found.more,
         };
       } catch (error) {
-        if (error instanceof GRPCOutOfRangeError) throw new RevisionGone(`revision ${revision}`, { cause: error });
+        if (error instanceof GRPCOutOfRangeError) throw new RevisionCompacted(`revision ${revision}`, { cause: error });
         throw error;
       }
     },
@@ -81,4 +81,21 @@ export function createEtcdStore(options: EtcdStoreOptions): Store {
     },
   };
   return store;
+}
+
+const retryMs = 500;
+
+/** Resolves when the store responds, however long that takes. Logs once that it waits. */
+export async function awaitStore(store: Pick<Store, "revision">, log: Log, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await store.revision(signal);
+      if (attempt > 1) log.info("the store answers");
+      return;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (attempt === 1) log.warn("waiting for the store", { error: String(error) });
+      await delay(retryMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+    }
+  }
 }

@@ -1,10 +1,10 @@
-import type { IRequestOp, ITxnRequest, ITxnResponse } from "etcd3";
+import type { IRequestOp, ITxnRequest, ITxnResponse, IKeyValue } from "etcd3";
 import { outboxPrefix } from "./outbox-entry.ts";
-import type { Committed, Transaction } from "./store.ts";
+import type { Committed, Transaction, StoredValue } from "./store.ts";
 
 /**
- * The transaction as etcd takes it. `again`: an earlier attempt without an answer may have worked, so the request
- * reads, in the same step, the values that conflict with a condition.
+ * The transaction as an etcd request. With `again`, an earlier attempt without a response may have been committed, so
+ * the request also reads the current values in case a condition fails.
  */
 export function requestOf({ conditions, puts, deletes }: Transaction, again: boolean): ITxnRequest {
   return {
@@ -24,7 +24,7 @@ export function requestOf({ conditions, puts, deletes }: Transaction, again: boo
   };
 }
 
-/** The outcome in etcd's answer, with the store's `revision` at that moment. */
+/** The outcome in etcd's response, with the store's `revision` at that moment. */
 export function committedOf(
   transaction: Transaction,
   { succeeded, responses }: Pick<ITxnResponse, "succeeded" | "responses">,
@@ -43,8 +43,8 @@ function rangeOf(key: string): IRequestOp {
 }
 
 /**
- * One value of ours proves it, since all were written together and each holds ids or times of its own; others of them,
- * such as entries of the outbox, may have gone on since.
+ * The revision of this transaction if an earlier attempt was committed. One matching value proves it: all values were
+ * written together and contain unique ids or times. Others, such as outbox entries, may have been removed since.
  */
 function revisionOfOurs({ puts, conditions }: Transaction, responses: ITxnResponse["responses"]): bigint | undefined {
   const read = new Map(conditions.map(({ key, modRevision }) => [key, modRevision]));
@@ -58,11 +58,37 @@ function revisionOfOurs({ puts, conditions }: Transaction, responses: ITxnRespon
 }
 
 /**
- * A transaction that only removes leaves no proof of itself, as its entries of the outbox move on within moments. If
- * all keys that it removes are gone, its goal is reached, whichever writer removed them.
+ * True if an earlier attempt of a delete was committed. A transaction that only deletes leaves no value to match, and
+ * its outbox entries are removed within moments; when all its keys are absent its goal is reached, by any writer.
  */
 function isRemoved({ puts, conditions, deletes }: Transaction, responses: ITxnResponse["responses"]): boolean {
   if (deletes.length === 0 || !puts.every(({ key }) => key.startsWith(outboxPrefix))) return false;
   const wasThere = conditions.some(({ key, modRevision }) => modRevision > 0n && deletes.includes(key));
   return wasThere && deletes.every((_, index) => responses[puts.length + index]?.response_range.kvs.length === 0);
+}
+
+/** The exclusive end of the range of all keys with the prefix: the prefix with its last byte incremented. */
+export function rangeEndOf(prefix: string): Buffer {
+  const end = Buffer.from(prefix);
+  let last = end.length - 1;
+  while (last >= 0 && end[last] === 0xff) last -= 1;
+  if (last < 0) return Buffer.of(0);
+  end[last] = (end[last] ?? 0) + 1;
+  return end.subarray(0, last + 1);
+}
+
+/** The first possible key after this one. */
+export function keyAfter(key: string): Buffer {
+  return Buffer.from(`${key}\0`);
+}
+
+/** One key-value pair of an etcd response. */
+export function storedOf(entry: IKeyValue): StoredValue {
+  return {
+    key: entry.key.toString(),
+    value: entry.value.toString(),
+    modRevision: BigInt(entry.mod_revision),
+    createRevision: BigInt(entry.create_revision),
+    leased: entry.lease !== "0",
+  };
 }

@@ -4,10 +4,9 @@ import { inBackground } from "@holdfast/common/background.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
 import type { IDuplexStream, IWatchRequest, IWatchResponse } from "etcd3";
-import type { EtcdClient } from "./etcd-client.ts";
-import { endOf, storedOf } from "./etcd-codec.ts";
-import { pageKeysMax } from "./etcd-limits.ts";
-import { RevisionGone, type Store, type StoreWatch, type WatchHandler } from "./store.ts";
+import { type EtcdClient, pageKeysMax } from "./etcd-client.ts";
+import { rangeEndOf, storedOf } from "./etcd-transaction.ts";
+import { RevisionCompacted, type Store, type StoreWatch, type WatchHandler } from "./store.ts";
 
 interface Deps {
   readonly client: EtcdClient;
@@ -19,11 +18,11 @@ interface Deps {
 type Stream = IDuplexStream<IWatchRequest, IWatchResponse>;
 
 const progressEveryMs = 3_000;
-const silentMs = 10_000;
-const firstAnswerMs = 3_000;
+const silenceTimeoutMs = 10_000;
+const firstResponseTimeoutMs = 3_000;
 const maxBackOffMs = 1_000;
 
-/** Has etcd end the stream of a member that is cut off from the others, which would go on telling nothing. */
+/** Makes etcd end a stream of a member without a leader, which would otherwise stay open and deliver nothing. */
 const requireLeader: Interceptor = (options, nextCall) =>
   new InterceptingCall(nextCall(options), {
     start(metadata, listener, next) {
@@ -33,21 +32,22 @@ const requireLeader: Interceptor = (options, nextCall) =>
   });
 
 /**
- * Follows a prefix for ever: lists it, watches from there, resumes after a broken stream where it was, and lists again
- * when etcd has forgotten that place (compaction) or has gone back behind it (restored from a snapshot).
+ * Watches a prefix until closed: lists it, watches from the listed revision, and resumes a broken stream at the last
+ * delivered revision. It lists again when that revision was compacted, or when etcd's revision went backwards because
+ * it was restored from a snapshot.
  */
 export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, handler: WatchHandler): StoreWatch {
   const closed = new AbortController();
   let stream: Stream | undefined;
-  /** The last revision told; undefined when all must be listed. */
-  let told: bigint | undefined;
+  /** The last delivered revision; undefined when everything has to be listed. */
+  let deliveredRevision: bigint | undefined;
   let cluster: string | undefined;
-  let begun = false;
+  let hasListed = false;
   let failures = 0;
 
   async function listAll(): Promise<void> {
-    if (begun) handler.reset();
-    begun = true;
+    if (hasListed) handler.reset();
+    hasListed = true;
     let after: string | undefined;
     let revision: bigint | undefined;
     for (;;) {
@@ -63,14 +63,14 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       after = page.values.at(-1)?.key;
       if (!page.more || after === undefined) break;
     }
-    told = revision;
+    deliveredRevision = revision;
     handler.synced(revision);
   }
 
-  function take(response: IWatchResponse): "go on" | "list again" | "reconnect" {
+  function handleResponse(response: IWatchResponse): "go on" | "list again" | "reconnect" {
     const revision = BigInt(response.header.revision);
     cluster ??= response.header.cluster_id;
-    const wentBack = told !== undefined && revision < told;
+    const wentBack = deliveredRevision !== undefined && revision < deliveredRevision;
     if (wentBack || cluster !== response.header.cluster_id || response.compact_revision !== "0") {
       cluster = response.header.cluster_id;
       return "list again";
@@ -81,32 +81,32 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
       if (type === "Put") handler.put(storedOf(kv));
       else handler.delete(kv.key.toString(), BigInt(kv.mod_revision));
     }
-    // While etcd catches up, the header's revision runs ahead of events that are still to come.
+    // While etcd catches up, the header's revision is ahead of events that are not delivered yet.
     const last = response.events.at(-1)?.kv.mod_revision;
-    told = last === undefined ? revision : BigInt(last);
-    handler.synced(told);
+    deliveredRevision = last === undefined ? revision : BigInt(last);
+    handler.synced(deliveredRevision);
     return "go on";
   }
 
-  /** Resolves when the stream is of no more use. */
+  /** Resolves when the stream cannot be used any more. */
   async function follow(): Promise<void> {
     const current = await client.raw.watchClient.watch({ interceptors: [requireLeader] });
     if (closed.signal.aborted) return current.cancel();
     stream = current;
     const { promise: over, resolve, reject } = Promise.withResolvers<void>();
-    let heardAt = clock.monotonicMs() - silentMs + firstAnswerMs;
+    let lastResponseAt = clock.monotonicMs() - silenceTimeoutMs + firstResponseTimeoutMs;
     const ticking = setInterval(() => {
-      if (clock.monotonicMs() - heardAt > silentMs) reject(new Error("the stream is silent"));
+      if (clock.monotonicMs() - lastResponseAt > silenceTimeoutMs) reject(new Error("the stream is silent"));
       else current.write({ progress_request: {} });
     }, progressEveryMs);
     current.on("data", (response) => {
-      heardAt = clock.monotonicMs();
+      lastResponseAt = clock.monotonicMs();
       failures = 0;
       try {
-        const verdict = take(response);
+        const verdict = handleResponse(response);
         if (verdict === "go on") return;
         if (verdict === "reconnect") return reject(new Error(`cancelled: ${response.cancel_reason}`));
-        told = undefined;
+        deliveredRevision = undefined;
         resolve();
       } catch (error) {
         reject(error);
@@ -119,8 +119,8 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
     current.write({
       create_request: {
         key: Buffer.from(prefix),
-        range_end: endOf(prefix),
-        start_revision: ((told ?? 0n) + 1n).toString(),
+        range_end: rangeEndOf(prefix),
+        start_revision: ((deliveredRevision ?? 0n) + 1n).toString(),
         progress_notify: true,
       },
     });
@@ -137,15 +137,15 @@ export function watchEtcd({ client, list, log, clock }: Deps, prefix: string, ha
   async function run(): Promise<void> {
     while (!closed.signal.aborted) {
       try {
-        if (told === undefined) await listAll();
+        if (deliveredRevision === undefined) await listAll();
         await follow();
       } catch (error) {
         if (closed.signal.aborted) return;
-        if (error instanceof RevisionGone) continue;
+        if (error instanceof RevisionCompacted) continue;
         if (failures === 0) log.warn("watch broken", { prefix, error: String(error) });
         failures += 1;
         await delay(Math.min(50 * 2 ** failures, maxBackOffMs), undefined, { signal: closed.signal }).catch(() => {
-          // Closed while it waited: the loop's condition ends it.
+          // Closed during the delay: the loop's condition ends it.
         });
       }
     }

@@ -4,27 +4,27 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Sealer } from "../secrets/sealer.ts";
 import {
-  createKeptAnswerRoom,
-  keptAnswerBytesMax,
-  type KeptAnswerLimits,
-  type KeptOwner,
+  createStoredResponseBudget,
+  storedResponseBytesMax,
+  type StoredResponseLimits,
+  type ResponseOwner,
   ownerOf,
-} from "./kept-answer-room.ts";
+} from "./stored-response-budget.ts";
 import { root } from "./resource.ts";
 import type { Store, StoredValue } from "./store.ts";
 
-/** Answers kept for 24 h under the Idempotency-Key of their request. */
-export interface KeptAnswers {
-  /** The answer given before; throws IDEMPOTENCY_KEY_REUSED when the key came with another body then. */
+/** Responses stored for 24 h under the Idempotency-Key of their request. */
+export interface StoredResponses {
+  /** The stored response. Throws IDEMPOTENCY_KEY_REUSED when the key was used with another body. */
   find(idempotency: Idempotency, signal?: AbortSignal): Promise<KeptAnswer | undefined>;
-  /** Keeps an answer that changed nothing, such as a refusal. The first one of a key stays. */
-  keep(idempotency: Idempotency, answer: KeptAnswer, signal?: AbortSignal): Promise<void>;
+  /** Stores a response to a call that changed nothing, such as a refusal. The first response of a key stays. */
+  keep(idempotency: Idempotency, response: KeptAnswer, signal?: AbortSignal): Promise<void>;
   /**
-   * Takes room for one more answer, until the function that it answers is called; throws RATE_LIMITED when none is
-   * left.
+   * Reserves space for one more response, until the returned function is called. Throws RATE_LIMITED when a limit is
+   * reached.
    */
   take(idempotency: Idempotency): () => void;
-  /** Removes answers older than a day; resolves to their number. */
+  /** Deletes responses older than a day; resolves to their number. */
   sweep(signal: AbortSignal): Promise<number>;
   close(): void;
 }
@@ -34,26 +34,26 @@ interface Deps {
   readonly clock: Clock;
 }
 
-interface KeptRecord extends KeptOwner {
+interface StoredResponseRecord extends ResponseOwner {
   readonly bodyHash: string;
   readonly expiresAt: number;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As it was sent, or sealed text. */
+  /** As it was sent, or sealed if `secret`. */
   readonly body: string;
   readonly secret: boolean;
 }
 
 const prefix = `${root}/idempotency/`;
-const keepMs = 24 * 3_600_000;
+const retentionMs = 24 * 3_600_000;
 
 export function createKeptAnswers({
   store,
   sealer,
   clock,
   limits,
-}: Deps & { readonly store: Store; readonly limits?: KeptAnswerLimits }): KeptAnswers {
-  const room = createKeptAnswerRoom(store, prefix, limits);
+}: Deps & { readonly store: Store; readonly limits?: StoredResponseLimits }): StoredResponses {
+  const budget = createStoredResponseBudget(store, prefix, limits);
 
   async function remove({ key, modRevision }: StoredValue, signal: AbortSignal | undefined): Promise<void> {
     await store.commit({ conditions: [{ key, modRevision }], puts: [], deletes: [key] }, signal);
@@ -61,22 +61,22 @@ export function createKeptAnswers({
 
   return {
     async find(idempotency, signal) {
-      const value = await store.get(keptAnswerKey(idempotency), signal);
+      const value = await store.get(storedResponseKey(idempotency), signal);
       if (value === undefined) return undefined;
-      const record: KeptRecord = JSON.parse(value.value);
+      const record: StoredResponseRecord = JSON.parse(value.value);
       if (record.expiresAt <= clock.now()) {
         await remove(value, signal);
         return undefined;
       }
       if (record.bodyHash !== storedHash(idempotency, sealer)) {
-        throw new HoldfastError("IDEMPOTENCY_KEY_REUSED", "The key came with another body or query before.");
+        throw new HoldfastError("IDEMPOTENCY_KEY_REUSED", "The key was used with another body or query before.");
       }
       const { status, headers, secret } = record;
       return { status, headers, secret, body: secret ? sealer.open(record.body, value.key) : record.body };
     },
-    take: room.take,
-    async keep(idempotency, answer, signal) {
-      const put = keptAnswerOf(idempotency, answer, { sealer, clock });
+    take: budget.reserve,
+    async keep(idempotency, response, signal) {
+      const put = storedResponseOf(idempotency, response, { sealer, clock });
       await store.commit({ conditions: [{ key: put.key, modRevision: 0n }], puts: [put], deletes: [] }, signal);
     },
     async sweep(signal) {
@@ -84,7 +84,7 @@ export function createKeptAnswers({
       for (let after: string | undefined; ; ) {
         const page = await store.list(prefix, { limit: 200, ...(after !== undefined && { after }) }, signal);
         for (const value of page.values) {
-          const { expiresAt }: KeptRecord = JSON.parse(value.value);
+          const { expiresAt }: StoredResponseRecord = JSON.parse(value.value);
           if (expiresAt > clock.now()) continue;
           await remove(value, signal);
           swept += 1;
@@ -93,27 +93,27 @@ export function createKeptAnswers({
         if (!page.more) return swept;
       }
     },
-    close: room.close,
+    close: budget.close,
   };
 }
 
-/** The key and value that keep an answer. */
-export function keptAnswerOf(
+/** The key and value of a stored response. */
+export function storedResponseOf(
   idempotency: Idempotency,
   { status, headers, body, secret }: KeptAnswer,
   { sealer, clock }: Deps,
 ): { key: string; value: string } {
-  const key = keptAnswerKey(idempotency);
-  if (body.length > keptAnswerBytesMax) {
+  const key = storedResponseKey(idempotency);
+  if (body.length > storedResponseBytesMax) {
     throw new HoldfastError(
       "NOT_POSSIBLE",
-      "The answer is too large to be kept. Send the request without Idempotency-Key.",
+      "The response is too large to be stored. Send the request without Idempotency-Key.",
     );
   }
-  const record: KeptRecord = {
+  const record: StoredResponseRecord = {
     ...ownerOf(idempotency),
     bodyHash: storedHash(idempotency, sealer),
-    expiresAt: clock.now() + keepMs,
+    expiresAt: clock.now() + retentionMs,
     status,
     headers,
     body: secret ? sealer.seal(body, key) : body,
@@ -122,13 +122,13 @@ export function keptAnswerOf(
   return { key, value: JSON.stringify(record) };
 }
 
-/** A body may hold a password, so its bare hash could be guessed at. */
+/** A body may contain a password, and a plain hash of it could be guessed, so the hash is keyed. */
 function storedHash({ bodyHash }: Idempotency, sealer: Sealer): string {
   return sealer.keyedHash("idempotency-body", bodyHash);
 }
 
-/** The key of a request's kept answer. */
-export function keptAnswerKey({ scope, key }: Idempotency): string {
+/** The etcd key of a request's stored response. */
+export function storedResponseKey({ scope, key }: Idempotency): string {
   return (
     prefix +
     createHash("sha256")

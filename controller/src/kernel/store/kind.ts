@@ -1,27 +1,26 @@
 import { type StoredNames, storedFormat } from "@holdfast/common/stored-names.ts";
-import type { Index } from "./object-index.ts";
+import type { Index, KindName, Resource } from "./resource.ts";
 import type { Quota } from "./quota.ts";
-import type { KindName, Resource } from "./resource.ts";
 
-/** A kind of object: everything that the platform must know of all objects of the kind, wherever it meets them. */
+/** A type of stored object: its key range, its format, its indexes and quotas. Declared beside its resource. */
 export interface Kind<R> extends KindName {
-  /** Name of its key range; stored, so it never changes. */
+  /** Name of its key range. Stored, so it never changes. */
   readonly name: string;
-  /** Reads a stored object. Fields that this version lacks stay in it. */
+  /** Parses a stored object. Fields that this version does not know are preserved. */
   parse(value: string): R;
-  /** The text that the store has for an object; `parse` reads it. */
+  /** Formats an object for the store; `parse` reverses it. */
   format(object: R): string;
-  /** True: such objects of an organization go after the organization went, and mean nothing from that moment on. */
+  /** True: objects of a deleted organization are void from that moment on, and are deleted by a reconciler. */
   readonly goesWithOrganization: boolean;
-  /** The keys that its memory finds objects by (`Collection.by`). */
+  /** Indexes of the kind's collection (`Collection.by`). */
   readonly indexes: readonly Index<R>[];
-  /** Limits of its objects for each owner. */
+  /** Limits on the number or amount of objects of each owner. */
   readonly quotas: readonly Quota<R>[];
-  /** The object as it must be after a restore of the control plane from a snapshot with it; absent: as it was. */
+  /** Changes an object when the control plane is restored from a snapshot; absent: it is restored unchanged. */
   afterRestore?(object: R): R;
 }
 
-/** A kind whose objects are of no interest here. */
+/** A kind whose objects are not read. */
 export type AnyKind = Kind<Resource<unknown, unknown>>;
 
 interface KindOptions<R> extends Partial<Omit<Kind<R>, "name" | "parse" | "format">> {
@@ -29,7 +28,7 @@ interface KindOptions<R> extends Partial<Omit<Kind<R>, "name" | "parse" | "forma
   readonly storedNames?: StoredNames;
 }
 
-/** Declares a kind beside its resource. Objects are stored as JSON and survive their organization by default. */
+/** Declares a kind. By default objects are stored as JSON and survive their organization. */
 export function defineKind<R extends Resource<unknown, unknown>>(name: string, options: KindOptions<R> = {}): Kind<R> {
   const { storedNames = {}, ...rest } = options;
   return { name, ...storedFormat<R>(storedNames), goesWithOrganization: false, indexes: [], quotas: [], ...rest };

@@ -1,17 +1,17 @@
 import { idOf } from "./resource.ts";
 import type { Store, StoredValue, StoreWatch } from "./store.ts";
 
-/** Values below a prefix, kept in memory by a watch; during a new listing it shows the former values. */
+/** Values under a prefix, mirrored in memory by a watch. During a new listing the previous values stay visible. */
 export interface Mirror<T> {
   get(id: string): T | undefined;
   has(id: string): boolean;
   values(): IterableIterator<T>;
-  /** The revision up to which it is current; 0n before the first listing is in. */
+  /** The etcd revision that is loaded; 0n before the first listing. */
   readonly revision: bigint;
   close(): void;
 }
 
-/** `onChange` is called after each batch of changes. Ids are the last part of their keys. */
+/** `onChange` is called after each batch of changes. An id is the last segment of its key. */
 export function createMirror<T>(
   store: Store,
   prefix: string,

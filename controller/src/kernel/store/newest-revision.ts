@@ -1,46 +1,46 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Store } from "./store.ts";
 
-/** Tells revisions that etcd has reached from invented ones. */
+/** Checks that a revision exists in etcd. */
 export interface NewestRevision {
-  /** Throws INVALID_REQUEST for a revision beyond etcd's, STORE_UNAVAILABLE when etcd does not answer. */
+  /** Throws INVALID_REQUEST for a revision beyond etcd's, STORE_UNAVAILABLE when etcd does not respond. */
   require(revision: bigint): Promise<void>;
 }
 
-/** All callers at a time share one question to etcd; callers that come meanwhile share the next one. */
+/** Concurrent callers share one query to etcd; callers that arrive during it share the next one. */
 export function createNewestRevision(store: Pick<Store, "revision">): NewestRevision {
-  let known = 0n;
-  let underWay: Promise<void> | undefined;
+  let highest = 0n;
+  let inFlight: Promise<void> | undefined;
   let next: Promise<void> | undefined;
 
-  async function ask(): Promise<void> {
+  async function query(): Promise<void> {
     const newest = await store.revision();
-    if (newest > known) known = newest;
+    if (newest > highest) highest = newest;
   }
 
-  /** A question sent before the caller came may bring an older answer than the revision that the caller has seen. */
-  function askFromNow(): Promise<void> {
-    if (underWay === undefined) {
-      underWay = ask().finally(() => {
-        underWay = undefined;
+  /** A query that began before the caller may return an older revision than the caller has seen, so start a new one. */
+  function queryFromNow(): Promise<void> {
+    if (inFlight === undefined) {
+      inFlight = query().finally(() => {
+        inFlight = undefined;
       });
-      return underWay;
+      return inFlight;
     }
-    next ??= underWay
+    next ??= inFlight
       .catch(() => undefined)
       .then(() => {
         next = undefined;
-        return askFromNow();
+        return queryFromNow();
       });
     return next;
   }
 
   return {
     async require(revision) {
-      if (revision <= known) return;
-      await askFromNow();
-      if (revision <= known) return;
-      const detail = "is of no change that there was";
+      if (revision <= highest) return;
+      await queryFromNow();
+      if (revision <= highest) return;
+      const detail = "is not a revision of the store";
       const errors = [{ field: "Holdfast-Revision", pointer: null, code: "invalid_revision", detail }];
       throw new HoldfastError("INVALID_REQUEST", `Holdfast-Revision ${detail}`, { errors });
     },

@@ -1,16 +1,16 @@
-/** Ids in order, all together and per organization, so that a page costs the same however many there are. */
+/** Sorted ids, overall and per organization, so that the cost of a page does not depend on the number of ids. */
 export interface OrderedIds {
   add(organizationId: string, id: string): void;
   remove(organizationId: string, id: string): void;
-  /** The ids of one organization, or all. */
+  /** The ids of one organization; all ids when undefined. */
   of(organizationId: string | undefined): SortedIds;
 }
 
 export interface SortedIds {
   readonly size: number;
   at(index: number): string;
-  /** Index of the first id behind this one; 0 for undefined. */
-  behind(id: string | undefined): number;
+  /** Index of the first id after this one; 0 for undefined. */
+  indexAfter(id: string | undefined): number;
 }
 
 export function createOrderedIds(): OrderedIds {
@@ -35,7 +35,7 @@ export function createOrderedIds(): OrderedIds {
       return {
         size: ids.length,
         at: (index) => ids[index] ?? "",
-        behind: (id) => (id === undefined ? 0 : indexAfter(ids, id)),
+        indexAfter: (id) => (id === undefined ? 0 : indexAfter(ids, id)),
       };
     },
   };
@@ -49,31 +49,31 @@ interface List {
 }
 
 /**
- * Sorted when it is read: there may be a hundred thousand tasks, whose ids come in no order and are rarely listed, and
- * a sorted insertion of each would move half of the others.
+ * Sorted when it is read. A hundred thousand tasks have ids in random order and are rarely listed; an insertion into a
+ * sorted array would move half of it each time.
  */
 function createList(): List {
   let ids: string[] = [];
-  const late = new Set<string>();
-  const gone = new Set<string>();
+  const unsorted = new Set<string>();
+  const removed = new Set<string>();
   return {
     get size() {
-      return ids.length - gone.size + late.size;
+      return ids.length - removed.size + unsorted.size;
     },
     add(id) {
-      if (gone.delete(id)) return;
+      if (removed.delete(id)) return;
       const last = ids.at(-1);
       if (last === undefined || last < id) ids.push(id);
-      else late.add(id);
+      else unsorted.add(id);
     },
     remove(id) {
-      if (!late.delete(id)) gone.add(id);
+      if (!unsorted.delete(id)) removed.add(id);
     },
     sorted() {
-      if (gone.size > 0) ids = ids.filter((id) => !gone.has(id));
-      if (late.size > 0) ids = [...ids, ...late].sort();
-      gone.clear();
-      late.clear();
+      if (removed.size > 0) ids = ids.filter((id) => !removed.has(id));
+      if (unsorted.size > 0) ids = [...ids, ...unsorted].sort();
+      removed.clear();
+      unsorted.clear();
       return ids;
     },
   };

@@ -1,6 +1,6 @@
 import { root } from "./resource.ts";
 
-/** An entry that waits in the store for the history. Id and time are those of the change it was written with. */
+/** An entry that waits in etcd for the history. Its id and time are those of the change that wrote it. */
 export type OutboxEntry = EventEntry | AuditEntry;
 
 export interface EventEntry extends NewEvent {
@@ -15,7 +15,7 @@ export interface AuditEntry extends NewAudit {
   readonly occurredAt: number;
 }
 
-/** A change of an object, for webhooks, event streams and other listeners. */
+/** A change of an object, for webhooks, event streams and other consumers. */
 export interface NewEvent {
   readonly type: string;
   readonly organizationId: string;
@@ -30,20 +30,20 @@ export interface NewAudit {
   readonly organizationId: string;
   readonly actor: string;
   readonly source: string;
-  /** "managed-service.create". */
+  /** Kind and verb, such as "managed-service.create". */
   readonly action: string;
   /** Name of the object's kind. */
   readonly objectKind: string;
   readonly objectId: string;
   readonly result: "ok" | "refused";
   readonly requestId: string;
-  /** Further subject of the call beside the object, without anything secret. */
+  /** Further subject of the call besides the object; never a secret. */
   readonly detail?: string;
 }
 
 export const outboxPrefix = `${root}/outbox/`;
 
-/** Keys in the order of ids, which is that of time. */
+/** The etcd key of an entry. Ids are UUIDv7, so keys sort by time. */
 export function outboxKeyOf(id: string): string {
   return `${outboxPrefix}${id}`;
 }

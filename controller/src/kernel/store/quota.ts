@@ -1,50 +1,50 @@
 import { type ErrorKey, HoldfastError } from "@holdfast/common/errors.ts";
-import type { Index } from "./object-index.ts";
+import type { Index } from "./resource.ts";
 
-/** How much of something one owner may have. It is declared with the kind whose objects take it. */
+/** A limit on objects of one owner, or on an amount that they use. Declared with the kind of the objects. */
 export interface Quota<R> {
-  /** Such as "storageGb"; `quotaField` is how the API spells it. Stored where operators set it, so it never changes. */
+  /** Such as "storageGb"; `quotaField` is its name in the API. Stored where operators set it, so it never changes. */
   readonly name: string;
-  /** For people, such as "GB of storage". */
+  /** Unit for people, such as "GB of storage". */
   readonly words: string;
-  /** For an organization: unless operators set another one. */
+  /** Default limit of an organization; operators can set another one. */
   readonly limit: number;
-  /** The amount that one object takes; absent: one. */
+  /** The amount that one object uses; absent: 1. */
   amountOf?(object: R): number;
-  /** The owner under whose key the index has the object. Absent: the organization. */
+  /** Index that finds the objects of an owner; absent: the owner is the organization. */
   readonly ownerOf?: Index<R>;
-  /** Absent: QUOTA_EXCEEDED. */
+  /** Error of an exceeded quota; absent: QUOTA_EXCEEDED. */
   readonly error?: ErrorKey;
-  /** Organizations that one person made have one each; else they have one together. */
+  /** True: each organization has its own limit. Absent: organizations that one person created share one limit. */
   readonly isEachs?: true;
 }
 
-/** The amount that these objects take together. */
+/** The amount that these objects use together. */
 export function usedOf<R>(quota: Quota<R>, objects: readonly R[]): number {
   return objects.reduce((sum, object) => sum + (quota.amountOf?.(object) ?? 1), 0);
 }
 
-/** As the API spells it. */
+/** The name in the API: `storage_gb` of `storageGb`. */
 export function quotaField({ name }: Pick<Quota<unknown>, "name">): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Throws with the figures when these objects of one owner leave no room for one more. `who` begins a sentence. */
-export function requireRoom<R>(quota: Quota<R>, objects: readonly R[], who: string): void {
-  requireAmount(quota, { used: usedOf(quota, objects), asked: 1, limit: quota.limit }, who);
+/** Throws the quota's error when the objects of one owner reach its limit. `subject` begins the sentence. */
+export function requireRoom<R>(quota: Quota<R>, objects: readonly R[], subject: string): void {
+  requireAmount(quota, { used: usedOf(quota, objects), requested: 1, limit: quota.limit }, subject);
 }
 
-/** Throws with the figures when the amount asked for exceeds the quota. `who` begins a sentence: "The service has". */
+/** Throws the quota's error, with the figures, when `requested` exceeds the limit. `subject`: "The service has". */
 export function requireAmount(
   quota: Pick<Quota<unknown>, "name" | "words" | "error">,
-  figures: { readonly used: number; readonly asked: number; readonly limit: number },
-  who: string,
+  figures: { readonly used: number; readonly requested: number; readonly limit: number },
+  subject: string,
 ): void {
-  const { used, asked, limit } = figures;
-  if (used + asked <= limit) return;
+  const { used, requested, limit } = figures;
+  if (used + requested <= limit) return;
   throw new HoldfastError(
     quota.error ?? "QUOTA_EXCEEDED",
-    `${who} ${used} of ${limit} ${quota.words}; ${asked} more is too many.`,
-    { members: { quota: quotaField(quota), used, asked, limit } },
+    `${subject} ${used} of ${limit} ${quota.words}; ${requested} more is too many.`,
+    { members: { quota: quotaField(quota), used, asked: requested, limit } },
   );
 }

@@ -1,27 +1,27 @@
-/** The form of every object in the store. */
+/** An object in the store, as in Kubernetes: metadata, desired state, observed state. */
 export interface Resource<Spec, Status> {
   readonly metadata: Metadata;
   /** The desired state. */
   readonly spec: Spec;
-  /** The state as last observed. */
+  /** The observed state. */
   readonly status: Status;
 }
 
 export interface Metadata {
   readonly id: string;
   readonly name: string;
-  /** Empty for objects of the platform. */
+  /** Empty for objects of the platform itself. */
   readonly organizationId: string;
-  /** Raised by one whenever spec changes. */
+  /** Incremented by each change of the spec. */
   readonly generation: number;
-  /** Milliseconds since 1970, like every time in the store. */
+  /** Milliseconds since 1970, as every time in the store. */
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletionRequestedAt?: number;
   readonly managedBy?: { readonly kind: string; readonly id: string };
 }
 
-/** Of an object that is made now: named by its id, and the platform's, unless something else is said. */
+/** Metadata of a new object. Defaults: its name is its id, and it belongs to the platform. */
 export function newMetadata(
   id: string,
   now: number,
@@ -30,42 +30,49 @@ export function newMetadata(
   return { id, name, organizationId, generation: 1, createdAt: now, updatedAt: now };
 }
 
-/** The same once the spec was changed. */
+/** The metadata after a change of the spec. */
 export function nextMetadata(metadata: Metadata, now: number): Metadata {
   return { ...metadata, generation: metadata.generation + 1, updatedAt: now };
 }
 
-/** An object as read, with the revision that a change must name. */
+/** An object with the revision that its next change must name. */
 export interface Stored<R> {
   readonly object: R;
   readonly modRevision: bigint;
 }
 
-/** A kind, by its name alone. */
+/** A kind by its name. */
 export interface KindName {
   readonly name: string;
-  /** Reason for names that are unique in the installation. Absent: a name is unique in its organization. */
+  /** Reason for names that are unique in the installation. Absent: names are unique in their organization. */
   readonly globalNames?: string;
 }
 
 export const root = "/holdfast/v1";
 
-/** Key of an object in the store. */
+/** The etcd key of an object: `/holdfast/v1/<kind>/<id>`. */
 export function keyOf(kind: KindName, id: string): string {
   return `${root}/${kind.name}/${id}`;
 }
 
-/** The prefix of the keys of a kind's objects. */
+/** The key prefix of a kind's objects. */
 export function prefixOf(kind: KindName): string {
   return `${root}/${kind.name}/`;
 }
 
-/** The second key that makes a name unique in its organization. Its value is the object's id. */
+/** The key that makes a name unique in its organization. Its value is the object's id. */
 export function nameKeyOf(kind: KindName, organizationId: string, name: string): string {
   return `${root}/name/${kind.name}/${organizationId}/${name}`;
 }
 
-/** Id in the key of an object. */
+/** The id in the key of an object. */
 export function idOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }
+
+/**
+ * A secondary index: maps an object to its key, such as the id of its service, or to undefined when the object is not
+ * indexed. The function itself identifies the index. Written as a method, so that it is bivariant: an index of
+ * objects is usable for a subtype of them.
+ */
+export type Index<R> = { key(object: R): string | undefined }["key"];

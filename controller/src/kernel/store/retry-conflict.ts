@@ -1,12 +1,12 @@
-import { HoldfastError } from "@holdfast/common/errors.ts";
 import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "@holdfast/common/errors.ts";
 import { Conflict } from "./unit-of-work.ts";
 
 const attempts = 12;
 
 /**
- * Reads and writes again until no other writer was first. The memory follows the store by a moment, so each attempt
- * waits a little longer; after the last one the caller may try again.
+ * Runs a read-modify-write until it commits without a Conflict. Collections lag slightly behind the store, so each
+ * attempt waits a little longer. After 12 attempts it throws STORE_UNAVAILABLE.
  */
 export async function retryConflict<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

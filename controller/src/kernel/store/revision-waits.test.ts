@@ -9,26 +9,31 @@ afterEach(() => {
 });
 
 function follower(revision: bigint) {
-  const progress = { at: revision, asked: 0, revision: () => progress.at, ask: () => void (progress.asked += 1) };
+  const progress = {
+    at: revision,
+    requests: 0,
+    revision: () => progress.at,
+    requestProgress: () => void (progress.requests += 1),
+  };
   return progress;
 }
 
-test("a thousand that wait are one timer, and one question at each tick", async () => {
+test("a thousand waits share one timer, and one progress request per tick", async () => {
   const waits = createRevisionWaits();
   const memory = follower(1n);
   const all = Promise.all(Array.from({ length: 1_000 }, (_, n) => waits.reached(memory, BigInt(2 + (n % 2)), 1_000)));
-  expect([vi.getTimerCount(), memory.asked]).toEqual([1, 1]);
+  expect([vi.getTimerCount(), memory.requests]).toEqual([1, 1]);
   await vi.advanceTimersByTimeAsync(300);
-  expect(memory.asked).toBe(4);
+  expect(memory.requests).toBe(4);
   memory.at = 3n;
-  waits.moved();
-  waits.moved();
+  waits.advanced();
+  waits.advanced();
   await vi.advanceTimersByTimeAsync(0);
   await all;
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("who waits too long is told so, and the others go on waiting", async () => {
+test("a wait that takes too long is rejected, and others continue", async () => {
   const waits = createRevisionWaits();
   const [slow, quick] = [follower(1n), follower(1n)];
   const late = waits.reached(slow, 9n, 500).catch((error: unknown) => error);
@@ -37,7 +42,7 @@ test("who waits too long is told so, and the others go on waiting", async () => 
   await vi.advanceTimersByTimeAsync(500);
   expect(await late).toMatchObject({ key: "STORE_UNAVAILABLE" });
   for (const each of [slow, quick]) each.at = 2n;
-  waits.moved();
+  waits.advanced();
   await vi.advanceTimersByTimeAsync(0);
   await Promise.all([patient, other]);
   expect(vi.getTimerCount()).toBe(0);

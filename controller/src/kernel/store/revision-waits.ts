@@ -1,29 +1,29 @@
 import { HoldfastError } from "@holdfast/common/errors.ts";
 
-/** A source of revisions: the memory of a kind, or all of them together. */
+/** A source of revisions: one collection, or several together. */
 export interface Progress {
-  /** How far it is. */
+  /** The revision that it has loaded. */
   revision(): bigint;
-  /** Asks etcd how far that is; the answer moves the revision. */
-  ask(): void;
+  /** Requests a progress notification from etcd, which advances the revision. */
+  requestProgress(): void;
 }
 
-/** Waits for revisions. All of them share one timer, and each tick asks once for each progress that is waited for. */
+/** Waits for revisions. All waits share one timer; each tick requests progress once for each source waited for. */
 export interface RevisionWaits {
-  /** Resolves when it has the revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
-  reached(progress: Progress, wanted: bigint, timeoutMs: number): Promise<void>;
-  /** Progress was made: satisfied waits resolve in the next turn of the event loop. */
-  moved(): void;
+  /** Resolves when the source has the revision; rejects with STORE_UNAVAILABLE after timeoutMs. */
+  reached(progress: Progress, target: bigint, timeoutMs: number): Promise<void>;
+  /** Call when a source has advanced: satisfied waits resolve in the next turn of the event loop. */
+  advanced(): void;
 }
 
 interface Waiter {
-  readonly wanted: bigint;
-  ticksLeft: number;
+  readonly target: bigint;
+  remainingTicks: number;
   resolve(): void;
   reject(error: Error): void;
 }
 
-const askEveryMs = 100;
+const requestIntervalMs = 100;
 
 export function createRevisionWaits(): RevisionWaits {
   const waiting = new Map<Progress, Set<Waiter>>();
@@ -44,7 +44,7 @@ export function createRevisionWaits(): RevisionWaits {
     for (const [progress, waiters] of waiting) {
       const revision = progress.revision();
       for (const waiter of waiters) {
-        if (revision < waiter.wanted) continue;
+        if (revision < waiter.target) continue;
         forget(progress, waiters, waiter);
         waiter.resolve();
       }
@@ -53,10 +53,10 @@ export function createRevisionWaits(): RevisionWaits {
 
   function tick(): void {
     for (const [progress, waiters] of waiting) {
-      progress.ask();
+      progress.requestProgress();
       for (const waiter of waiters) {
-        waiter.ticksLeft -= 1;
-        if (waiter.ticksLeft > 0) continue;
+        waiter.remainingTicks -= 1;
+        if (waiter.remainingTicks > 0) continue;
         forget(progress, waiters, waiter);
         waiter.reject(new HoldfastError("STORE_UNAVAILABLE", "This replica has not seen the change yet."));
       }
@@ -64,20 +64,20 @@ export function createRevisionWaits(): RevisionWaits {
   }
 
   return {
-    async reached(progress, wanted, timeoutMs) {
-      if (progress.revision() >= wanted) return;
-      const known = waiting.get(progress);
-      const waiters = known ?? new Set<Waiter>();
-      if (known === undefined) {
+    async reached(progress, target, timeoutMs) {
+      if (progress.revision() >= target) return;
+      const existing = waiting.get(progress);
+      const waiters = existing ?? new Set<Waiter>();
+      if (existing === undefined) {
         waiting.set(progress, waiters);
-        progress.ask();
+        progress.requestProgress();
       }
-      timer ??= setInterval(tick, askEveryMs);
+      timer ??= setInterval(tick, requestIntervalMs);
       await new Promise<void>((resolve, reject) => {
-        waiters.add({ wanted, ticksLeft: Math.ceil(timeoutMs / askEveryMs), resolve, reject });
+        waiters.add({ target, remainingTicks: Math.ceil(timeoutMs / requestIntervalMs), resolve, reject });
       });
     },
-    moved() {
+    advanced() {
       if (checking || waiting.size === 0) return;
       checking = true;
       setImmediate(check);

@@ -12,7 +12,7 @@ import { createKeptAnswers } from "./kept-answers.ts";
 import { keyOf, type Resource, root } from "./resource.ts";
 import type { Store } from "./store.ts";
 import type { NewAudit, NewEvent } from "./outbox-entry.ts";
-import { AlreadyAnswered, Conflict, createUnitOfWork } from "./unit-of-work.ts";
+import { AlreadyResponded, Conflict, createUnitOfWork } from "./unit-of-work.ts";
 import { defineKind } from "./kind.ts";
 
 type Thing = Resource<{ size: number }, Record<string, never>>;
@@ -81,7 +81,7 @@ function callWith(idempotency: Partial<Idempotency> & { key: string }, secret = 
 }
 const message = (text: string) => ({ $typeName: text }) as AnyMessage;
 
-test("object, name, event, audit entry and answer come in one transaction", async () => {
+test("object, name, event, audit entry and response are committed in one transaction", async () => {
   const object = thing("one");
   const unit = begin();
   unit.claimName(thingKind, "o", "one", object.metadata.id);
@@ -103,7 +103,7 @@ test("object, name, event, audit entry and answer come in one transaction", asyn
   expect(idempotency && (await answers.find(idempotency))).toMatchObject({ status: 202, secret: false });
 });
 
-test("a taken name, an object that changed and an answered call are told apart", async () => {
+test("a taken name, a changed object and an answered call have distinct errors", async () => {
   const object = thing("two");
   const first = begin();
   first.claimName(thingKind, "o", "two", object.metadata.id);
@@ -119,7 +119,7 @@ test("a taken name, an object that changed and an answered call are told apart",
   const repeated = begin();
   repeated.claimName(thingKind, "o", "two", "another");
   repeated.answer(callWith({ key: "k2" }), message("second"));
-  await expect(repeated.commit()).rejects.toThrow(AlreadyAnswered);
+  await expect(repeated.commit()).rejects.toThrow(AlreadyResponded);
 
   const before = await stored(object);
   if (before === undefined) throw new Error("it is there");
@@ -130,7 +130,7 @@ test("a taken name, an object that changed and an answered call are told apart",
   await expect(right.commit()).rejects.toThrow(Conflict);
 });
 
-test("a removed object's name is free", async () => {
+test("a deleted object's name can be claimed again", async () => {
   const object = thing("three");
   const make = begin();
   make.claimName(thingKind, "o", "three", object.metadata.id);
@@ -147,14 +147,14 @@ test("a removed object's name is free", async () => {
   await again.commit();
 });
 
-test("nothing is written once the right to write is gone", async () => {
+test("nothing is written once the ownership is lost", async () => {
   const unit = begin();
   unit.create(thingKind, thing("four"));
   unit.onlyWhile({ key: `${root}/shard/1`, modRevision: 77n });
   await expect(unit.commit()).rejects.toThrow(Conflict);
 });
 
-test("with a full outbox nothing is written", async () => {
+test("nothing is written while the outbox is full", async () => {
   full = true;
   const unit = begin();
   const object = thing("five");
@@ -165,7 +165,7 @@ test("with a full outbox nothing is written", async () => {
   expect(await stored(object)).toBeUndefined();
 });
 
-test("an answer is for its body only, sealed when secret, and gone after a day", async () => {
+test("a stored response is bound to its body, sealed when secret, and expires after a day", async () => {
   const answers = createKeptAnswers({ store, sealer, clock });
   const { idempotency } = callWith({ key: "k5" });
   if (idempotency === undefined) throw new Error("it has one");

@@ -3,7 +3,7 @@ import { HoldfastError } from "@holdfast/common/errors.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { AnyMessage, Call } from "@holdfast/common/call.ts";
 import type { Sealer } from "../secrets/sealer.ts";
-import { keptAnswerKey, keptAnswerOf } from "./kept-answers.ts";
+import { storedResponseKey, storedResponseOf } from "./kept-answers.ts";
 import {
   type AuditEntry,
   type EventEntry,
@@ -15,64 +15,62 @@ import {
 import type { Kind } from "./kind.ts";
 import { keyOf, type KindName, nameKeyOf, type Resource, type Stored } from "./resource.ts";
 import type { Store } from "./store.ts";
-import type { Writer, WrittenBytes } from "./written-bytes.ts";
+import type { Writer, WriteRateLimit } from "./write-rate-limit.ts";
 
 export interface UnitOfWorkDeps {
   readonly outbox: OutboxGate;
-  /** Absent: written bytes are not counted. */
-  readonly written?: WrittenBytes;
+  /** Absent: written bytes are not limited. */
+  readonly writeRateLimit?: WriteRateLimit;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Ids of events and audit entries: UUIDv7, growing. */
+  /** Ids of events and audit entries: UUIDv7, ascending. */
   readonly ids: () => string;
 }
 
-/** Says when too many events and audit entries wait for the history. */
+/** Bounds the events and audit entries that wait for the history. */
 export interface OutboxGate {
-  /** Throws STORE_UNAVAILABLE when nothing more of this kind may wait. */
+  /** Throws STORE_UNAVAILABLE when no more entries of this cause may wait. */
   admit(cause: "user" | "platform"): void;
 }
 
 /**
- * One change of the store with all that must not be lost beside it: events, the audit entry, the idempotency record,
- * in the same transaction.
+ * One transaction: changes of objects together with their events, the audit entry and the stored response of the call.
+ * All of it is committed, or nothing.
  */
 export interface UnitOfWork {
   create<R extends Resource<unknown, unknown>>(kind: Kind<R>, object: R): void;
   /** Compare-and-set on the revision that was read. */
   update<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>, after: R): void;
   remove<R extends Resource<unknown, unknown>>(kind: Kind<R>, before: Stored<R>): void;
-  /** Compare-and-set of a key that is no object's, such as the authority's record; revision 0 for a missing key. */
+  /** Compare-and-set of a key outside of the kinds, such as the authority's record; revision 0n for an absent key. */
   replace(key: string, modRevision: bigint, value: string): void;
   /**
-   * Claims a name in an organization; the commit throws NAME_TAKEN if another object has it. The organization is empty
-   * for kinds with `globalNames` alone: any other answer would tell a tenant which names others use.
+   * Claims a name in an organization; the commit throws NAME_TAKEN if another object has it. `organizationId` is empty
+   * exactly for kinds with `globalNames`: elsewhere an error across organizations would reveal other tenants' names.
    */
   claimName(kind: KindName, organizationId: string, name: string, id: string): void;
   releaseName(kind: KindName, organizationId: string, name: string): void;
   event(event: NewEvent): void;
   audit(entry: NewAudit): void;
-  /** Keeps the answer for the call's Idempotency-Key, sealed when it holds a secret. Nothing without a key. */
-  answer(call: Call, answer: AnyMessage): void;
-  /** Replaces the answer that an earlier unit of work of the call has kept; without one nothing is kept. */
-  answerInstead(call: Call, answer: AnyMessage | undefined): void;
-  /**
-   * The commit throws Conflict unless the key still has this revision, such as the claim of the shard that allows it.
-   */
+  /** Stores the response under the call's Idempotency-Key, sealed when it contains a secret. No-op without a key. */
+  answer(call: Call, response: AnyMessage): void;
+  /** Replaces the response that an earlier unit of work of the call stored; undefined deletes it. */
+  answerInstead(call: Call, response: AnyMessage | undefined): void;
+  /** The commit throws Conflict unless the key still has this revision, such as the claim of the shard that acts. */
   onlyWhile(condition: { readonly key: string; readonly modRevision: bigint }): void;
   /**
-   * Throws Conflict when something read has changed meanwhile: read again and redo. Throws NAME_TAKEN, AlreadyAnswered,
-   * RATE_LIMITED past the bytes that the caller may write in an hour, and STORE_UNAVAILABLE when etcd does not answer
+   * Throws Conflict when an object changed since it was read: read again and redo. Throws NAME_TAKEN, AlreadyResponded,
+   * RATE_LIMITED past the bytes that the caller may write in an hour, and STORE_UNAVAILABLE when etcd does not respond
    * or too many entries wait for the history.
    */
   commit(signal?: AbortSignal): Promise<bigint>;
 }
 
 /**
- * Another call with the same Idempotency-Key was first, on another replica: its answer is this call's answer too. Not
- * to be redone; the gateway finds that answer.
+ * Another call with the same Idempotency-Key committed first, on another replica; its response is this call's too. Do
+ * not redo the work: the gateway finds the stored response.
  */
-export class AlreadyAnswered extends HoldfastError {
+export class AlreadyResponded extends HoldfastError {
   override readonly name = "AlreadyAnswered";
 
   constructor() {
@@ -80,17 +78,20 @@ export class AlreadyAnswered extends HoldfastError {
   }
 }
 
-/** Another writer was first. */
+/** Another writer changed an object since it was read. */
 export class Conflict extends Error {
   override readonly name = "Conflict";
 }
 
-export function createUnitOfWork(store: Store, { outbox, written, sealer, clock, ids }: UnitOfWorkDeps): UnitOfWork {
+export function createUnitOfWork(
+  store: Store,
+  { outbox, writeRateLimit, sealer, clock, ids }: UnitOfWorkDeps,
+): UnitOfWork {
   const conditions: { key: string; modRevision: bigint }[] = [];
   const puts: { key: string; value: string }[] = [];
   const deletes: string[] = [];
   const claims: { key: string; name: string }[] = [];
-  let answerKey: string | undefined;
+  let responseKey: string | undefined;
   let writer: Writer | undefined;
 
   function record(entry: Omit<EventEntry, "id" | "occurredAt"> | Omit<AuditEntry, "id" | "occurredAt">): void {
@@ -98,18 +99,19 @@ export function createUnitOfWork(store: Store, { outbox, written, sealer, clock,
     puts.push({ key: outboxKeyOf(id), value: JSON.stringify({ ...entry, id, occurredAt: clock.now() }) });
   }
 
-  /** A unit that only removes makes room, so no limit applies to it. */
-  function takeBytes(): (() => void) | undefined {
+  /** A unit that only deletes frees space, so the limit on written bytes does not apply to it. */
+  function chargeBytes(): (() => void) | undefined {
     if (writer === undefined || puts.every(({ key }) => key.startsWith(outboxPrefix))) return undefined;
-    return written?.take(
+    return writeRateLimit?.take(
       writer,
       puts.reduce((sum, { key, value }) => sum + key.length + value.length, 0),
     );
   }
 
-  /** The reason of a broken condition, by the values in the store now. */
-  async function refusal(signal: AbortSignal | undefined): Promise<Error> {
-    if (answerKey !== undefined && (await store.get(answerKey, signal)) !== undefined) return new AlreadyAnswered();
+  /** The reason of a failed condition, from the current values in the store. */
+  async function conflictOf(signal: AbortSignal | undefined): Promise<Error> {
+    if (responseKey !== undefined && (await store.get(responseKey, signal)) !== undefined)
+      return new AlreadyResponded();
     for (const { key, name } of claims) {
       if ((await store.get(key, signal)) !== undefined) return new HoldfastError("NAME_TAKEN", `${name} is in use.`);
     }
@@ -155,17 +157,17 @@ export function createUnitOfWork(store: Store, { outbox, written, sealer, clock,
       writer ??= entry;
       record({ ...entry, entry: "audit" });
     },
-    answer({ idempotency }, answer) {
+    answer({ idempotency }, response) {
       if (idempotency === undefined) return;
-      const put = keptAnswerOf(idempotency, idempotency.encode(answer), { sealer, clock });
-      answerKey = put.key;
+      const put = storedResponseOf(idempotency, idempotency.encode(response), { sealer, clock });
+      responseKey = put.key;
       conditions.push({ key: put.key, modRevision: 0n });
       puts.push(put);
     },
-    answerInstead({ idempotency }, answer) {
+    answerInstead({ idempotency }, response) {
       if (idempotency === undefined) return;
-      if (answer === undefined) deletes.push(keptAnswerKey(idempotency));
-      else puts.push(keptAnswerOf(idempotency, idempotency.encode(answer), { sealer, clock }));
+      if (response === undefined) deletes.push(storedResponseKey(idempotency));
+      else puts.push(storedResponseOf(idempotency, idempotency.encode(response), { sealer, clock }));
     },
     onlyWhile(condition) {
       conditions.push(condition);
@@ -174,11 +176,11 @@ export function createUnitOfWork(store: Store, { outbox, written, sealer, clock,
       const keys = [...puts.map(({ key }) => key), ...deletes];
       assert(new Set(keys).size === keys.length, "each key changes once in a unit of work");
       outbox.admit(writer === undefined ? "platform" : "user");
-      const giveBack = takeBytes();
+      const refund = chargeBytes();
       const done = await store.commit({ conditions, puts, deletes }, signal);
       if (done.committed) return done.revision;
-      giveBack?.();
-      throw await refusal(signal);
+      refund?.();
+      throw await conflictOf(signal);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Collection } from "./collection.ts";
 
-/** Resolves true as soon as the test holds, looking again at each change of the object; false after timeoutMs. */
+/** Resolves true once `test` passes, tested again at each change of the object; false after timeoutMs or an abort. */
 export async function whenChanged(
   collection: Collection<unknown>,
   id: string,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { testCall } from "../../../../test/support/api/test-call.ts";
 import { createSealer } from "#kernel/secrets/sealer.ts";
+import { testCall } from "../../../../test/support/api/test-call.ts";
 import { createAsynchronousTasks } from "./asynchronous-tasks.ts";
 import { createTaskIds, type TaskRef } from "./task-ids.ts";
 import type { TaskRecord } from "./task-source.ts";
@@ -23,7 +23,7 @@ const principal = { kind: "user", id: "anna", name: "anna", scopes: new Set(["se
 const ours = testCall({ principal: { ...principal, organizationId: "o" } });
 const theirs = testCall({ principal: { ...principal, organizationId: "p" } });
 
-test("an id shows nothing of what it stands for, is the same each time, and leads to the result", async () => {
+test("a task id is opaque and stable, and leads to the result", async () => {
   const id = ids.seal(ours, ref);
   expect(id).toMatch(/^1a\.[\w-]+$/);
   expect(ids.seal(ours, ref)).toBe(id);
@@ -33,10 +33,10 @@ test("an id shows nothing of what it stands for, is the same each time, and lead
   expect(Buffer.from(task.result ?? []).toString()).toBe('{"message_ids":[1]}');
 });
 
-test("an id of another organization, an invented one, one of a task that is gone, and one that is not meant are not found", async () => {
+test("foreign, invented, expired and unintended task ids are not found", async () => {
   const id = ids.seal(ours, ref);
   const flipped = id.slice(0, -2) + (id.at(-2) === "A" ? "B" : "A") + id.slice(-1);
-  for (const [asked, call] of [
+  for (const [requests, call] of [
     [id, theirs],
     [flipped, ours],
     ["1a.", ours],
@@ -44,13 +44,13 @@ test("an id of another organization, an invented one, one of a task that is gone
     [ids.seal(ours, { ...ref, key: "k2" }), ours],
     [ids.seal(ours, { ...ref, type: "other" }), ours],
   ] as const)
-    await expect(tasks.get(asked, call)).rejects.toMatchObject({ key: "TASK_NOT_FOUND" });
+    await expect(tasks.get(requests, call)).rejects.toMatchObject({ key: "TASK_NOT_FOUND" });
   await expect(tasks.get(id, ours, ({ detail }) => detail === "others")).rejects.toMatchObject({
     key: "TASK_NOT_FOUND",
   });
 });
 
-test("a task needs the scope of the method that handed its id out", async () => {
+test("a task needs the scope of the method that returned its id", async () => {
   const reader = testCall({ principal: { ...principal, organizationId: "o", scopes: new Set(["services:read"]) } });
   await expect(tasks.get(ids.seal(ours, ref), reader)).rejects.toMatchObject({ key: "SCOPE_MISSING" });
 });

@@ -1,16 +1,16 @@
 import assert from "node:assert";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Call } from "@holdfast/common/call.ts";
+import { type Call, type ServedService, serve } from "@holdfast/common/call.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { type Task, TaskSchema, TaskStatus } from "@holdfast/proto/holdfast/v1/task_pb.ts";
+import { type Task, TaskSchema, TaskStatus, TaskService } from "@holdfast/proto/holdfast/v1/task_pb.ts";
 import { requireScope } from "#access/caller.ts";
 import type { TaskIds, TaskRef } from "./task-ids.ts";
 import type { TaskRecord, TaskSource } from "./task-source.ts";
 
-/** Tasks of all sources by the ids that callers have. */
+/** Tasks of all sources, by the ids that callers have. */
 export interface AsynchronousTasks {
-  /** Throws TASK_NOT_FOUND, also for a task that `isMeant` denies, and SCOPE_MISSING as its source says. */
+  /** Throws TASK_NOT_FOUND, also for a task that `isMeant` rejects, and SCOPE_MISSING for the source's scope. */
   get(id: string, call: Call, isMeant?: (ref: TaskRef) => boolean): Promise<Task>;
 }
 
@@ -55,4 +55,9 @@ function taskMessage(taskId: string, type: string, record: TaskRecord): Task {
     createdAt: timestampFromMs(createdAt),
     ...(finishedAt === undefined ? {} : { finishedAt: timestampFromMs(finishedAt) }),
   });
+}
+
+/** The RPC that fetches results of tasks. */
+export function createTaskApi({ asynchronous }: { readonly asynchronous: AsynchronousTasks }): ServedService {
+  return serve(TaskService, { getTask: ({ taskId }, call) => asynchronous.get(taskId, call) });
 }

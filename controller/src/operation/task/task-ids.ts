@@ -2,11 +2,11 @@ import type { Call } from "@holdfast/common/call.ts";
 import { organizationOf } from "#access/caller.ts";
 import type { Sealer } from "#kernel/secrets/sealer.ts";
 
-/** What a task id stands for. */
+/** The reference that a task id encodes. */
 export interface TaskRef {
-  /** Which source knows the task. */
+  /** Type of the task, which selects its source. */
   readonly type: string;
-  /** Id of the managed service that does it. */
+  /** Id of the managed service that performs it. */
   readonly serviceId: string;
   /** The task's id at its source: a UUID. */
   readonly key: string;
@@ -14,21 +14,21 @@ export interface TaskRef {
   readonly detail: string;
 }
 
-/** Ids of tasks as callers see them: sealed for the organization, so that nothing is stored to find a task again. */
+/** Task ids for callers: references sealed for the organization, so that nothing is stored to find a task again. */
 export interface TaskIds {
-  /** The same reference is the same id for as long as the master key is the same. */
+  /** Equal references have equal ids as long as the master key is the same. */
   seal(call: Call, ref: TaskRef): string;
-  /** Undefined unless the id is one of the caller's organization. */
+  /** Undefined unless the id belongs to the caller's organization. */
   open(call: Call, id: string): TaskRef | undefined;
 }
 
 const mark = "sealed.";
 
-export function createTaskIds(sealer: Pick<Sealer, "sealAlike" | "open">): TaskIds {
+export function createTaskIds(sealer: Pick<Sealer, "sealDeterministic" | "open">): TaskIds {
   const labelOf = (call: Call) => `task ${organizationOf(call)}`;
   return {
     seal(call, { type, serviceId, key, detail }) {
-      const sealed = sealer.sealAlike(JSON.stringify([type, serviceId, key, detail]), labelOf(call));
+      const sealed = sealer.sealDeterministic(JSON.stringify([type, serviceId, key, detail]), labelOf(call));
       return sealed.slice(mark.length);
     },
     open(call, id) {

@@ -1,24 +1,24 @@
 import type { Call } from "@holdfast/common/call.ts";
 import type { TaskRef } from "./task-ids.ts";
 
-/** Looks up the tasks of one type. Each feature that answers with task ids has one. */
+/** Reads the tasks of one type. Each feature whose RPCs return task ids has one. */
 export interface TaskSource {
-  /** Shown to users, such as "queue_enqueue". */
+  /** Type in the API, such as "queue_enqueue". */
   readonly type: string;
-  /** Scope of the method that hands the ids out. */
+  /** Scope of the method that returns the ids. */
   readonly scope: string;
   /**
-   * The record of a task. Undefined for a missing task: 24 hours after its start at the latest, and when its service
-   * has left the caller's organization.
+   * The record of a task. Undefined for a missing one: at the latest 24 hours after its start, and when its service has
+   * left the caller's organization.
    */
   read(ref: TaskRef, call: Call): Promise<TaskRecord | undefined>;
 }
 
 export interface TaskRecord {
   readonly status: "pending" | "running" | "completed" | "failed";
-  /** JSON text of the result of a completed task. */
+  /** Result of a completed task, as JSON. */
   readonly result: string | undefined;
-  /** Of a failed task. */
+  /** Error of a failed task. */
   readonly error: { readonly code: string; readonly message: string } | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt: number;

@@ -15,14 +15,14 @@ export interface AuthorityApiDeps {
 }
 
 const hourMs = 3_600_000;
-const usualOverlapHours = 720;
-const mostNamed = 100;
+const defaultOverlapHours = 720;
+const outdatedListMax = 100;
 
-/** Operators see the certificate authority and hand over to the next one. */
+/** The admin RPCs of the certificate authority and its rotation. */
 export function createAuthorityApi({ begin, authority, followers }: AuthorityApiDeps): ServedService {
-  function shown(): MessageInitShape<typeof AuthoritySchema> {
+  function authorityMessage(): MessageInitShape<typeof AuthoritySchema> {
     const { authorities, signing, rotation } = authority.record;
-    const waitsFor = rotation.state === "idle" ? [] : followers.behind();
+    const outdated = rotation.state === "idle" ? [] : followers.behind();
     return {
       trusted: authorities.map(({ fingerprint, notAfter }) => ({
         fingerprint,
@@ -32,30 +32,30 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
       rotation: rotation.state,
       since: timestampFromMs(rotation.since),
       ...(rotation.state === "spreading" && { signsFrom: timestampFromMs(rotation.signsFrom) }),
-      behind: waitsFor.slice(0, mostNamed),
-      behindCount: waitsFor.length,
+      behind: outdated.slice(0, outdatedListMax),
+      behindCount: outdated.length,
     };
   }
 
   async function change(
     call: Call,
     action: string,
-    make: (audited: () => UnitOfWork) => Promise<boolean>,
-    otherwise: string,
+    run: (audited: () => UnitOfWork) => Promise<boolean>,
+    refusal: string,
   ) {
-    const made = await make(() => {
+    const changed = await run(() => {
       const unit = begin();
       unit.audit(auditOf(call, `authority.${action}`, "organization", ""));
       return unit;
     });
-    if (!made) throw new HoldfastError("WRONG_STATE", otherwise);
-    return shown();
+    if (!changed) throw new HoldfastError("WRONG_STATE", refusal);
+    return authorityMessage();
   }
 
   const state = () => authority.record.rotation.state;
   const handlers: Handlers<typeof AuthorityService> = {
-    getAuthority: async () => shown(),
-    rotateAuthority: ({ overlapHours = usualOverlapHours }, call) =>
+    getAuthority: async () => authorityMessage(),
+    rotateAuthority: ({ overlapHours = defaultOverlapHours }, call) =>
       change(
         call,
         "rotate",
@@ -69,14 +69,14 @@ export function createAuthorityApi({ begin, authority, followers }: AuthorityApi
         (audited) => authority.rotate("cancelled", audited),
         state() === "idle"
           ? "There is no rotation to cancel."
-          : `A rotation that is ${state()} cannot be cancelled: the new authority signs already. It goes on by itself.`,
+          : `A rotation that is ${state()} cannot be cancelled: the new authority signs already. It continues by itself.`,
       ),
     forceAuthorityRotation: (_, call) =>
       change(
         call,
         "force-rotation",
         (audited) => authority.rotate(state() === "renewing" ? "renewed" : "trusted", audited),
-        "There is no rotation to go on with.",
+        "There is no rotation to continue.",
       ),
   };
   return serve(AuthorityService, handlers);

@@ -4,30 +4,30 @@ import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
 import { ControlService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
 import { auditOf } from "#access/caller.ts";
-import type { HeldBack, Hold, Holds } from "#kernel/clock/holds.ts";
+import type { AutomaticAction, Hold, Holds } from "#kernel/clock/holds.ts";
 import { adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Member } from "#kernel/runtime/membership.ts";
 import { ownerOf, shardCount } from "#kernel/runtime/ownership.ts";
-import { type StoreSpace, stateOfSpace } from "#kernel/space/store-space.ts";
+import { type StoreSpace, stateOfSpace } from "#kernel/space/space-level.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
 
 export interface ControlApiDeps {
   readonly begin: () => UnitOfWork;
   readonly members: () => Member[];
   readonly sessions: () => Iterable<readonly [machineId: string, facts: { readonly controllerId: string }]>;
-  /** Asks the controller to drain, wherever it is. */
+  /** Requests the controller to drain, on whichever host it runs. */
   readonly drain: (controller: Member, signal: AbortSignal) => Promise<void>;
   readonly snapshot: (signal: AbortSignal) => Promise<{ id: string; sizeBytes: number; createdAt: number }>;
   readonly holds: Pick<Holds, "list" | "set" | "release">;
   readonly clock: Clock;
-  /** How full etcd's members are, and what makes room there. */
+  /** Disk usage of etcd's members, and its reclamation. */
   readonly space: { stores(): Promise<StoreSpace[]>; free(signal: AbortSignal): Promise<void> };
-  readonly historySpace: { look(): Promise<StoreSpace> };
+  readonly historySpace: { measure(): Promise<StoreSpace> };
   readonly cursors: Cursors;
 }
 
-/** What operators see and do of the controllers themselves. */
+/** The admin RPCs of controllers, snapshots, pauses and stores. */
 export function createControlApi(deps: ControlApiDeps): ServedService {
   async function audited(call: Parameters<typeof auditOf>[0], action: string): Promise<void> {
     const unit = deps.begin();
@@ -73,20 +73,20 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
       const all = deps.holds.list();
       const { items, ...next } = adminPageByName(all, ({ kind }) => kind, page, call, deps.cursors, "holds");
       return {
-        holds: items.map(holdMessage),
+        holds: items.map(pauseMessage),
         ...next,
       };
     },
 
     placeHold: async ({ kind, reason }, call) => {
-      const hold: Hold = { kind, only: kind as HeldBack, reason, since: deps.clock.now(), until: null };
-      await deps.holds.set(hold, call.signal);
+      const pause: Hold = { kind, only: kind as AutomaticAction, reason, since: deps.clock.now(), until: null };
+      await deps.holds.set(pause, call.signal);
       await audited(call, "hold.place");
-      return holdMessage(hold);
+      return pauseMessage(pause);
     },
 
     releaseHold: async ({ kind }, call) => {
-      if (!deps.holds.list().some((hold) => hold.kind === kind))
+      if (!deps.holds.list().some((pause) => pause.kind === kind))
         throw new HoldfastError("OBJECT_NOT_FOUND", `There is no hold ${kind}.`);
       await deps.holds.release(kind, call.signal);
       await audited(call, "hold.release");
@@ -94,14 +94,14 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
     },
 
     listStores: async ({ page }, call) => {
-      const all = [...(await deps.space.stores()), await deps.historySpace.look()];
+      const all = [...(await deps.space.stores()), await deps.historySpace.measure()];
       const { items, ...next } = adminPageByName(all, ({ name }) => name, page, call, deps.cursors, "stores");
       return { stores: items.map(asMessage), ...next };
     },
 
     freeEtcdSpace: async (_, call) => {
       await deps.space.free(call.signal);
-      // Not before: while etcd writes nothing there is no entry either.
+      // Afterwards: while etcd accepts no writes, an audit entry cannot be written either.
       await audited(call, "etcd.free");
       return {};
     },
@@ -109,7 +109,7 @@ export function createControlApi(deps: ControlApiDeps): ServedService {
   return serve(ControlService, handlers);
 }
 
-function holdMessage({ kind, reason, since }: Hold) {
+function pauseMessage({ kind, reason, since }: Hold) {
   return { kind, reason, since: timestampFromMs(since) };
 }
 

@@ -2,7 +2,9 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Handlers, type ServedService, serve } from "@holdfast/common/call.ts";
 import type { Clock } from "@holdfast/common/clock.ts";
 import { HoldfastError } from "@holdfast/common/errors.ts";
-import { FleetService } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import { FleetService, type RightSchema } from "@holdfast/proto/holdfast/admin/v1/admin_pb.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { rightMs } from "@holdfast/common/right.ts";
 import { auditOf } from "#access/caller.ts";
 import type { Fleet } from "#fleet/fleet.ts";
 import type { SessionFacts } from "#fleet/session/session-facts.ts";
@@ -10,12 +12,11 @@ import type { TaskObject } from "#fleet/task/task-object.ts";
 import type { MachineObject } from "#fleet/machine/machine.ts";
 import type { OrphanSweep } from "#fleet/machine/orphan-sweep.ts";
 import type { ManagedServiceObject } from "#services/service/managed-service.ts";
-import { hasRights, isReplicated } from "#services/service/member/members.ts";
+import { hasRights, isReplicated, namedPrimary } from "#services/service/member/members.ts";
 import { adminPage, adminPageByName } from "#kernel/page/admin-page.ts";
 import type { Cursors } from "#kernel/page/cursor.ts";
 import type { Collection } from "#kernel/store/collection.ts";
 import type { UnitOfWork } from "#kernel/store/unit-of-work.ts";
-import { rightMessage } from "./right-message.ts";
 
 export interface FleetApiDeps {
   readonly begin: () => UnitOfWork;
@@ -34,7 +35,7 @@ export interface FleetApiDeps {
   readonly cursors: Cursors;
 }
 
-/** What operators see and do of machines, tasks, sessions and terms. */
+/** The admin RPCs of machines, tasks, sessions, terms and primary leases. */
 export function createFleetApi(deps: FleetApiDeps): ServedService {
   const { cursors } = deps;
   const handlers: Handlers<typeof FleetService> = {
@@ -72,14 +73,14 @@ export function createFleetApi(deps: FleetApiDeps): ServedService {
     },
 
     listRights: async ({ page }, call) => {
-      const needsRight = (service: ManagedServiceObject) => isReplicated(service.spec) && hasRights(service);
-      const { items, ...next } = adminPage(deps.services, needsRight, page, call, cursors, "rights");
-      return { rights: items.map((service) => rightMessage(service, deps)), ...next };
+      const needsLease = (service: ManagedServiceObject) => isReplicated(service.spec) && hasRights(service);
+      const { items, ...next } = adminPage(deps.services, needsLease, page, call, cursors, "rights");
+      return { rights: items.map((service) => primaryLeaseMessage(service, deps)), ...next };
     },
 
-    sweepOrphans: async ({ dryRun, page: asked }, call) => {
-      const page = cursors.open(call, "orphans", null, asked);
-      const options = asked === undefined ? { dryRun } : { dryRun, page };
+    sweepOrphans: async ({ dryRun, page: requestedPage }, call) => {
+      const page = cursors.open(call, "orphans", null, requestedPage);
+      const options = requestedPage === undefined ? { dryRun } : { dryRun, page };
       const { orphans, next } = await deps.orphans.sweep(options, call.signal);
       if (!dryRun) {
         const unit = deps.begin();
@@ -136,5 +137,27 @@ function taskMessage({ metadata, spec, status }: TaskObject) {
     term: BigInt(spec.term),
     createdAt: timestampFromMs(metadata.createdAt),
     ...(status.finishedAt === null ? {} : { finishedAt: timestampFromMs(status.finishedAt) }),
+  };
+}
+
+/** Pure but for the clock: the primary lease of the service, as last reported to this controller. */
+export function primaryLeaseMessage(
+  service: ManagedServiceObject,
+  { fleet, clock }: { readonly fleet: Pick<Fleet, "session" | "heardRight">; readonly clock: Pick<Clock, "now"> },
+): MessageInitShape<typeof RightSchema> {
+  const { metadata, status } = service;
+  const machineId = status.primaryNodeId;
+  const report = fleet.heardRight(machineId);
+  // The monotonic clock of leases has fractions of milliseconds, which a timestamp does not.
+  const ago = (ms: number) => timestampFromMs(Math.round(clock.now() - ms));
+  return {
+    serviceId: metadata.id,
+    machineId,
+    term: BigInt(status.term),
+    controllerId: fleet.session(machineId)?.controllerId ?? "",
+    revoked: namedPrimary(service) === "",
+    engineSilent: report?.isEngineSilent ?? false,
+    ...(report !== undefined && { askedAt: ago(report.askedAgoMs) }),
+    ...(report?.grantedAgoMs !== undefined && { until: ago(report.grantedAgoMs - rightMs) }),
   };
 }

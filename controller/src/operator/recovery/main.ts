@@ -1,28 +1,27 @@
 import { readFile } from "node:fs/promises";
 import { systemClock } from "@holdfast/common/clock.ts";
 import { createLog } from "@holdfast/common/log.ts";
+import { uuidv7 } from "uuidv7";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
-import { uuidv7 } from "uuidv7";
-import { readControllerConfig } from "../../config.ts";
 import { createHistory } from "#kernel/history/history.ts";
 import { openObjectStore } from "#kernel/objects/open-object-store.ts";
-import { readKeyring } from "#kernel/secrets/keyring.ts";
-import { readEtcdCredentials } from "#kernel/store/etcd-credentials.ts";
+import { readKeyring } from "#kernel/secrets/sealer.ts";
+import { readEtcdCredentials } from "#kernel/store/etcd-client.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { recoverServices } from "./recover-services.ts";
+import { readControllerConfig } from "../../config.ts";
+import { recoverServices } from "./service-recovery.ts";
 import { restoreSnapshot } from "./restore.ts";
-import { takeSnapshot } from "./snapshot.ts";
-import { snapshots } from "./snapshot-reconciler.ts";
+import { takeSnapshot, snapshots } from "./snapshot.ts";
 
-// Snapshots from the host, with a controller's environment and without a controller:
+// Snapshots and recovery from the host, with a controller's environment but without a running controller:
 //   node recovery/main.ts list | backup | restore [id] | recover
-// It prints JSON. `restore` takes the newest snapshot when none is named; etcd must be empty and controllers stopped. `recover`
-// needs no snapshot: it writes down what the store has of each service; controllers must be stopped.
+// It prints JSON. `restore` uses the newest snapshot by default; etcd must be empty and controllers stopped.
+// `recover` needs no snapshot: it writes the services that the object store describes; controllers must be stopped.
 
 const usage = "usage: list | backup | restore [id] | recover";
-const [command = "", wanted] = process.argv.slice(2);
+const [command = "", requestedId] = process.argv.slice(2);
 const config = readControllerConfig(process.env);
 const log = createLog("recovery", config.logLevel);
 const clock = systemClock;
@@ -64,7 +63,7 @@ async function run(): Promise<unknown> {
     return withStore((store) => recoverServices({ store, objects, keyring, clock, newId: uuidv7, log }));
   if (command === "backup") return withControlPlane((deps) => takeSnapshot(deps));
   if (command !== "restore") throw new Error(usage);
-  const id = wanted ?? (await snapshots({ objects })).at(-1)?.key;
+  const id = requestedId ?? (await snapshots({ objects })).at(-1)?.key;
   if (id === undefined) throw new Error("there is no snapshot");
   return withControlPlane((deps) => restoreSnapshot({ ...deps, kinds: [managedServiceKind, machineKind] }, id));
 }

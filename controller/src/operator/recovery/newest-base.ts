@@ -9,16 +9,19 @@ import type { BackupObject } from "#services/backup/backup.ts";
 import { logAfter } from "#services/backup/restorable.ts";
 import type { ServiceDescriptor } from "#services/backup/service-descriptor.ts";
 
-/** What a service comes back out of. */
+/** The backup from which a service is recovered. */
 export interface NewestBase {
   readonly backup: BackupObject;
-  /** Is there log behind it? */
+  /** True if the archive continues after it. */
   readonly hasLog: boolean;
-  /** The moment that its data reach at least, RFC 3339. */
+  /** Time up to which its data are complete at least, RFC 3339. */
   readonly to: string;
 }
 
-/** The newest backup that the store has, whose first and last bytes open, and those of what it goes on from; undefined when none does. */
+/**
+ * The newest backup whose first and last bytes open, as do those of its chain of increments; undefined when there is
+ * none.
+ */
 export async function newestBase(
   { backups }: ServiceDescriptor,
   key: BackupKeyObject,

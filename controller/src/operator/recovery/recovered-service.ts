@@ -10,9 +10,9 @@ import type { ManagedServiceObject } from "#services/service/managed-service.ts"
 import type { NewestBase } from "./newest-base.ts";
 import type { StoredLog } from "./stored-log.ts";
 
-/** What a controller must find so that it makes the service. */
+/** The objects from which a controller creates the service. */
 export interface RecoveredService {
-  /** Undefined for one that was gone. */
+  /** Undefined for a service that was deleted. */
   readonly service: ManagedServiceObject | undefined;
   readonly operation: OperationObject | undefined;
   readonly users: readonly DatabaseUserObject[];
@@ -22,21 +22,21 @@ export interface RecoveredService {
 
 export interface RecoveredServiceArgs {
   readonly descriptor: ServiceDescriptor;
-  /** Where it is now. */
+  /** The organization that it belongs to now. */
   readonly organizationId: string;
   readonly log: StoredLog;
-  /** Undefined only for one that was gone. */
+  /** Undefined only for a service that was deleted. */
   readonly base: NewestBase | undefined;
   readonly clock: { now(): number };
   readonly newId: () => string;
 }
 
-/** Above any term that the old installation may still name if it is not quite dead. */
+/** Raises the term above any that the old installation may still use. */
 const termStep = 1_000;
 
 /**
- * Pure: the objects of one service. Its archive begins anew, and a first backup is due at once. One whose deletion was under way
- * is deleted, and may come back for as long as if it had been deleted now.
+ * Pure: the objects of one service. Its archive starts again, and a backup is due at once. A service whose deletion was
+ * in progress is recorded as deleted now, and can be undeleted for the usual time.
  */
 export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   const { descriptor, organizationId, log, base, clock, newId } = args;
@@ -45,23 +45,23 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
     ...object,
     metadata: { ...object.metadata, organizationId },
   });
-  const { service: was, archive } = descriptor;
+  const { service: former, archive } = descriptor;
   const users = descriptor.users.map(at);
   const backups = descriptor.backups.map((backup) => at({ ...backup, spec: { ...backup.spec, verification: null } }));
   const { deleted } = archive.status;
   const status = { ...archive.status, log: log.ranges, lastAutomatedAt: null, firstDueAt: now };
-  const kept = (change: Partial<ArchiveObject["status"]>): ArchiveObject =>
+  const archiveWith = (change: Partial<ArchiveObject["status"]>): ArchiveObject =>
     at({ ...archive, spec: { ...archive.spec, log: null }, status: { ...status, ...change } });
   const nothing = { service: undefined, operation: undefined, users: [], backups };
-  if (was === null)
-    return { ...nothing, archive: kept({ deleted: deleted && { ...deleted, service: at(deleted.service) } }) };
-  const service = at(was);
+  if (former === null)
+    return { ...nothing, archive: archiveWith({ deleted: deleted && { ...deleted, service: at(deleted.service) } }) };
+  const service = at(former);
   assert(base !== undefined, "a service without a backup that opens is not recovered");
   if (service.metadata.deletionRequestedAt !== undefined) {
     const backupId = base.backup.metadata.id;
     return {
       ...nothing,
-      archive: kept({ deleted: { at: now, until: now + undeleteForMs, backupId, service, users } }),
+      archive: archiveWith({ deleted: { at: now, until: now + undeleteForMs, backupId, service, users } }),
     };
   }
   const term = Math.max(service.status.term, log.term) + termStep;
@@ -70,7 +70,7 @@ export function recoveredService(args: RecoveredServiceArgs): RecoveredService {
   const from = { kind: "recover", backupId: base.backup.metadata.id, targetTime: null } as const;
   const origin = base.hasLog ? { ...from, toLogEnd: true } : from;
   const { service: back, operation } = revived(raised, origin, { now, nodeId: newId(), operationId: newId() });
-  // Images and kernels are this installation's.
+  // Images and kernels are chosen by this installation.
   const { guestKernel: _, ...spec } = back.spec;
-  return { service: { ...back, spec: { ...spec, image: "" } }, operation, users, backups, archive: kept({}) };
+  return { service: { ...back, spec: { ...spec, image: "" } }, operation, users, backups, archive: archiveWith({}) };
 }

@@ -6,21 +6,20 @@ import { systemClock } from "@holdfast/common/clock.ts";
 import { silentLog } from "@holdfast/common/log.ts";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
-import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
-import { createHistory, type History } from "#kernel/history/history.ts";
 import { createDirectoryStore } from "@holdfast/common/objects/directory-store.ts";
+import { createHistory, type History } from "#kernel/history/history.ts";
 import { createEtcdStore } from "#kernel/store/etcd-store.ts";
 import { keyOf, nameKeyOf, root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
 import { createDeliveries, newDeliveries } from "#notify/webhook/deliveries.ts";
-import { homeOf } from "./recover-services.ts";
-import { restoreSnapshot } from "./restore.ts";
-import { takeSnapshot } from "./snapshot.ts";
-import { createSnapshotReconciler, snapshots } from "./snapshot-reconciler.ts";
 import { organizationKind } from "#access/organization/organization.ts";
 import { machineKind } from "#fleet/machine/machine.ts";
 import { managedServiceKind } from "#services/service/managed-service.ts";
+import { startTestEtcd, type TestEtcd } from "../../../../test/support/controller/etcd.ts";
+import { startTestPostgresql, type TestPostgresql } from "../../../../test/support/engines/postgresql.ts";
+import { organizationFor } from "./service-recovery.ts";
+import { restoreSnapshot } from "./restore.ts";
+import { takeSnapshot, createSnapshotReconciler, snapshots } from "./snapshot.ts";
 
 let etcd: TestEtcd;
 let postgresql: TestPostgresql;
@@ -64,7 +63,7 @@ function eventOf(objectId: string) {
   return { entry: "event", ...at, type: "t", organizationId: "o", objectKind: "machine", objectId, data } as const;
 }
 
-test("a control plane that lost everything is as it was at its snapshot, held, with terms and generations far above", async () => {
+test("a restored control plane equals its snapshot, paused, with raised terms and generations", async () => {
   const service = keyOf(managedServiceKind, "s1");
   const trial = { operationId: "op-1", generation: 4, sealed: true, dataBack: true };
   await put(
@@ -85,7 +84,7 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   const before = eventOf("before");
   const waiting = { id: uuidv7(), webhookId: "w", eventId: before.id, dueAt: 0 };
   await history.insert([before], [newDeliveries([waiting])]);
-  // More than one page of it.
+  // More than one page.
   await history.insert(Array.from({ length: 620 }, (_, i) => ({ ...eventOf(`m${i}`), organizationId: "many" })));
   const { id, sizeBytes } = await takeSnapshot(deps());
   expect(sizeBytes).toBeGreaterThan(1_000);
@@ -102,7 +101,7 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   const found = await store.get(service);
   expect(JSON.parse(found?.value ?? "")).toEqual({
     metadata: { id: "s1" },
-    // Clients may have been admitted since: nothing of theirs is undone.
+    // Clients may have been admitted since, so their writes are not rolled back.
     spec: {
       port: 1,
       instanceGeneration: 1_005,
@@ -120,13 +119,13 @@ test("a control plane that lost everything is as it was at its snapshot, held, w
   const after = eventOf("after");
   await history.insert([after]);
   expect((await history.events({ organizationId: "o" }, page)).items).toEqual([before, after]);
-  // What waited for a webhook endpoint waits again.
+  // A pending webhook delivery is pending again.
   const [delivery, ...others] = await createDeliveries(history.sql).next([{ webhookId: "w", capacity: 5 }], []);
   expect(delivery).toMatchObject({ id: waiting.id, attempt: 1, event: { id: before.id } });
   expect(others).toEqual([]);
 });
 
-test("a snapshot that was tampered with or cut is not restored at all", async () => {
+test("a tampered or truncated snapshot is not restored at all", async () => {
   const { id } = await takeSnapshot(deps());
   const path = join(directory, id);
   const bytes = await readFile(path);
@@ -137,7 +136,7 @@ test("a snapshot that was tampered with or cut is not restored at all", async ()
   expect((await store.list(root, { limit: 10 })).values).toEqual([]);
 });
 
-test("without etcd there is no snapshot, not half a one", async () => {
+test("without etcd no snapshot is written, not even a partial one", async () => {
   const { objects } = deps();
   const before = await snapshots({ objects });
   await etcd.kill();
@@ -146,7 +145,7 @@ test("without etcd there is no snapshot, not half a one", async () => {
   expect(await snapshots({ objects })).toEqual(before);
 });
 
-test("with the history away etcd is saved all the same", async () => {
+test("a snapshot without the history still has etcd", async () => {
   await put(`${root}/machine/m1`, "{}");
   await postgresql.kill();
   const { id } = await takeSnapshot(deps());
@@ -156,7 +155,7 @@ test("with the history away etcd is saved all the same", async () => {
   expect(await restoreSnapshot(deps(), id)).toMatchObject({ keys: 1, rows: 0 });
 });
 
-test("a snapshot is taken each hour, and the newest 48 stay", async () => {
+test("a snapshot is taken each hour, and the newest 48 are retained", async () => {
   const time = { now: Date.now() };
   const clock = { now: () => time.now, monotonicMs: () => time.now };
   const { objects } = deps();
@@ -170,16 +169,16 @@ test("a snapshot is taken each hour, and the newest 48 stay", async () => {
   expect(await snapshots({ objects })).toHaveLength(50);
   time.now += 3_700_000;
   await reconciler.reconcile("control-plane", signal);
-  const kept = await snapshots({ objects });
-  expect(kept).toHaveLength(48);
-  expect(kept.at(-1)?.key).toContain(new Date(time.now).toISOString().slice(0, 10));
+  const remaining = await snapshots({ objects });
+  expect(remaining).toHaveLength(48);
+  expect(remaining.at(-1)?.key).toContain(new Date(time.now).toISOString().slice(0, 10));
 });
 
-test("recovered services join the organization that claims their organization's name, unless others may have the name", async () => {
+test("recovered services join the organization that claims their organization's name", async () => {
   const first = { id: uuidv7(), name: "first" };
   await put(nameKeyOf(organizationKind, "", first.name), first.id);
   const home = (organization: { id: string; name: string; ownName?: true }) =>
-    homeOf({ organization }, deps(), undefined);
+    organizationFor({ organization }, deps(), undefined);
   expect(await home({ id: uuidv7(), name: "first" })).toBe(first.id);
   const namesake = { id: uuidv7(), name: "first", ownName: true } as const;
   expect(await home(namesake)).toBe(namesake.id);

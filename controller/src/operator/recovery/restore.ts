@@ -1,25 +1,24 @@
 import { createZstdDecompress } from "node:zlib";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
-import { type Hold, holdPrefix } from "#kernel/clock/holds.ts";
+import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
+import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
+import { through } from "@holdfast/common/sealed/through.ts";
+import { type Hold, pausePrefix } from "#kernel/clock/holds.ts";
 import type { History } from "#kernel/history/history.ts";
 import { type HistoryRow, loadHistory, resumeSequence } from "#kernel/history/history-dump.ts";
-import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import type { Keyring } from "#kernel/secrets/sealer.ts";
 import type { AnyKind } from "#kernel/store/kind.ts";
 import { prefixOf, root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { openStream } from "@holdfast/common/sealed/sealed-stream.ts";
-import { snapshotKeyOf } from "./snapshot.ts";
-import { bytesToLines, type SnapshotLine, snapshotFormat } from "./snapshot-line.ts";
-import { through } from "@holdfast/common/sealed/through.ts";
+import { snapshotKeyOf, bytesToLines, type SnapshotLine, snapshotFormat } from "./snapshot.ts";
 
 export interface RestoreDeps {
   readonly store: Store;
   readonly history: Pick<History, "database" | "ready">;
   readonly objects: ObjectStore;
   readonly keyring: Keyring;
-  /** Kinds whose objects are not put back as they were. */
+  /** Kinds with `afterRestore`. */
   readonly kinds: readonly AnyKind[];
   readonly clock: Clock;
   readonly log: Log;
@@ -27,7 +26,7 @@ export interface RestoreDeps {
 
 export interface Restored {
   readonly installationId: string;
-  /** When the snapshot was taken. */
+  /** Time of the snapshot, in milliseconds since 1970. */
   readonly createdAt: number;
   readonly keys: number;
   readonly rows: number;
@@ -38,10 +37,10 @@ const batchBytes = 500_000;
 const batchRows = 500;
 
 /**
- * Puts a snapshot back into an etcd that has nothing of ours, with controllers stopped. Before the first key it sets the hold
- * "restored", so that nothing is swept or expires until an operator has looked; terms are raised above all that agents can
- * have seen since. The whole snapshot is opened and counted before anything is written. A restore that broke off is
- * begun again by the same call.
+ * Restores a snapshot into an etcd without objects, while controllers are stopped. First it sets the pause "restored",
+ * so that nothing is swept or expires until an operator has looked; terms are raised above any that agents can have
+ * seen. The entire snapshot is opened and counted before anything is written. An interrupted restore is repeated by the
+ * same call.
  */
 export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: AbortSignal): Promise<Restored> {
   const { store, history, clock, log } = deps;
@@ -51,7 +50,7 @@ export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: Ab
   if (facts === undefined) throw new Error("the snapshot has no beginning");
 
   const since = clock.now();
-  await setHold(store, { kind: "restored", reason: unfinishedReason, since, until: null }, signal);
+  await setPause(store, { kind: "restored", reason: unfinishedReason, since, until: null }, signal);
   await history.ready;
   let puts: { key: string; value: string }[] = [];
   let bytes = 0;
@@ -75,25 +74,25 @@ export async function restoreSnapshot(deps: RestoreDeps, id: string, signal?: Ab
   await flush();
   await resumeSequence(history.database);
   const reason = `The control plane was restored to ${new Date(facts.createdAt).toISOString()}. Compare machines and services, then release this hold.`;
-  await setHold(store, { kind: "restored", reason, since, until: null }, signal);
+  await setPause(store, { kind: "restored", reason, since, until: null }, signal);
   log.info("control plane restored", { snapshot: id, keys: facts.keys, rows: facts.rows });
   return facts;
 }
 
 const unfinishedReason = "A restore of the control plane has not finished. Run it again.";
-const restoredKey = `${holdPrefix}restored`;
+const restoredKey = `${pausePrefix}restored`;
 
 async function requireEmpty(store: Store, signal: AbortSignal | undefined): Promise<void> {
-  const hold = await store.get(restoredKey, signal);
-  if (hold !== undefined && (JSON.parse(hold.value) as Hold).reason === unfinishedReason) return;
+  const pause = await store.get(restoredKey, signal);
+  if (pause !== undefined && (JSON.parse(pause.value) as Hold).reason === unfinishedReason) return;
   const { values } = await store.list(`${root}/`, { limit: 500 }, signal);
-  const kept = values.find(({ leased }) => !leased);
-  if (kept !== undefined) throw new Error(`the store is not empty: it has ${kept.key}`);
+  const existing = values.find(({ leased }) => !leased);
+  if (existing !== undefined) throw new Error(`the store is not empty: it has ${existing.key}`);
 }
 
-function setHold(store: Store, hold: Hold, signal: AbortSignal | undefined) {
+function setPause(store: Store, pause: Hold, signal: AbortSignal | undefined) {
   return store.commit(
-    { conditions: [], puts: [{ key: restoredKey, value: JSON.stringify(hold) }], deletes: [] },
+    { conditions: [], puts: [{ key: restoredKey, value: JSON.stringify(pause) }], deletes: [] },
     signal,
   );
 }

@@ -1,15 +1,16 @@
 import { createZstdCompress } from "node:zlib";
 import type { Clock } from "@holdfast/common/clock.ts";
 import type { Log } from "@holdfast/common/log.ts";
+import type { ObjectStore, ObjectFacts } from "@holdfast/common/objects/object-store.ts";
+import { sealStream } from "@holdfast/common/sealed/sealed-stream.ts";
+import { through } from "@holdfast/common/sealed/through.ts";
 import type { History } from "#kernel/history/history.ts";
 import { dumpHistory } from "#kernel/history/history-dump.ts";
-import type { ObjectStore } from "@holdfast/common/objects/object-store.ts";
 import { type Keyring, subkey } from "#kernel/secrets/sealer.ts";
 import { root } from "#kernel/store/resource.ts";
 import type { Store } from "#kernel/store/store.ts";
-import { sealStream } from "@holdfast/common/sealed/sealed-stream.ts";
-import { linesToBytes, type SnapshotLine, snapshotFormat, snapshotPrefix } from "./snapshot-line.ts";
-import { through } from "@holdfast/common/sealed/through.ts";
+import { again, type Reconciler } from "#kernel/runtime/reconciler.ts";
+import type { ControlLoop } from "#kernel/runtime/runner.ts";
 
 export interface SnapshotDeps {
   readonly store: Store;
@@ -22,16 +23,16 @@ export interface SnapshotDeps {
 }
 
 export interface SnapshotFacts {
-  /** The object's key. */
+  /** Key of the object. */
   readonly id: string;
   readonly sizeBytes: number;
   readonly createdAt: number;
 }
 
 /**
- * Writes all that the control plane knows to the object store, sealed: etcd at one revision, without what hangs on a lease,
- * and the history. The authority and every secret are in etcd, sealed once more. It takes the master key to open it. With
- * the history away the snapshot is taken without it.
+ * Writes a snapshot of the control plane to the object store: etcd at one revision, without leased keys, and the
+ * history. It is sealed under the master key; the authority and all secrets in etcd are sealed besides. If the history
+ * is unavailable, the snapshot is taken without it.
  */
 export async function takeSnapshot(deps: SnapshotDeps, signal?: AbortSignal): Promise<SnapshotFacts> {
   const { objects, keyring, clock } = deps;
@@ -71,7 +72,7 @@ async function* snapshotLines(
     after = page.values.at(-1)?.key;
     more = page.more;
   }
-  let whole = true;
+  let isComplete = true;
   try {
     for await (const { table, row } of dumpHistory(history.database)) {
       signal?.throwIfAborted();
@@ -80,8 +81,77 @@ async function* snapshotLines(
     }
   } catch (error) {
     signal?.throwIfAborted();
-    whole = false;
-    log.warn("snapshot without all of the history", { rows, error: String(error) });
+    isComplete = false;
+    log.warn("snapshot lacks history", { rows, error: String(error) });
   }
-  yield { line: "end", keys, rows, history: whole };
+  yield { line: "end", keys, rows, history: isComplete };
+}
+
+/** A snapshot of the control plane: JSON lines (one `begin`, keys, rows, one `end`), compressed and sealed. */
+export type SnapshotLine =
+  | { readonly line: "begin"; readonly installationId: string; readonly createdAt: number; readonly revision: string }
+  | { readonly line: "key"; readonly key: string; readonly value: string }
+  | { readonly line: "row"; readonly table: string; readonly row: Readonly<Record<string, unknown>> }
+  | { readonly line: "end"; readonly keys: number; readonly rows: number; readonly history: boolean };
+
+export const snapshotFormat = "holdfast control plane 1";
+const snapshotPrefix = "control-plane/";
+
+async function* linesToBytes(lines: AsyncIterable<SnapshotLine>): AsyncGenerator<Buffer> {
+  for await (const line of lines) yield Buffer.from(`${JSON.stringify(line)}\n`);
+}
+
+/** Throws unless the last line is an `end` whose counts match. */
+export async function* bytesToLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotLine> {
+  const decoder = new TextDecoder();
+  let remainder = "";
+  let keys = 0;
+  let rows = 0;
+  let ended = false;
+  for await (const chunk of bytes) {
+    const texts = (remainder + decoder.decode(chunk, { stream: true })).split("\n");
+    remainder = texts.pop() ?? "";
+    for (const text of texts) {
+      const line: SnapshotLine = JSON.parse(text);
+      if (line.line === "key") keys += 1;
+      if (line.line === "row") rows += 1;
+      ended = line.line === "end" && line.keys === keys && line.rows === rows;
+      yield line;
+    }
+  }
+  if (!ended || remainder !== "") throw new Error("the snapshot is not complete");
+}
+
+const everyMs = 3_600_000;
+const snapshotsMax = 48;
+
+/** Takes a snapshot of the control plane every hour, and retains the newest 48. */
+export function createSnapshotReconciler(deps: SnapshotDeps): ControlLoop {
+  const { objects, clock, log } = deps;
+  const reconciler: Reconciler = {
+    name: "control-plane-snapshot",
+    async reconcile(_key, signal) {
+      const before = await snapshots(deps);
+      const age = clock.now() - (before.at(-1)?.modifiedAt ?? 0);
+      // If the clock went back by hours, the newest snapshot is in the future: take one anyway.
+      if (Math.abs(age) < everyMs) return again(everyMs - Math.max(0, age), "the last snapshot is young");
+      const taken = await takeSnapshot(deps, signal);
+      log.info("control plane snapshot", { id: taken.id, sizeBytes: taken.sizeBytes });
+      for (const { key } of before.slice(0, Math.max(0, before.length + 1 - snapshotsMax))) await objects.delete(key);
+      return again(everyMs, "the next hour");
+    },
+  };
+  return { reconciler, keys: () => ["control-plane"], concurrency: 1, deadlineMs: 15 * 60_000 };
+}
+
+/** Every snapshot, oldest first. */
+export async function snapshots({ objects }: Pick<SnapshotDeps, "objects">): Promise<ObjectFacts[]> {
+  const found: ObjectFacts[] = [];
+  for (let more = true; more; ) {
+    const after = found.at(-1)?.key;
+    const page = await objects.list(snapshotPrefix, { limit: 200, ...(after !== undefined && { after }) });
+    found.push(...page.objects);
+    more = page.more;
+  }
+  return found;
 }

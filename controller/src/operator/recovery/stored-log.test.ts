@@ -40,7 +40,7 @@ const noted = (over: Partial<LogRange> = {}): LogRange => ({
   ...over,
 });
 
-test("what goes on behind the newest range belongs to it, through keys and terms", async () => {
+test("objects that continue the newest range belong to it, across keys and terms", async () => {
   for (const sequence of [1, 2, 3]) await stored("s-1", 1, sequence, sequence);
   await stored("s-1", 1, 4, 4, "k-2");
   // Of an old primary: the next term went on without it.
@@ -57,11 +57,11 @@ test("what goes on behind the newest range belongs to it, through keys and terms
   ]);
 });
 
-test("a later term ends the one before where it goes on from it, whatever else that one's primary stored", async () => {
+test("a later term ends the previous one where it continues it", async () => {
   for (const sequence of [1, 2, 3, 4]) await stored("s-4", 1, sequence, sequence);
   await stored("s-4", 2, 1, 4);
   await stored("s-4", 2, 2, 5);
-  // Its primary never heard of the second term.
+  // Its primary never learned of the second term.
   await stored("s-4", 3, 1, 3);
   const empty = noted({ term: 2, lastSequence: 0, continues: true });
   const { ranges } = await readStoredLog(objects(), "s-4", [noted(), empty], keys);
@@ -71,7 +71,7 @@ test("a later term ends the one before where it goes on from it, whatever else t
   ]);
 });
 
-test("without anything behind it a range is as it was noted, and a service without a log has none", async () => {
+test("a range without later objects is unchanged, and a service without a log has none", async () => {
   for (const sequence of [1, 2]) await stored("s-2", 1, sequence, sequence);
   const range = noted();
   expect(await readStoredLog(objects(), "s-2", [range], keys)).toEqual({ ranges: [range], term: 1 });

@@ -3,7 +3,7 @@ import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call
 import { expect, test } from "vitest";
 import { encodeRequest } from "./encode-request.ts";
 
-test("messages that are written in groups are read as one enqueue, in their order", async () => {
+test("messages encoded in groups are parsed as one enqueue, in order", async () => {
   const request = { case: "enqueue", value: { taskId: "t", bodyHash: "h" } } as const;
   const texts = Array.from({ length: 10 }, (_, n) => `{"n":${n},"t":"${"é".repeat(n * 50_000)}"}`);
   const messages = texts.map((text, n) => ({ payload: new Uint8Array(Buffer.from(text)), delaySeconds: n }));

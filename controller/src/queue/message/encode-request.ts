@@ -3,15 +3,15 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { concatInTurns, groupsOf } from "@holdfast/common/in-turns.ts";
 import { QueueRequestSchema } from "@holdfast/proto/holdfast/agent/v1/queue_call_pb.ts";
 
-/** A message to be enqueued, its payload as it was sent. */
+/** A message to enqueue, with its payload as it was sent. */
 export interface SentMessage {
   readonly payload: Uint8Array;
   readonly delaySeconds: number;
 }
 
 /**
- * The request in wire form, with these messages in its enqueue. They are encoded in groups that yield to other work, as
- * requests behind one another, which a reader merges into one.
+ * The request in protobuf wire format, with these messages in its enqueue. They are encoded in groups that yield to the
+ * event loop, as concatenated requests, which a protobuf parser merges into one.
  */
 export async function encodeRequest(
   request: MessageInitShape<typeof QueueRequestSchema>,

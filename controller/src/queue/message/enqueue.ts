@@ -1,48 +1,88 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createKeyedMutex } from "#kernel/runtime/keyed-mutex.ts";
 import type { SentMessage } from "./encode-request.ts";
-import type { LargeRequests } from "./large-requests.ts";
-import type { AskedQueue, QueueCalls } from "./queue-calls.ts";
+import type { TargetQueue, QueueCalls } from "./queue-calls.ts";
 
-/** Messages that are to be there together with their task. */
+/** Messages that are enqueued in one transaction with their task. */
 export interface SentTask {
   readonly taskId: string;
   readonly bodyHash: string;
   readonly messages: readonly SentMessage[];
-  /** Whether the id comes of an Idempotency-Key: then the same request may have been here before. */
+  /** True if the id is derived from an Idempotency-Key: then the request may have been processed before. */
   readonly isKeyed: boolean;
 }
 
 /**
  * Resolves once the messages are committed; throws as `QueueCalls.call` and `find` do. `find` is called when the
- * messages are sent: the primary may have changed by then.
+ * messages are sent, as the primary may have changed by then.
  */
-export type Enqueue = (find: () => AskedQueue, task: SentTask, signal: AbortSignal) => Promise<void>;
+export type Enqueue = (find: () => TargetQueue, task: SentTask, signal: AbortSignal) => Promise<void>;
 
 export function createEnqueue(calls: QueueCalls, large: LargeRequests): Enqueue {
   async function send(
-    asked: AskedQueue,
+    target: TargetQueue,
     { taskId, bodyHash, messages }: SentTask,
     extraMs: number,
     signal: AbortSignal,
   ) {
     const request = { case: "enqueue", value: { taskId, bodyHash } } as const;
-    await calls.call(asked, request, "task", { signal, extraMs, messages });
+    await calls.call(target, request, "task", { signal, extraMs, messages });
   }
 
-  /** A look costs nothing beside sending all of it again. */
-  async function isThere(asked: AskedQueue, { taskId, bodyHash }: SentTask, signal: AbortSignal): Promise<boolean> {
-    const found = await calls.call(asked, { case: "readTask", value: { taskId } }, "task", { signal });
+  /** True if the task exists already. The check costs little compared with sending all messages again. */
+  async function isEnqueued(
+    target: TargetQueue,
+    { taskId, bodyHash }: SentTask,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const found = await calls.call(target, { case: "readTask", value: { taskId } }, "task", { signal });
     const { exists, kind, queue } = found;
-    return exists && kind === "enqueue" && queue === asked.queue.metadata.name && found.bodyHash === bodyHash;
+    return exists && kind === "enqueue" && queue === target.queue.metadata.name && found.bodyHash === bodyHash;
   }
 
   return async (find, task, signal) => {
     const bytes = task.messages.reduce((sum, { payload }) => sum + payload.byteLength, 0);
     if (!large.isLarge(bytes)) return send(find(), task, 0, signal);
-    await large.inTurn(find().service.metadata.id, async () => {
+    await large.runSequentially(find().service.metadata.id, async () => {
       signal.throwIfAborted();
-      const asked = find();
-      if (task.isKeyed && (await isThere(asked, task, signal))) return;
-      await send(asked, task, large.extraMs(bytes), signal);
+      const target = find();
+      if (task.isKeyed && (await isEnqueued(target, task, signal))) return;
+      await send(target, task, large.extraMs(bytes), signal);
     });
+  };
+}
+
+/** Larger requests to a service are sent one after another: concurrently, none would arrive in time. */
+const largeBytes = 1 << 20;
+/** Time in which a busy machine completes all requests that a controller admits at once. */
+const waitTimeoutMs = 60_000;
+/**
+ * A sixteenth of the rate limit of payloads. The estimate is generous: a request that times out is sent again, and a
+ * busy machine would time out again.
+ */
+const bytesPerMs = (1 << 20) / 1_000;
+
+/** Sequences large requests, per service. */
+interface LargeRequests {
+  isLarge(bytes: number): boolean;
+  /** Additional time for a request of this size. */
+  extraMs(bytes: number): number;
+  /** Runs the work after all earlier work of the service; throws MACHINE_UNREACHABLE after waiting 60 s. */
+  runSequentially<T>(serviceId: string, work: () => Promise<T>): Promise<T>;
+}
+
+export function createLargeRequests(monotonicMs: () => number): LargeRequests {
+  const mutex = createKeyedMutex();
+  return {
+    isLarge: (bytes) => bytes > largeBytes,
+    extraMs: (bytes) => Math.ceil(bytes / bytesPerMs),
+    runSequentially(serviceId, work) {
+      const until = monotonicMs() + waitTimeoutMs;
+      return mutex(serviceId, async () => {
+        if (monotonicMs() <= until) return work();
+        const detail = "The machine did not answer. Other large requests were before this one.";
+        throw new HoldfastError("MACHINE_UNREACHABLE", detail, { retryAfterS: 5 });
+      });
+    },
   };
 }

@@ -1,9 +1,9 @@
 import { answerAll } from "@holdfast/common/answer-all.ts";
-import { judgePayloads, type PayloadVerdict } from "./judge-payloads.ts";
-import type { PayloadQuestion } from "./payload-checks.ts";
+import { examinePayloads, type PayloadVerdict } from "./examine-payloads.ts";
+import type { PayloadBatch } from "./payload-checks.ts";
 
-answerAll<PayloadQuestion, PayloadVerdict>(({ bytes, lengths }) => {
+answerAll<PayloadBatch, PayloadVerdict>(({ bytes, lengths }) => {
   let at = 0;
   const payloads = lengths.map((length) => bytes.subarray(at, (at += length)));
-  return { answer: judgePayloads(payloads) };
+  return { answer: examinePayloads(payloads) };
 });

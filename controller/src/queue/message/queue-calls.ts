@@ -15,42 +15,42 @@ import { encodeRequest, type SentMessage } from "./encode-request.ts";
 export interface QueueCallsDeps {
   readonly fleet: Pick<Fleet, "run">;
   readonly contents: PackedContents;
-  /** The engine refused something about a queue of the service. */
+  /** Called when the engine refused a queue of the service. */
   readonly refused: (serviceId: string) => void;
 }
 
-type Answers = QueueAnswer["answer"];
+type Responses = QueueAnswer["answer"];
 
 /** A queue with its service. */
-export interface AskedQueue {
+export interface TargetQueue {
   readonly service: ManagedServiceObject;
   readonly queue: Pick<QueueObject, "metadata" | "spec">;
 }
 
-/** Requests about messages, to the agent of a service's primary. No part of them is stored, or shown in an error. */
+/** Requests about messages to the agent of a service's primary. They are neither stored nor shown in errors. */
 export interface QueueCalls {
   /**
-   * Throws MACHINE_UNREACHABLE without an answer in time, RATE_LIMITED past the limit of a service or its machine, and
-   * the database's own errors about queue and payloads.
+   * Throws MACHINE_UNREACHABLE without a response in time, RATE_LIMITED past the concurrency limit of a service or its
+   * machine, and the database's own errors about queue and payloads.
    */
-  call<C extends Answers["case"] & string>(
-    found: AskedQueue,
+  call<C extends Responses["case"] & string>(
+    found: TargetQueue,
     request: MessageInitShape<typeof QueueRequestSchema>["request"],
     answer: C,
     options: {
       readonly signal: AbortSignal;
       readonly waitMs?: number;
-      /** Beside the 5 s that each request has, and the time that a claim waits. */
+      /** Added to the 5 s of each request and to the time that a claim waits. */
       readonly extraMs?: number;
-      /** Of an enqueue. */
+      /** Messages of an enqueue. */
       readonly messages?: readonly SentMessage[];
     },
-  ): Promise<Extract<Answers, { case: C }>["value"]>;
+  ): Promise<Extract<Responses, { case: C }>["value"]>;
 }
 
 const timeoutMs = 5_000;
-const atOnce = 32;
-const waitingAtOnce = 64;
+const callsMax = 32;
+const waitingCallsMax = 64;
 
 // biome-ignore format: a table, aligned so that it reads as one
 const failures: ReadonlyMap<string, ErrorKey> = new Map(
@@ -67,20 +67,20 @@ const failures: ReadonlyMap<string, ErrorKey> = new Map(
 );
 
 export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): QueueCalls {
-  const working = createPlaces(atOnce);
-  const waiting = createPlaces(waitingAtOnce);
+  const working = createConcurrencyLimit(callsMax);
+  const waiting = createConcurrencyLimit(waitingCallsMax);
 
   return {
-    async call({ service, queue }, request, wanted, options) {
+    async call({ service, queue }, request, responseCase, options) {
       const { signal, waitMs = 0, extraMs = 0, messages = [] } = options;
       const { id: serviceId } = service.metadata;
       const { id: machineId } = primaryOf(service);
-      const free = (waitMs > 0 ? waiting : working).take(serviceId);
-      let asked: PackedContent | undefined;
-      let answered: PackedContent | undefined;
+      const release = (waitMs > 0 ? waiting : working).take(serviceId);
+      let requestContent: PackedContent | undefined;
+      let responseContent: PackedContent | undefined;
       try {
-        const asking = { queue: queue.metadata.name, ...(request && { request }) };
-        asked = await contents.pack(machineId, await encodeRequest(asking, messages), signal);
+        const queueRequest = { queue: queue.metadata.name, ...(request && { request }) };
+        requestContent = await contents.pack(machineId, await encodeRequest(queueRequest, messages), signal);
         const deadlineMs = waitMs + timeoutMs + extraMs;
         const task = {
           ownerId: serviceId,
@@ -89,7 +89,7 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
           lane: "queue",
           input: {
             case: "callQueue",
-            value: create(CallQueueSchema, { database: queue.spec.databaseName, request: asked }),
+            value: create(CallQueueSchema, { database: queue.spec.databaseName, request: requestContent }),
           },
           deadlineMs,
         } as const;
@@ -97,34 +97,35 @@ export function createQueueCalls({ fleet, contents, refused }: QueueCallsDeps): 
         const { failure, output } = result;
         if (failure?.code === "engine_refused") refused(serviceId);
         if (failure !== undefined) throw errorOf(failure);
-        if (output.case !== "callQueue" || output.value.answer === undefined) throw unreachable("It gave no answer.");
-        answered = output.value.answer;
-        const { answer } = fromBinary(QueueAnswerSchema, await contents.unpack(machineId, answered, signal));
-        if (answer.case !== wanted) throw new Error(`a request was answered with ${answer.case}`);
+        if (output.case !== "callQueue" || output.value.answer === undefined) throw unreachable("It sent no response.");
+        responseContent = output.value.answer;
+        const { answer } = fromBinary(QueueAnswerSchema, await contents.unpack(machineId, responseContent, signal));
+        if (answer.case !== responseCase) throw new Error(`a request was answered with ${answer.case}`);
         return answer.value as never;
       } finally {
-        free();
-        for (const content of [asked, answered]) if (content !== undefined) await contents.drop(machineId, content);
+        release();
+        for (const content of [requestContent, responseContent])
+          if (content !== undefined) await contents.drop(machineId, content);
       }
     },
   };
 }
 
-/** Places of each service apart; throws RATE_LIMITED while all are taken. */
-function createPlaces(most: number): { take(serviceId: string): () => void } {
-  const taken = new Map<string, number>();
+/** Limits concurrent calls of each service; throws RATE_LIMITED at the limit. */
+function createConcurrencyLimit(max: number): { take(serviceId: string): () => void } {
+  const inFlight = new Map<string, number>();
   return {
     take(serviceId) {
-      const before = taken.get(serviceId) ?? 0;
-      if (before >= most)
-        throw new HoldfastError("RATE_LIMITED", `${most} such requests of the service are at work.`, {
+      const before = inFlight.get(serviceId) ?? 0;
+      if (before >= max)
+        throw new HoldfastError("RATE_LIMITED", `${max} such requests of the service are in progress.`, {
           retryAfterS: 1,
         });
-      taken.set(serviceId, before + 1);
+      inFlight.set(serviceId, before + 1);
       return () => {
-        const left = (taken.get(serviceId) ?? 1) - 1;
-        if (left === 0) taken.delete(serviceId);
-        else taken.set(serviceId, left);
+        const remaining = (inFlight.get(serviceId) ?? 1) - 1;
+        if (remaining === 0) inFlight.delete(serviceId);
+        else inFlight.set(serviceId, remaining);
       };
     },
   };
@@ -132,8 +133,8 @@ function createPlaces(most: number): { take(serviceId: string): () => void } {
 
 function errorOf({ code, message }: TaskFailure): HoldfastError {
   const key = failures.get(code);
-  if (key === undefined) return unreachable("Its engine could not do it in time.");
-  // The engine's words about a payload may hold some of it.
+  if (key === undefined) return unreachable("Its engine did not complete it in time.");
+  // An engine's message about a payload may contain parts of it.
   const detail = key === "ENGINE_REFUSED" && code !== "engine_refused" ? "The database refused a payload." : message;
   return new HoldfastError(key, detail, key === "RATE_LIMITED" ? { retryAfterS: 1 } : {});
 }

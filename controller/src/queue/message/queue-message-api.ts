@@ -33,7 +33,7 @@ export interface QueueMessageDeps {
   readonly payloads: Pick<PayloadChecks, "refuseLarge">;
   readonly asynchronous: AsynchronousTasks;
   readonly cursors: Cursors;
-  /** Resolves when the entry is in history. */
+  /** Resolves when the entry is in the history. */
   readonly auditNow: (entry: NewAudit) => Promise<void>;
 }
 
@@ -42,13 +42,13 @@ type Messages = Omit<
   "createQueue" | "listQueues" | "getQueue" | "updateQueue" | "deleteQueue"
 >;
 
-/** The RPCs of messages. Each is one request to the service's own database; nothing of a message is kept here. */
+/** The RPCs of messages. Each is one request to the service's own database; the controller stores no message. */
 export function queueMessages(deps: QueueMessageDeps): Messages {
   const { access, calls, queueTasks, receipts, asynchronous, cursors } = deps;
 
   const objectsOf = ({ service, queue }: FoundQueue) => ({ service: service.object, queue: queue.object });
 
-  async function begin(
+  async function startTask(
     kind: Exclude<QueueTaskName, "enqueue">,
     { serviceId, name }: { readonly serviceId: string; readonly name: string },
     call: Call,
@@ -70,29 +70,31 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       messages,
     }: { serviceId: string; name: string; messages: readonly { readonly receipt: string }[] },
     verb: QueueVerb,
-    heldOf: (place: number, found: FoundQueue) => Omit<MessageInitShape<typeof HeldMessageSchema>, "$typeName">,
+    leaseOf: (index: number, found: FoundQueue) => Omit<MessageInitShape<typeof HeldMessageSchema>, "$typeName">,
     call: Call,
   ) {
     const found = access.active(serviceId, name, call);
-    const asked = messages.map(({ receipt }, place) => ({
+    const requested = messages.map(({ receipt }, index) => ({
       receipt,
-      place,
+      index,
       opened: receipts.open(found.queue.object, receipt),
     }));
-    const faults = asked.flatMap(({ opened, place }) =>
+    const faults = requested.flatMap(({ opened, index }) =>
       opened === undefined
-        ? [{ field: `messages[${place}].receipt`, code: "invalid_receipt", detail: "is no receipt of this queue" }]
+        ? [{ field: `messages[${index}].receipt`, code: "invalid_receipt", detail: "is no receipt of this queue" }]
         : [],
     );
     if (faults.length > 0) throw invalid(...faults);
-    const held = asked.map(({ opened, place }) => create(HeldMessageSchema, { ...opened, ...heldOf(place, found) }));
-    const request = { case: "settle", value: { verb, held } } as const;
+    const leased = requested.map(({ opened, index }) =>
+      create(HeldMessageSchema, { ...opened, ...leaseOf(index, found) }),
+    );
+    const request = { case: "settle", value: { verb, held: leased } } as const;
     const { done, lost } = await calls.call(objectsOf(found), request, "settled", { signal: call.signal });
-    const receiptAt = (place: number) => asked[place]?.receipt ?? "";
+    const receiptAt = (index: number) => requested[index]?.receipt ?? "";
     return create(ReceiptsResponseSchema, { done: done.map(receiptAt), lost: lost.map(receiptAt) });
   }
 
-  async function look(
+  async function peek(
     request: { serviceId: string; name: string; limit?: number | undefined; cursor?: string | undefined },
     dead: boolean,
     call: Call,
@@ -103,7 +105,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
     const page = cursors.open(call, list, found.queue.spec.queueId, request);
     const value = { dead, limit: page.limit, afterId: BigInt(page.after ?? 0) };
     const { messages } = await calls.call(found, { case: "look", value }, "messages", { signal: call.signal });
-    // A page ends early where its bytes do; only an empty one is the end for sure.
+    // A page may end early because of its size, so only an empty page is certainly the last.
     const last = messages.at(-1)?.id;
     return { messages, ...page.next(last === undefined ? undefined : String(last)) };
   }
@@ -117,7 +119,7 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       const { key: taskId, bodyHash } = queueTasks.keyOf("enqueue", call);
       const messages = request.messages.map(({ payload, delaySeconds = 0 }) => ({ payload, delaySeconds }));
       const isKeyed = call.idempotency !== undefined;
-      // With a key it continues when its caller leaves: the caller's next request gets its outcome.
+      // With a key, the request continues after its caller disconnects: the caller's retry gets its outcome.
       const signal = isKeyed ? new AbortController().signal : call.signal;
       await deps.enqueue(find, { taskId, bodyHash, messages, isKeyed }, signal);
       return create(QueueTaskSchema, { taskId: queueTasks.idOf("enqueue", taskId, queue, call) });
@@ -132,14 +134,14 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
         const { status, result, error } = task;
         return { taskId, status, ...(result && { result }), ...(error && { error }) };
       }
-      const { messages, ...next } = await look(request, false, call);
+      const { messages, ...next } = await peek(request, false, call);
       return {
         messages: messages.map((message) => ({ ...commonOf(message), state: stateOf(message) })),
         ...next,
       };
     },
 
-    countMessages: (request, call) => begin("stats", request, call),
+    countMessages: (request, call) => startTask("stats", request, call),
     getMessageCounts({ serviceId, name, taskId }, call) {
       const { queue } = objectsOf(access.queue(serviceId, name, call));
       return asynchronous.get(taskId, call, (ref) => queueTasks.isOf(queue, ref, ["stats"]));
@@ -171,8 +173,8 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       settle(
         request,
         QueueVerb.NACK,
-        (place) => {
-          const { delaySeconds = 0, error, discard = false } = request.messages[place] ?? {};
+        (index) => {
+          const { delaySeconds = 0, error, discard = false } = request.messages[index] ?? {};
           return { seconds: delaySeconds, discard, ...(error === undefined ? {} : { error }) };
         },
         call,
@@ -181,22 +183,22 @@ export function queueMessages(deps: QueueMessageDeps): Messages {
       settle(
         request,
         QueueVerb.EXTEND,
-        (place, { queue }) => ({
-          seconds: request.messages[place]?.visibilityTimeoutSeconds ?? queue.object.spec.visibilityTimeoutSeconds,
+        (index, { queue }) => ({
+          seconds: request.messages[index]?.visibilityTimeoutSeconds ?? queue.object.spec.visibilityTimeoutSeconds,
         }),
         call,
       ),
 
     async listDeadMessages(request, call) {
-      const { messages, ...next } = await look(request, true, call);
+      const { messages, ...next } = await peek(request, true, call);
       return {
         messages: messages.map(({ diedAt, ...message }) => ({ ...commonOf(message), ...(diedAt && { diedAt }) })),
         ...next,
       };
     },
-    purgeDeadMessages: (request, call) => begin("purge_dead", request, call),
-    redriveMessages: (request, call) => begin("redrive", request, call, request.ids),
-    purgeMessages: (request, call) => begin("purge", request, call),
+    purgeDeadMessages: (request, call) => startTask("purge_dead", request, call),
+    redriveMessages: (request, call) => startTask("redrive", request, call, request.ids),
+    purgeMessages: (request, call) => startTask("purge", request, call),
   };
 }
 

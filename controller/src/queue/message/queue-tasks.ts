@@ -13,12 +13,12 @@ export interface QueueTasksDeps {
   readonly access: Pick<ServiceAccess, "find">;
   readonly calls: QueueCalls;
   readonly ids: TaskIds;
-  /** HMAC under a key of its own for the purpose, hex. */
+  /** HMAC in hex under a key for the purpose. */
   readonly keyedHash: (purpose: string, value: string) => string;
   readonly newKey: () => string;
 }
 
-/** Kinds of tasks in a database, as users see them, with the scope of the method that hands out their ids. */
+/** Kinds of tasks in a database, with their type in the API and the scope of the method that returns their ids. */
 // biome-ignore format: a table, aligned so that it reads as one
 const kinds = {
   enqueue:    { type: "queue_enqueue",    scope: "services:data" },
@@ -30,14 +30,14 @@ const kinds = {
 
 export type QueueTaskName = keyof typeof kinds;
 
-/** The tasks of queues: rows of the service's own database, which is asked for each of them. */
+/** Tasks of queues. They are rows of the service's own database, which is queried for each of them. */
 export interface QueueTasks {
   readonly sources: readonly TaskSource[];
-  /** Key of a task in its database: random, or that of the call's Idempotency-Key. */
+  /** Key of a task in its database: random, or derived from the call's Idempotency-Key. */
   keyOf(kind: string, call: Call): { readonly key: string; readonly bodyHash: string };
   /** Id of a task for the caller. */
   idOf(kind: QueueTaskName, key: string, queue: QueueObject, call: Call): string;
-  /** Is it a task of one of these kinds of the queue? */
+  /** True if it is a task of one of these kinds of the queue. */
   isOf(queue: QueueObject, ref: TaskRef, names: readonly QueueTaskName[]): boolean;
 }
 

@@ -7,19 +7,19 @@ export interface Receipt {
   readonly worker: string;
 }
 
-/** Receipts of claims as callers have them: sealed for the queue, so that nobody makes one or takes it elsewhere. */
+/** Receipts of claims: sealed for the queue, so that they cannot be forged or used for another queue. */
 export interface Receipts {
   seal(queue: QueueObject, receipt: Receipt): string;
-  /** Undefined for what is no receipt of this queue. */
+  /** Undefined unless it is a receipt of this queue. */
   open(queue: QueueObject, text: string): Receipt | undefined;
 }
 
 const mark = "sealed.";
 
-export function createReceipts(sealer: Pick<Sealer, "sealAlike" | "open">): Receipts {
+export function createReceipts(sealer: Pick<Sealer, "sealDeterministic" | "open">): Receipts {
   const labelOf = ({ spec }: QueueObject) => `receipt ${spec.serviceId} ${spec.queueId}`;
   return {
-    seal: (queue, { id, worker }) => sealer.sealAlike(`${id} ${worker}`, labelOf(queue)).slice(mark.length),
+    seal: (queue, { id, worker }) => sealer.sealDeterministic(`${id} ${worker}`, labelOf(queue)).slice(mark.length),
     open(queue, text) {
       try {
         const [id = "", worker = ""] = sealer.open(mark + text, labelOf(queue)).split(" ");

@@ -1,0 +1,55 @@
+import type { PresentedCredentials, Principal } from "@holdfast/common/call.ts";
+import type { Clock } from "@holdfast/common/clock.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+
+/** Callers whose credentials were valid a moment ago, by the exact Authorization header. */
+export interface CallerCache {
+  get(credentials: PresentedCredentials): Principal | undefined;
+  /** Call before a check begins: the returned function caches its result only if nothing has changed meanwhile. */
+  recorder(): RecordCaller;
+}
+
+/** Caches the outcome of a check for a second, or until `endsAt` (null: no expiry) if that is earlier. */
+export type RecordCaller = (credentials: PresentedCredentials, principal: Principal, endsAt: number | null) => void;
+
+interface CachedCaller {
+  readonly principal: Principal;
+  readonly organization: string | undefined;
+  readonly until: number;
+}
+
+const cacheMs = 1_000;
+const cacheMax = 10_000;
+
+/**
+ * Every entry is dropped at each change of the objects that checks read, so a caller is never cached for longer than
+ * this replica considers the credential valid. A hash is computed once a second per credential, not once per request.
+ */
+export function createCallerCache(
+  sources: readonly Pick<Collection<unknown>, "subscribe">[],
+  clock: Clock,
+): CallerCache {
+  let callers = new Map<string, CachedCaller>();
+  for (const collection of sources) {
+    collection.subscribe(() => {
+      callers = new Map();
+    });
+  }
+  return {
+    get({ authorization = "", organization }) {
+      const cached = callers.get(authorization);
+      if (cached === undefined || cached.organization !== organization) return undefined;
+      const remainingMs = cached.until - clock.now();
+      // A clock that was set back must not lengthen the time.
+      return remainingMs > 0 && remainingMs <= cacheMs ? cached.principal : undefined;
+    },
+    recorder() {
+      const current = callers;
+      return ({ authorization = "", organization }, principal, endsAt) => {
+        if (current.size >= cacheMax) current.clear();
+        const until = Math.min(clock.now() + cacheMs, endsAt ?? Number.POSITIVE_INFINITY);
+        current.set(authorization, { principal, organization, until });
+      };
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { Idempotency } from "@holdfast/common/call.ts";
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import type { Store, StoredValue } from "./store.ts";
+
+/** Limits of the responses that are stored for a day: of one principal, of one organization, and of all. */
+export interface StoredResponseLimits {
+  readonly principal: ResponseLimit;
+  readonly organization: ResponseLimit;
+  readonly all: ResponseLimit;
+}
+
+interface ResponseLimit {
+  readonly responses: number;
+  readonly bytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+
+/** Well above what a person or program needs in a day; a runaway loop reaches it. */
+const storedResponseLimits: StoredResponseLimits = {
+  principal: { responses: 10_000, bytes: 32 * mebibyte },
+  organization: { responses: 20_000, bytes: 64 * mebibyte },
+  all: { responses: 100_000, bytes: 256 * mebibyte },
+};
+
+/** Largest response that is stored, in bytes. */
+export const storedResponseBytesMax = 64 * 1024;
+
+/** Counts the stored responses of all controllers, as the watch reports them, and bounds their number and size. */
+export interface StoredResponseBudget {
+  /**
+   * Reserves space for one more response; the returned function releases it. Throws RATE_LIMITED when a limit is
+   * reached. A response that is stored meanwhile counts twice until its reservation is released.
+   */
+  reserve(idempotency: Idempotency): () => void;
+  close(): void;
+}
+
+/** The owner in a stored response. */
+export interface ResponseOwner {
+  readonly principal?: string;
+  readonly organizationId?: string;
+}
+
+interface Counted extends ResponseOwner {
+  readonly bytes: number;
+}
+
+interface Used {
+  responses: number;
+  bytes: number;
+}
+
+const installationKey = "all";
+const retryAfterMinutes = 10;
+
+export function createStoredResponseBudget(
+  store: Store,
+  prefix: string,
+  limits: StoredResponseLimits = storedResponseLimits,
+): StoredResponseBudget {
+  let counted = new Map<string, Counted>();
+  let used = new Map<string, Used>();
+
+  const watch = store.watch(prefix, {
+    reset() {
+      counted = new Map();
+      used = new Map();
+    },
+    put: ({ key, value }: StoredValue) => {
+      remove(key);
+      const { principal, organizationId }: ResponseOwner = JSON.parse(value);
+      const entry = {
+        bytes: key.length + value.length,
+        ...(principal !== undefined && { principal }),
+        ...(organizationId !== undefined && { organizationId }),
+      };
+      counted.set(key, entry);
+      add(entry, 1);
+    },
+    delete: remove,
+    synced() {},
+  });
+
+  function remove(key: string): void {
+    const entry = counted.get(key);
+    if (entry === undefined) return;
+    counted.delete(key);
+    add(entry, -1);
+  }
+
+  function add(entry: Counted, sign: 1 | -1): void {
+    for (const [name] of limitsOf(entry, limits)) {
+      const each = used.get(name) ?? { responses: 0, bytes: 0 };
+      each.responses += sign;
+      each.bytes += sign * entry.bytes;
+      if (each.responses > 0) used.set(name, each);
+      else used.delete(name);
+    }
+  }
+
+  return {
+    reserve(idempotency) {
+      const entry = { ...ownerOf(idempotency), bytes: 0 };
+      for (const [name, share] of limitsOf(entry, limits)) {
+        const { responses, bytes } = used.get(name) ?? { responses: 0, bytes: 0 };
+        if (responses < share.responses && bytes < share.bytes) continue;
+        const subject =
+          name === installationKey
+            ? "the installation"
+            : name.startsWith("org ")
+              ? "the organization"
+              : "the credential";
+        const detail = `Responses are stored for a day, and ${subject} has reached its limit. Nothing was done.`;
+        throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: retryAfterMinutes * 60 });
+      }
+      add(entry, 1);
+      let reserved = true;
+      return () => {
+        if (reserved) add(entry, -1);
+        reserved = false;
+      };
+    },
+    close: watch.close,
+  };
+}
+
+/** The owner of a response to this request. */
+export function ownerOf({ principal, organizationId }: Idempotency): ResponseOwner {
+  return { principal, ...(organizationId !== undefined && { organizationId }) };
+}
+
+function limitsOf(
+  { principal, organizationId }: ResponseOwner,
+  limits: StoredResponseLimits,
+): [string, ResponseLimit][] {
+  return [
+    ...(principal === undefined ? [] : [[`by ${principal}`, limits.principal] as [string, ResponseLimit]]),
+    ...(organizationId === undefined
+      ? []
+      : [[`org ${organizationId}`, limits.organization] as [string, ResponseLimit]]),
+    [installationKey, limits.all],
+  ];
+}

@@ -1,0 +1,59 @@
+import { HoldfastError } from "@holdfast/common/errors.ts";
+import { createTokenBuckets } from "@holdfast/common/token-bucket.ts";
+
+/** Limits the bytes that each caller writes to etcd in an hour. Quotas bound stored objects; this bounds the churn. */
+export interface WriteRateLimit {
+  /**
+   * Charges the bytes. Throws RATE_LIMITED past the hourly limit of the credential or of its organization. The returned
+   * function refunds them.
+   */
+  take(writer: Writer, bytes: number): () => void;
+}
+
+/** The author of a change, as the audit log names it. */
+export interface Writer {
+  readonly actor: string;
+  readonly organizationId: string;
+}
+
+/** An organization may write as much as this many credentials. */
+const organizationFactor = 3;
+const hourS = 3_600;
+/** Actors of users; the platform's own changes have an actor without a kind. */
+const caller = /^(?:api_key|token|user):/;
+
+/** `bytesPerHour` is the limit of one credential, and its burst. Counts are in this process's memory. */
+export function createWriteRateLimit(bytesPerHour: number, monotonicMs: () => number): WriteRateLimit {
+  const bucketsOf = (bytes: number) => createTokenBuckets({ burst: bytes, perSecond: bytes / hourS }, monotonicMs);
+  const limits = [
+    { buckets: bucketsOf(bytesPerHour), name: ({ actor }: Writer) => actor, subject: "This credential" },
+    {
+      buckets: bucketsOf(bytesPerHour * organizationFactor),
+      name: ({ organizationId }: Writer) => organizationId,
+      subject: "All credentials of the organization",
+    },
+  ];
+
+  return {
+    take(writer, bytes) {
+      const refunds: (() => void)[] = [];
+      const refund = () => {
+        for (const each of refunds.splice(0)) each();
+      };
+      if (!caller.test(writer.actor)) return refund;
+      for (const { buckets, name, subject } of limits) {
+        const subjectId = name(writer);
+        if (subjectId === "") continue;
+        const { waitS } = buckets.take(subjectId, bytes);
+        if (waitS === 0) {
+          refunds.push(() => buckets.giveBack(subjectId, bytes));
+          continue;
+        }
+        refund();
+        const detail = `${subject} may have ${buckets.rate.burst} bytes written in an hour. Nothing was done.`;
+        throw new HoldfastError("RATE_LIMITED", detail, { retryAfterS: Math.ceil(waitS) });
+      }
+      return refund;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { uuidv7 } from "uuidv7";
+import { startTestStore, type TestStore } from "../../../test/support/controller/test-store.ts";
+import {
+  cancelled,
+  completed,
+  failed,
+  newOperation,
+  operationKind,
+  type OperationObject,
+  progressed,
+} from "./operation.ts";
+import { operationGauges } from "./operation-gauges.ts";
+
+let its: TestStore;
+beforeAll(async () => {
+  its = await startTestStore();
+});
+afterAll(() => its?.close());
+
+const beganAt = Date.parse("2026-11-20T10:00:00Z");
+const error = { code: "rolled_back", message: "The primary of before has its place again." };
+
+test("failovers are counted by result, with the duration of the last one of each", async () => {
+  const [ours, another] = ["orders", "another"];
+  const failover = (serviceId: string, now: number) =>
+    newOperation({
+      id: uuidv7(),
+      subject: { kind: "managed-service", id: serviceId },
+      organizationId: "o",
+      type: "failover",
+      now,
+    });
+  const running = (operation: OperationObject, now: number) =>
+    progressed(operation, { step: "PromoteReplica", progressPct: 50, mark: "m" }, now);
+  const begun = (serviceId: string, now: number) => running(failover(serviceId, now), now);
+  const unit = its.begin();
+  for (const operation of [
+    completed(begun(ours, beganAt), beganAt + 9_600),
+    completed(begun(ours, beganAt + 60_000), beganAt + 64_500),
+    failed(begun(ours, beganAt + 90_000), error, beganAt + 120_000),
+    cancelled(failover(ours, beganAt + 130_000), beganAt + 131_000),
+    begun(ours, beganAt + 140_000),
+    completed(begun(another, beganAt), beganAt + 1_000),
+  ])
+    unit.create(operationKind, operation);
+  await its.collections.reached(await unit.commit(), 60_000);
+
+  const readings = operationGauges(its.collections.operations).map(({ name, read }) => [
+    name,
+    Object.fromEntries(Array.from(read(ours), ({ labels, value }) => [`${labels["type"]} ${labels["result"]}`, value])),
+  ]);
+  expect(Object.fromEntries(readings)).toEqual({
+    operations: { "failover completed": 2, "failover failed": 1, "failover cancelled": 1 },
+    operation_last_duration_seconds: { "failover completed": 4.5, "failover failed": 30 },
+  });
+});

@@ -1,0 +1,44 @@
+import { countBy, type ServiceFigure } from "#kernel/metrics/service-figure.ts";
+import type { Collection } from "#kernel/store/collection.ts";
+import { type OperationObject, operationSubject, subjectKey } from "./operation.ts";
+
+/** Gauges of a service's retained operations: counts by type and result, such as failovers, and the last duration. */
+export function operationGauges(operations: Pick<Collection<OperationObject>, "by">): ServiceFigure[] {
+  const of = (serviceId: string) =>
+    operations
+      .by(operationSubject, subjectKey({ kind: "managed-service", id: serviceId }))
+      .map(({ object }) => object)
+      .filter(({ status }) => status.finishedAt !== null);
+  const keyOf = ({ spec, status }: OperationObject) => `${spec.type} ${status.state}`;
+  const labelsOf = (key: string) => {
+    const [type = "", result = ""] = key.split(" ");
+    return { type, result };
+  };
+  const labels = ["type", "result"];
+  return [
+    {
+      name: "operations",
+      help: "Retained operations of the service that have ended",
+      labels,
+      read: (id) => Array.from(countBy(of(id), keyOf), ([key, value]) => ({ labels: labelsOf(key), value })),
+    },
+    {
+      name: "operation_last_duration_seconds",
+      help: "Duration of the last operation of the type and result",
+      labels,
+      *read(id) {
+        for (const [key, group] of Map.groupBy(of(id), keyOf)) {
+          const { startedAt, finishedAt } = group.reduce((one, other) =>
+            endOf(other) > endOf(one) ? other : one,
+          ).status;
+          if (startedAt === null || finishedAt === null) continue;
+          yield { labels: labelsOf(key), value: (finishedAt - startedAt) / 1_000 };
+        }
+      },
+    },
+  ];
+}
+
+function endOf({ status }: OperationObject): number {
+  return status.finishedAt ?? 0;
+}

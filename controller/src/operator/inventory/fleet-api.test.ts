@@ -1,0 +1,34 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { rightMs } from "@holdfast/common/right.ts";
+import { newServiceObject } from "../../../../test/support/controller/service-object.ts";
+import { primaryLeaseMessage } from "./fleet-api.ts";
+
+const { service } = newServiceObject();
+const machineId = service.status.primaryNodeId;
+const clock = { now: () => 100_000 };
+const session = () => ({ controllerId: "controller-2", connectedAt: 0, agentVersion: "1.0.0" }) as never;
+
+test("a primary lease lasts from its grant, as reported to this controller", () => {
+  const heardRight = () => ({ askedAgoMs: 400.25, grantedAgoMs: 300.25, isEngineSilent: true });
+  expect(primaryLeaseMessage(service, { fleet: { session, heardRight }, clock })).toMatchObject({
+    machineId,
+    controllerId: "controller-2",
+    revoked: false,
+    askedAt: timestampFromMs(99_600),
+    until: timestampFromMs(99_700 + rightMs),
+    engineSilent: true,
+  });
+});
+
+test("a lease known elsewhere has no times, and is revoked during a primary change", () => {
+  const succession = { from: machineId, to: "", step: "fence", since: 0 } as const;
+  const fenced = { ...service, spec: { ...service.spec, succession } };
+  const message = primaryLeaseMessage(fenced, {
+    fleet: { session: () => undefined, heardRight: () => undefined },
+    clock,
+  });
+  expect(message).toMatchObject({ controllerId: "", revoked: true, engineSilent: false });
+  expect(message).not.toHaveProperty("askedAt");
+  expect(message).not.toHaveProperty("until");
+});
